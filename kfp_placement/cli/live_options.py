@@ -109,5 +109,5 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
 
 
 def searched(namespace: str) -> str:
-    """Return a text about the namespaces that were searched, and how to search all."""
+    """Describe the namespaces that were searched, and how to search all."""
     return f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"

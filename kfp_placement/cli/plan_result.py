@@ -17,7 +17,7 @@ _MAX_NAMES = 5
 
 
 def rendered(planned_run: "PlannedRun", output_format: str, target: Path | None) -> str:
-    """Return the plan, and the answer to the changes asked for, as a text of a format.
+    """Return the plan, and the answer to the changes asked for, in a format.
 
     Args:
         planned_run: plan and answer.

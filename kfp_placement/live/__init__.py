@@ -1,5 +1,5 @@
-"""What the live commands ask of a cluster and change there; the API server is an argument.
+"""Runs, queues and histories of a live cluster: read, followed, released.
 
-`connection` is the way to it. What is read becomes views of the engine's room `views`, which the
-engine's room `render` shows.
+`connection` talks to the API server, which all other modules take as an argument. What they read
+becomes views of the engine's room `views`, which the engine's room `render` shows.
 """

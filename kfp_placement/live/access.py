@@ -1,6 +1,6 @@
-"""How to get to the cluster that is meant: by a kubeconfig and a context, or by a pod's account.
+"""Access to a cluster: by a kubeconfig and a context, or by the service account of a pod.
 
-The kubeconfig is looked for before anything that can read one is imported: it takes a second.
+The kubeconfig is looked for before what reads kubeconfigs is imported, which takes a second.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,17 +24,19 @@ from kfp_placement_kube.service_account import (
     service_account_namespace,
 )
 
-_SHOWN_CONTEXTS = 10
+_MAX_CONTEXTS = 10
+"""Contexts that a message names."""
+
 _UNUSABLE_ACCOUNT = "the pod's service account cannot be used"
 
 
 class Access(NamedTuple):
-    """How to get to a cluster.
+    """Way to a cluster.
 
     Attributes:
-        load: reads where the API server is and who asks.
-        namespace: the one that is meant where none is named.
-        source: where this comes from, for messages.
+        load: reader of the server's address and our credentials.
+        namespace: namespace to use if none is named.
+        source: origin of the configuration, for messages: `context kind-a`.
     """
 
     load: Callable[[], Configuration]
@@ -43,12 +45,12 @@ class Access(NamedTuple):
 
 
 def find_access(kubeconfig: Path | None, context: str | None, option: str) -> Access:
-    """How to get to the cluster that kubectl would talk to; nothing is sent.
+    """Find the way to the cluster that kubectl would talk to; nothing is sent.
 
     Args:
-        kubeconfig: as for `LiveCluster.connect`.
-        context: likewise.
-        option: likewise.
+        kubeconfig: file, as for `LiveCluster.connect`.
+        context: name of a context, as for `LiveCluster.connect`.
+        option: option that names a file, as for `LiveCluster.connect`.
 
     Raises:
         ClusterMissingError: there is no such file or context.
@@ -65,26 +67,26 @@ def find_access(kubeconfig: Path | None, context: str | None, option: str) -> Ac
         namespaces, current = read_contexts(kubeconfig)
     name = current if context is None else context
     if name not in namespaces:
-        known = ", ".join([*namespaces][:_SHOWN_CONTEXTS])
-        raise ClusterMissingError(f"{origin} has no context {name!r}; it has {known}")
+        contexts = ", ".join([*namespaces][:_MAX_CONTEXTS])
+        raise ClusterMissingError(f"{origin} has no context {name!r}; it has {contexts}")
     load = _unusable(unusable)(partial(load_kubeconfig, kubeconfig, name))
     return Access(load, namespaces[name] or "default", f"context {name}")
 
 
 @contextmanager
-def _unusable(what: str) -> Iterator[None]:
-    """Say what cannot be used: around a block, or around a function each time it is called."""
+def _unusable(problem: str) -> Iterator[None]:
+    """Raise errors of the configuration as a `ClusterError`; wraps a block or a function."""
     try:
         yield
     except ConfigurationError as error:
-        raise ClusterError(f"{what}: {error!s:.300}") from error
+        raise ClusterError(f"{problem}: {error!s:.300}") from error
 
 
 def _kubeconfig_source(kubeconfig: Path | None, option: str) -> str:
-    """What a kubeconfig is called in messages.
+    """Return the name of the kubeconfig for messages.
 
     Raises:
-        ClusterMissingError: there is none.
+        ClusterMissingError: there is no kubeconfig.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():

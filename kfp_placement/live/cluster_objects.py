@@ -1,4 +1,4 @@
-"""A live cluster, read as what `kubectl get nodes,pods,pvc,pv,loc,plpol -A` prints is."""
+"""A live cluster, read like the output of `kubectl get nodes,pods,pvc,pv,loc,plpol -A`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,11 +25,10 @@ from kfp_placement_engine.readers.kubernetes.objects import read_objects
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 MAX_OBJECTS = 500_000
-"""Objects of a cluster that are read."""
+"""Largest number of objects of one kind that are read."""
 
 SOURCE = "live"
-"""What the cluster is called in a plan."""
-
+"""Name of the cluster in a plan."""
 
 _WANTED = {
     NODES: "",
@@ -39,22 +38,22 @@ _WANTED = {
     LOCATIONS: "latencies are those of node labels",
     POLICIES: "the planner's own assumptions hold",
 }
-"""Kinds to read, and what is assumed where one may not be read; "" = without it no plan is made."""
+"""Kinds to read -> what is assumed if we may not read one; "" = no plan is made without it."""
 
 
 def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
-    """Read the cluster.
+    """Read a cluster.
 
-    What may not be read of all namespaces is read of one; what may not be read at all is assumed,
-    and the cluster's notices say what.
+    A kind that we may not list in all namespaces is listed in one. For a kind that we may not list
+    at all something is assumed, and the cluster's notices say what.
 
     Args:
-        api: the cluster.
-        namespace: the one.
-        progress: told how much is done and what is being done.
+        api: cluster to read.
+        namespace: namespace that is listed if we may not list all.
+        progress: receiver of reports on how far reading is.
 
     Raises:
-        ClusterError: no answer, or nodes may not be read.
+        ClusterError: the cluster gives no answer, or we may not read nodes.
         EngineError: a node cannot be read, or the cluster is too large.
     """
     documents: list[Any] = []
@@ -65,12 +64,12 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
         try:
             documents += _list(api, kind, "", tell)
         except ClusterMissingError:
-            pass  # ours: the controller is not installed, and there are none
+            pass  # our own kind: without the controller there are no such objects
         except ClusterForbiddenError as error:
             # The first refusal speaks for the others.
             refused = refused or str(error)
-            found, unread[kind.plural] = _read_namespace(api, kind, namespace, error, tell)
-            documents += found
+            objects_of_one, unread[kind.plural] = _read_namespace(api, kind, namespace, error, tell)
+            documents += objects_of_one
     documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_objects(documents, name=SOURCE)
     notices: list[Notice] = []
@@ -84,7 +83,10 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
 
 
 def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
-    """Namespaces that plan all KFP runs: all there are, or if we may not list them, the one."""
+    """Return the namespaces in which all KFP runs are planned.
+
+    If we may not list namespaces, it is `namespace`, if we may read that.
+    """
     selector = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
     try:
         return list(objects(api, NAMESPACES, label_selector=selector))
@@ -96,9 +98,9 @@ def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
 def _read_namespace(
     api: Api, kind: Kind, namespace: str, refusal: ClusterError, tell: Callable[[str], None]
 ) -> tuple[list[JsonObject], str]:
-    """The objects of one namespace where not all may be listed, else none; and what is assumed."""
-    without = _WANTED[kind]
-    if not without:
+    """Return the objects of one namespace, if we may list them, and what is assumed."""
+    assumption = _WANTED[kind]
+    if not assumption:
         raise ClusterForbiddenError(
             f"{refusal}; without nodes nothing can be planned: ask for a Cluster file instead,"
             " which whoever may list nodes makes with `kfp-placement cluster live --output"
@@ -106,26 +108,26 @@ def _read_namespace(
         ) from refusal
     if kind.namespaced:
         try:
-            found = _list(api, kind, namespace, tell)
-            return found, f"only {kind.plural} of namespace {namespace} are counted"
+            objects_of_one = _list(api, kind, namespace, tell)
+            return objects_of_one, f"only {kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is reported
-    return [], without
+    return [], assumption
 
 
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    listed: list[JsonObject] = []
     tell(f"reading {kind.plural}")
     for page in api.pages(kind, namespace=namespace):
-        found += map(_slim, page.items)
-        tell(f"reading {kind.plural}: {len(found):,}")
-        if len(found) > MAX_OBJECTS:
+        listed += map(_slim, page.items)
+        tell(f"reading {kind.plural}: {len(listed):,}")
+        if len(listed) > MAX_OBJECTS:
             raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; that is too many to read")
-    return found
+    return listed
 
 
 def _slim(raw: Mapping[str, Any]) -> JsonObject:
-    """Without what is not needed: most of what pods weigh, and their environment."""
+    """Return an object without keys that planning does not use, such as environments of pods."""
     return {
         key: _slim_value(value)
         for key, value in raw.items()

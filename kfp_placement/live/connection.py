@@ -1,4 +1,4 @@
-"""A live cluster as the commands ask it: within limits, with errors in words for people."""
+"""Connection to the API server of a cluster, with limits, and with errors in words for people."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,17 +29,19 @@ if TYPE_CHECKING:
     from kfp_placement_kube.client import KubeClient
 
 PAGE_SIZE = 250
-"""Objects asked for at a time, unless a caller says how many."""
+"""Objects of a page, unless the caller states a number."""
 
 MAX_ANSWER_BYTES = 128 * 2**20
-"""Largest answer that is read: far more than a page of pods."""
+"""Size of the largest answer that is read: far more than a page of pods."""
 
 MAX_LINE_BYTES = 16 * 2**20
-"""Longest line of a watch; etcd keeps no object above 1.5 MB."""
+"""Length of the longest line of a watch that is read; etcd keeps no object above 1.5 MB."""
 
 _SILENCE_SECONDS = 60.0
+"""Silence after which a request fails."""
+
 _WATCH_SILENCE_SECONDS = 150.0
-"""A bookmark comes every minute or so; a watch that is silent for longer is dead."""
+"""Silence after which a watch counts as dead: a bookmark comes about every minute."""
 
 _ERRORS: Mapping[int, type[ClusterError]] = {
     HTTPStatus.UNAUTHORIZED: ClusterForbiddenError,
@@ -51,19 +53,19 @@ _ERRORS: Mapping[int, type[ClusterError]] = {
 
 
 class LiveCluster:
-    """One API server as one account; safe to use from several threads.
+    """API server of a cluster, as one account; safe to use from several threads.
 
     Attributes:
-        namespace: the one that is meant where none is named.
+        namespace: namespace to use if none is named.
     """
 
     def __init__(self, client: "KubeClient", address: str, access: Access) -> None:
-        """Nothing is opened yet.
+        """Set up the connection; nothing is opened yet.
 
         Args:
-            client: the API server.
-            address: the server's.
-            access: how the client gets to it.
+            client: client of the API server.
+            address: address of the API server, for messages.
+            access: way to the cluster that the client takes.
         """
         self._client = client
         self._address = address
@@ -74,20 +76,20 @@ class LiveCluster:
     def connect(
         cls, kubeconfig: Path | None = None, context: str | None = None, option: str = ""
     ) -> Self:
-        """The cluster that kubectl would talk to; nothing is sent yet.
+        """Return a connection to the cluster that kubectl would talk to; nothing is sent yet.
 
         Args:
             kubeconfig: file; None = `KUBECONFIG`, else `~/.kube/config`, else, within a pod, its
                 account.
-            context: by name; None = the current one.
-            option: by which a file is named, for messages; "" = there is none.
+            context: name of a context; None = the current one.
+            option: option that names a file, for messages; "" = there is no such option.
 
         Raises:
             ClusterMissingError: there is no such file or context.
             ClusterError: the file cannot be used.
         """
         access = find_access(kubeconfig, context, option)
-        # Only now, as they are needed: importing these takes a third of a second.
+        # Imported here, after the checks above: it takes a third of a second.
         from kfp_placement_kube.client import KubeClient
         from kfp_placement_kube.transport import Transport, TransportParams
 
@@ -102,33 +104,33 @@ class LiveCluster:
         return cls(KubeClient(transport), transport.address, access)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> "JsonObject | None":
-        """One object, or None if there is none.
+        """Return an object, or None if it does not exist.
 
         Raises:
-            ClusterError: refused, or no answer.
+            ClusterError: the cluster refuses, or gives no answer.
         """
         with self._in_our_words():
             return self._client.get(kind, name, namespace)
 
     def pages(self, kind: Kind, **chosen: Any) -> "Iterator[Page]":
-        """All objects of a kind, a page at a time; each is asked for when it is wanted.
+        """Yield the objects of a kind in pages; a page is requested when it is consumed.
 
         Args:
-            kind: which.
-            **chosen: which of them, and how many at a time, as for `KubeClient.pages`; `PAGE_SIZE`
-                of them if that is not said.
+            kind: kind of the objects.
+            **chosen: selectors and the size of a page, as for `KubeClient.pages`; by default
+                `PAGE_SIZE`.
 
         Raises:
-            ClusterError: refused, or no answer.
+            ClusterError: the cluster refuses, or gives no answer.
         """
         with self._in_our_words():
             yield from self._client.pages(kind, **{"limit": PAGE_SIZE, **chosen})
 
     def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> "JsonObject":
-        """Create an object; returns it as the server keeps it.
+        """Create an object and return it as the server keeps it.
 
         Raises:
-            ClusterError: refused, or no answer.
+            ClusterError: the cluster refuses, or gives no answer.
         """
         with self._in_our_words():
             return self._client.create(kind, body, dry_run=dry_run)
@@ -142,24 +144,24 @@ class LiveCluster:
         *,
         dry_run: bool = False,
     ) -> "JsonObject":
-        """Change an object by a merge patch; returns it as it is then.
+        """Change an object by a merge patch and return the changed object.
 
         Raises:
-            ClusterError: refused, or no answer.
+            ClusterError: the cluster refuses, or gives no answer.
         """
         with self._in_our_words():
             return self._client.patch(kind, name, namespace, patch, dry_run=dry_run)
 
     def stream(self, kind: Kind, resource_version: str, **chosen: Any) -> "Iterator[StreamEvent]":
-        """Changes as they happen; ends when the server ends it, which it does after some minutes.
+        """Yield changes as they happen, until the server ends the stream after some minutes.
 
         Args:
-            kind: of what.
-            resource_version: from where; "" = from now.
-            **chosen: which of them, as for `KubeClient.stream`.
+            kind: kind of the objects.
+            resource_version: version after which changes are sent; "" = from now on.
+            **chosen: selectors, as for `KubeClient.stream`.
 
         Raises:
-            ClusterError: refused, or the connection broke.
+            ClusterError: the cluster refuses, or the connection broke.
         """
         with self._in_our_words():
             yield from self._client.stream(
@@ -178,7 +180,7 @@ class LiveCluster:
             raise self._error(error) from error
 
     def _error(self, error: KubernetesError) -> ClusterError:
-        """What the server's refusal, or its silence, means to people."""
+        """Return the error that explains the server's refusal, or its silence, to people."""
         server = f"{self._address} ({self._source})"
         match error:
             case GarbledError():

@@ -1,6 +1,7 @@
-"""Runs as documents that programs read: `kfp_placement/schemas/runs.schema.json`.
+"""Runs, queues and histories as documents that programs read.
 
-Fields are only ever added. All seconds count from the submission. What is not known is null.
+`kfp_placement/schemas/runs.schema.json` describes them. Fields are only ever added. All seconds
+count from the submission of the run. What is not known is null.
 """
 
 import json
@@ -24,7 +25,7 @@ from kfp_placement_engine.views.steps import StepView
 
 Document = dict[str, Any]
 
-_RUN = (
+_RUN_FIELDS = (
     "name",
     "namespace",
     "run_id",
@@ -40,7 +41,9 @@ _RUN = (
     "first_makespan_seconds",
     "actual_makespan_seconds",
 )
-_STEP = (
+"""Attributes of `RunView` that are fields of the same names."""
+
+_STEP_FIELDS = (
     "name",
     "state",
     "node",
@@ -61,34 +64,37 @@ _STEP = (
     "alternatives",
     "elsewhere",
 )
+"""Attributes of `StepView` that are fields of the same names."""
 
 
 def runs_document(
-    runs: Iterable[RunView], off: str = "", unplanned: Iterable[RunKey] = ()
+    runs: Iterable[RunView], placement_off: str = "", unplanned: Iterable[RunKey] = ()
 ) -> Document:
-    """What `list` prints.
+    """Return the document of `list`.
 
     Args:
-        runs: in the order shown.
-        off: why new pods are not placed by us; "" = they are.
-        unplanned: namespace and name of runs that should have a plan and have none.
+        runs: runs in the order of the document.
+        placement_off: reason why we do not place new pods; "" = we do.
+        unplanned: keys of runs that should have a plan and have none.
     """
     items = [_run(run) for run in runs]
-    left = [{"namespace": each.namespace, "name": each.name} for each in unplanned]
-    return _document("RunList", placement_off=off, items=items, unplanned=left)
+    without_plan = [{"namespace": each.namespace, "name": each.name} for each in unplanned]
+    return _document("RunList", placement_off=placement_off, items=items, unplanned=without_plan)
 
 
-def explanation_document(run: RunView, steps: Sequence[StepView], off: str = "") -> Document:
-    """What `explain` prints.
+def explanation_document(
+    run: RunView, steps: Sequence[StepView], placement_off: str = ""
+) -> Document:
+    """Return the document of `explain`.
 
     Args:
-        run: the run.
-        steps: those that were asked for.
-        off: why new pods are not placed by us; "" = they are.
+        run: run that is explained.
+        steps: steps of the run that are explained.
+        placement_off: reason why we do not place new pods; "" = we do.
     """
     return _document(
         "RunExplanation",
-        placement_off=off,
+        placement_off=placement_off,
         run=_run(run),
         workflow_message=run.workflow_message,
         steps=[_step(run, step) for step in steps],
@@ -97,30 +103,30 @@ def explanation_document(run: RunView, steps: Sequence[StepView], off: str = "")
 
 
 def queue_document(views: Iterable[QueueView]) -> Document:
-    """What `queue` prints.
+    """Return the document of `queue`.
 
     Args:
-        views: runs in queues, in the order shown.
+        views: queued runs in the order of the document.
     """
     return _document("QueueList", items=[_queued(view) for view in views])
 
 
 def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
-    """What `history` prints.
+    """Return the document of `history`.
 
     Args:
-        pipelines: in the order shown.
+        pipelines: pipelines in the order of the document.
     """
     return _document("HistoryList", items=list(pipelines))
 
 
 def pipeline_document(details: PipelineDetails) -> Document:
-    """What `history PIPELINE` prints."""
+    """Return the document of `history PIPELINE`."""
     return _document("HistoryExplanation", **vars(details))
 
 
 def serialized(document: Document, output_format: str) -> str:
-    """A document as JSON or YAML, ASCII only."""
+    """Return a document as JSON or YAML, in ASCII."""
     if output_format == "yaml":
         text: str = yaml.safe_dump(document, sort_keys=False, width=100)
         return text
@@ -129,16 +135,16 @@ def serialized(document: Document, output_format: str) -> str:
 
 def _run(run: RunView) -> Document:
     promise, first = run.promise, run.first_promise
-    told = None if promise is None else promise.ends
-    stated = first if told is None else promise
+    ends = None if promise is None else promise.ends
+    with_ends = first if ends is None else promise
     document: Document = _plain(
-        _picked(run, *_RUN)
+        _picked(run, *_RUN_FIELDS)
         | {
             "ends": run.ends,
-            "ends_after_start": told if run.is_after_start else None,
+            "ends_after_start": ends if run.is_after_start else None,
             "ends_unknown": None if promise is None else promise.unknown,
             "first_ends": None if first is None else first.ends,
-            "confidence": None if stated is None else stated.confidence,
+            "confidence": None if with_ends is None else with_ends.confidence,
         }
         | _picked(run, "dispatch", "revision")
         | {"waiting": [_waiting(run, step) for step in run.waiting]}
@@ -149,7 +155,7 @@ def _run(run: RunView) -> Document:
 
 def _step(run: RunView, step: StepView) -> Document:
     pod = step.pod
-    return _picked(step, *_STEP) | {
+    return _picked(step, *_STEP_FIELDS) | {
         "waiting": _waiting(run, step),
         "pod": pod and _picked(pod, "name", "phase", "node", "gates", "message"),
     }
@@ -190,7 +196,7 @@ def _picked(view: object, *names: str) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has for a value: names in camel case, null for an empty text."""
+    """Convert a value to types of JSON: names in camel case, null for an empty text."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude={"observed_generation"})
     if is_dataclass(value):
@@ -202,6 +208,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return time_text(value)
     if isinstance(value, str):
-        # Our own words, too, are plain text.
+        # A member of an enumeration becomes plain text.
         return str(value) or None
     return number(value) if isinstance(value, float) else value

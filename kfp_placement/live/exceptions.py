@@ -7,7 +7,7 @@
         ├── ClusterMissingError      no kubeconfig, no such context, kind, run or step
         ├── ClusterAmbiguousError    several runs may be meant
         ├── ClusterUnreachableError  no answer
-        ├── ClusterForbiddenError    we may not, or the server does not know us
+        ├── ClusterForbiddenError    we have no right to, or the server does not know us
         ├── ClusterConflictError     somebody else has written in between
         └── ClusterExpiredError      too old to be watched from
 """
@@ -19,42 +19,42 @@ from kfp_placement.exceptions import PlacementError
 
 
 class ClusterError(PlacementError):
-    """A live cluster that does not do what is asked; the message is the server's, and a remedy."""
+    """Failure of a request to a live cluster; the message is the server's, with a remedy."""
 
 
 class ClusterMissingError(ClusterError):
-    """No kubeconfig, no such context, or nothing of that name in the cluster."""
+    """Missing kubeconfig or context, or a name that nothing in the cluster has."""
 
 
 class ClusterAmbiguousError(ClusterError):
-    """Several runs may be meant; the message names them."""
+    """Ambiguous name: it may mean several runs or pipelines, which the message names."""
 
 
 class ClusterUnreachableError(ClusterError):
-    """The API server gives no answer."""
+    """Silence of the API server."""
 
 
 class ClusterForbiddenError(ClusterError):
-    """We may not do that, or the API server does not know us."""
+    """Refusal: we have no right to do that, or the API server does not know us."""
 
 
 class ClusterConflictError(ClusterError):
-    """Somebody else has written in between, or it is there already."""
+    """Conflict: somebody else changed the object since it was read, or has created it."""
 
 
 class ClusterExpiredError(ClusterError):
-    """The version to go on from is gone; list again."""
+    """Expiry: the server no longer has the version to watch from, so objects are listed again."""
 
 
 @contextlib.contextmanager
 def allowed_by(role: str) -> Iterator[None]:
-    """Name the ClusterRole that allows what is tried, if it is refused.
+    """Add to a refusal the name of the ClusterRole that allows what is tried in the block.
 
     Args:
         role: name of the ClusterRole.
 
     Raises:
-        ClusterForbiddenError: it is refused.
+        ClusterForbiddenError: the cluster refuses what is tried.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Asks the cluster for runs: their plans, their pods, the events about these, how they wait."""
+"""Views of runs, read from a cluster: plans, pods, events about the pods, how runs wait."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,38 +16,38 @@ from kfp_placement_engine.views.runs import NamedRun, RunView, run_view, waiting
 from kfp_placement_kube.kinds import PODS, Kind
 
 MAX_RUNS = 5_000
-"""Runs that are listed."""
+"""Largest number of runs that are listed."""
 
 MAX_PODS = 50_000
-"""Pods of a run that are looked at: one for each step and its retries."""
+"""Largest number of pods of a run that are read; a step has one for each attempt."""
 
 
 def list_runs(api: Api, namespace: str, now: datetime) -> tuple[tuple[RunView, ...], bool]:
-    """The runs of a namespace ("" = all), latest first; and whether there are more.
+    """Return the runs of a namespace ("" = all), latest first, and whether there are more.
 
     Raises:
-        ClusterError: refused, no answer, or the controller is not installed.
+        ClusterError: the cluster refuses, gives no answer, or lacks the controller.
     """
-    found = placements(api, namespace)
-    runs = [run_view(raw, now) for raw in islice(found, MAX_RUNS)]
+    plans = placements(api, namespace)
+    runs = [run_view(raw, now) for raw in islice(plans, MAX_RUNS)]
     runs.sort(key=lambda run: run.key)
     never = datetime.min.replace(tzinfo=UTC)
     runs.sort(key=lambda run: run.submitted_at or never, reverse=True)
-    return tuple(runs), next(found, None) is not None
+    return tuple(runs), next(plans, None) is not None
 
 
 def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None = None) -> RunView:
-    """All that the cluster says of a run now, what could not be read of it included.
+    """Read a run with its pods and events; its view says what could not be read.
 
     Args:
-        api: the cluster.
-        named: the run.
-        now: the time.
-        queue: how it waits; None = in no queue, or that is not asked.
+        api: cluster to read.
+        named: run to read.
+        now: present time.
+        queue: view of the run in its queue; None if it is in none, or that was not read.
 
     Raises:
-        ClusterMissingError: it has no plan and is in no queue; the message says why.
-        ClusterError: no answer.
+        ClusterMissingError: the run has no plan and is in no queue; the message says why.
+        ClusterError: the cluster gives no answer.
     """
     if named.raw is None:
         why = why_no_plan(api, named.namespace, named.name)
@@ -78,18 +78,19 @@ def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None = 
     )
     by_step = pods_by_step(pods, events, named.name, [step.name for step in run.steps])
     run = run_view(named.raw, now, by_step, named.run_name)
-    told = replace(run, workflow_message=failure_of(api, run), missing=tuple(missing))
-    return told.in_queue(queue)
+    run = replace(run, workflow_message=failure_of(api, run), missing=tuple(missing))
+    return run.in_queue(queue)
 
 
 def _if_allowed(
-    api: Api, kind: Kind, namespace: str, missing: list[str], without: str, **selector: str
+    api: Api, kind: Kind, namespace: str, missing: list[str], consequence: str, **selector: str
 ) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    """Return objects that we may read; add to `missing` what could not be read."""
+    listed: list[JsonObject] = []
     try:
-        found += islice(objects(api, kind, namespace=namespace, **selector), MAX_PODS)
-        if len(found) == MAX_PODS:
+        listed += islice(objects(api, kind, namespace=namespace, **selector), MAX_PODS)
+        if len(listed) == MAX_PODS:
             missing.append(f"only {MAX_PODS} {kind.plural} are looked at")
     except ClusterForbiddenError as error:
-        missing.append(f"{error}; {without}")
-    return found
+        missing.append(f"{error}; {consequence}")
+    return listed

@@ -1,4 +1,4 @@
-"""Which run and which steps a name means."""
+"""Search for the run, and for the steps of a run, that a name means."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,32 +27,34 @@ from kfp_placement_engine.views.runs import NamedRun, RunView, named_run
 from kfp_placement_engine.views.steps import StepView
 
 _PLACEMENTS_PAGE = 50
-"""Each has up to 1 MB."""
+"""Objects of a page of PipelinePlacements, each of which may have 1 MB."""
 
 NAMES_PAGE = 500
-"""Where objects are asked for by their metadata alone."""
+"""Objects of a page if only their metadata are requested."""
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _INDEX = re.compile(r"\[[0-9]+\]")
-_SHOWN = 10
+
+_MAX_NAMES = 10
+"""Runs that a message names."""
 
 
 def the_run(api: Api, namespace: str, wanted: str, wider: str = "-A") -> NamedRun:
-    """The one run that is meant.
+    """Return the one run that a name means.
 
     Args:
-        api: the cluster.
-        namespace: where to look; "" = everywhere.
+        api: cluster to search.
+        namespace: namespace to search; "" = all.
         wanted: Workflow's name, else KFP's run id, else KFP's run name; `NAMESPACE/NAME` is one of
-            these in that namespace, wherever one should look.
-        wider: how to look in all namespaces, for messages.
+            these in that namespace, which is searched instead.
+        wider: option that searches all namespaces, for messages.
 
     Raises:
-        ClusterAmbiguousError: several may be meant; they are named.
-        ClusterMissingError: none, or the controller is not installed.
-        ClusterError: refused, or no answer.
+        ClusterAmbiguousError: the name may mean several runs; the message names them.
+        ClusterMissingError: there is no such run, or the controller is not installed.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     runs = _runs_called(api, namespace, wanted)
     name = repr(shown(wanted, 120))
@@ -76,15 +78,15 @@ def the_run(api: Api, namespace: str, wanted: str, wider: str = "-A") -> NamedRu
 
 
 def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
-    """The step of that name, or all iterations of the task of that name.
+    """Return the step of a name, or all iterations if it is the name of a task in a loop.
 
     Args:
-        run: the run.
-        wanted: `for-loop-1[0].work`; `for-loop-1[*].work`, `for-loop-1.work`, or `work` where
-            no other step has that name, for all.
+        run: run whose steps are searched.
+        wanted: `for-loop-1[0].work` for one step; for all iterations `for-loop-1[*].work`,
+            `for-loop-1.work`, or `work` if no other task has that name.
 
     Raises:
-        ClusterMissingError: there is none; the message names what comes close.
+        ClusterMissingError: there is no such step; the message names what comes close.
     """
     names = StepNames((step.name, task_of(step.name), "") for step in run.steps)
     meant = set(names.meant(wanted))
@@ -98,22 +100,27 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
 
 
 def candidates(runs: Sequence[RunKey]) -> str:
-    """Namespaces and names of runs, for whoever must choose one."""
-    names = ", ".join(f"{shown(space, 63)}/{shown(name, 120)}" for space, name in runs[:_SHOWN])
-    return names + (", ..." if len(runs) > _SHOWN else "")
+    """Return the namespaces and names of runs as a list for a message."""
+    names = ", ".join(f"{shown(space, 63)}/{shown(name, 120)}" for space, name in runs[:_MAX_NAMES])
+    return names + (", ..." if len(runs) > _MAX_NAMES else "")
 
 
 def placements(api: Api, namespace: str, **chosen: str) -> Iterator[JsonObject]:
-    """The plans of a namespace ("" = all); `chosen` by a selector, as for `Api.pages`.
+    """Yield the PipelinePlacements of a namespace ("" = all).
+
+    Args:
+        api: cluster to read.
+        namespace: namespace of the objects.
+        **chosen: selectors, as for `Api.pages`.
 
     Raises:
-        ClusterError: refused, no answer, or the controller is not installed.
+        ClusterError: the cluster refuses, gives no answer, or lacks the controller.
     """
     return our_objects(api, PLACEMENTS, namespace=namespace, limit=_PLACEMENTS_PAGE, **chosen)
 
 
 def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
-    """The runs that a name may mean."""
+    """Return the runs that a name may mean."""
     own, name = _in_namespace(wanted)
     refusal: ClusterError | None = None
     if own:
@@ -121,7 +128,7 @@ def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
             if runs := _runs_in(api, own, name):
                 return runs
         except (ClusterForbiddenError, ClusterMissingError) as error:
-            # It may be KFP's name of a run: these may hold anything.
+            # It may still be KFP's name of a run, which may contain a slash.
             refusal = error
     runs = _runs_in(api, namespace, wanted)
     if not runs and refusal is not None:
@@ -130,9 +137,10 @@ def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
 
 
 def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
-    """Likewise, in one namespace or all.
+    """Return the runs of one namespace, or of all ("" = all), that a name may mean.
 
-    Plans have all three names; Workflows are asked where none does, as a run may have no plan.
+    A plan has the Workflow's name, the run id and the run name. Workflows are searched if no plan
+    matches, as a run may have no plan.
     """
     precise = (
         (_OBJECT_NAME, {"field_selector": f"metadata.name={wanted}"}),
@@ -140,8 +148,8 @@ def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
     )
     for pattern, selector in precise:
         if pattern.fullmatch(wanted):
-            found = placements(api, namespace, **selector)
-            if runs := [replace(named_run(raw), raw=raw) for raw in found]:
+            matches = placements(api, namespace, **selector)
+            if runs := [replace(named_run(raw), raw=raw) for raw in matches]:
                 return runs
     plans = our_objects(api, PLACEMENT_METADATA, namespace=namespace, limit=NAMES_PAGE)
     named = _called(plans, wanted) or _called(_workflows(api, namespace, wanted), wanted)
@@ -149,10 +157,10 @@ def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
 
 
 def _workflows(api: Api, namespace: str, wanted: str) -> Iterator[JsonObject]:
-    """Metadata of all Workflows; none where there is no Argo, so no runs.
+    """Yield the metadata of all Workflows; nothing if Argo is not installed.
 
     Raises:
-        ClusterMissingError: we may not look.
+        ClusterMissingError: we have no right to list Workflows.
     """
     try:
         yield from objects(api, WORKFLOW_METADATA, namespace=namespace, limit=NAMES_PAGE)
@@ -165,13 +173,13 @@ def _workflows(api: Api, namespace: str, wanted: str) -> Iterator[JsonObject]:
         return
 
 
-def _called(found: Iterator[JsonObject], wanted: str) -> list[NamedRun]:
-    """Those of that name, run id or run name."""
-    runs = map(named_run, found)
+def _called(raw_objects: Iterator[JsonObject], wanted: str) -> list[NamedRun]:
+    """Return the runs among objects whose Workflow's name, run id or run name is `wanted`."""
+    runs = map(named_run, raw_objects)
     return [each for each in runs if wanted in (each.name, each.run_id, each.run_name)]
 
 
 def _in_namespace(wanted: str) -> tuple[str, str]:
-    """Namespace and name of `NAMESPACE/NAME`; "" and the whole where it cannot be that."""
+    """Split `NAMESPACE/NAME`; if it cannot be that, return "" and the whole text."""
     namespace, slash, name = wanted.partition("/")
     return (namespace, name) if slash and name and _NAMESPACE.fullmatch(namespace) else ("", wanted)

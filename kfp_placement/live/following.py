@@ -1,4 +1,4 @@
-"""Follows one run through the API server's restarts; where time passes is an argument."""
+"""Following of one object of a run, through restarts of the API server."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,28 +14,33 @@ from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.kinds import Kind
 
 MAX_REFUSALS = 5
-"""Refusals in a row that are borne: a server that has just started knows no kinds and rights."""
+"""Refusals in a row that are tolerated: a server that has just started knows no kinds and rights.
+"""
 
 LONGEST_PAUSE_SECONDS = 30.0
+"""Longest pause between two attempts."""
 
 PAUSE_BETWEEN_STREAMS_SECONDS = 1.0
-"""Servers end a stream after minutes; something in between may end each at once."""
+"""Pause after a stream that ended: a proxy may end each stream at once."""
 
 Pause = Callable[[float], None]
+"""Function that waits for a number of seconds."""
+
 Tell = Callable[[str], None]
+"""Receiver of a message for people."""
 
 
 def follow(
     api: Api, kind: Kind, run: RunKey, *, pause: Pause, tell: Tell
 ) -> Iterator[JsonObject | None]:
-    """An object of a run as it changes, without end; None = there is none (any more).
+    """Yield an object at each change, without end; None while it does not exist.
 
     Args:
-        api: the cluster.
-        kind: of the object, which is named like the run.
-        run: namespace and name.
-        pause: waits for this many seconds.
-        tell: told why nothing comes.
+        api: cluster to read.
+        kind: kind of the object, which has the name of the run.
+        run: key of the run.
+        pause: function that waits.
+        tell: receiver of messages about why nothing comes.
 
     Raises:
         ClusterError: the server refuses repeatedly.

@@ -1,4 +1,4 @@
-"""PipelineHistories of a cluster: read them, look at steps by them, tell them what not to count."""
+"""PipelineHistories of a cluster: list them, advise on memory by them, forget past runs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,17 +30,17 @@ from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 
 MAX_HISTORIES = 20_000
-"""Objects that are listed; of more, the others do not count."""
+"""Largest number of objects that are listed; further ones do not count."""
 
 
 def list_histories(api: Api, namespace: str) -> tuple[list[PipelineHistory], list[str]]:
-    """The histories of a namespace ("" = all), and in words what does not count.
+    """Return the histories of a namespace ("" = all), and texts about those that do not count.
 
     Raises:
         ClusterMissingError: histories are not installed.
-        ClusterError: refused, or no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
-    found, problems = list[PipelineHistory](), list[str]()
+    histories, problems = list[PipelineHistory](), list[str]()
     listing = our_objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
     for raw in islice(listing, MAX_HISTORIES):
         try:
@@ -48,54 +48,55 @@ def list_histories(api: Api, namespace: str) -> tuple[list[PipelineHistory], lis
         except InputError as error:
             problems.append(f"{error}; it does not count")
         else:
-            # Of one pipeline the planner knows one object, whatever others somebody has made.
+            # The planner uses one object of a pipeline; others, made by hand, do not count.
             if history.metadata.name == history_name(history.spec.pipeline):
-                found.append(history)
-    return found, problems
+                histories.append(history)
+    return histories, problems
 
 
 def histories_named(
     histories: Sequence[PipelineHistory], pipeline: str | None, where: str
 ) -> Sequence[PipelineHistory]:
-    """The history of the pipeline of that name, or all of them; at least one.
+    """Return the history of a pipeline, or all histories; at least one.
 
     Args:
-        histories: one for each pipeline of a namespace.
-        pipeline: its name; None = all.
-        where: where was looked, for messages.
+        histories: histories to choose from, one for each pipeline of a namespace.
+        pipeline: name of the pipeline; None = all pipelines.
+        where: description of the source of the histories, for messages.
 
     Raises:
-        ClusterMissingError: there is none; the message names what comes close.
-        ClusterAmbiguousError: several namespaces have one.
+        ClusterMissingError: there is no such history; the message names what comes close.
+        ClusterAmbiguousError: several namespaces have a history of the pipeline.
     """
-    found = [each for each in histories if pipeline in (None, each.spec.pipeline)]
-    if not found:
+    matches = [each for each in histories if pipeline in (None, each.spec.pipeline)]
+    if not matches:
         names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
         problem = names.problem(pipeline) if histories else "no pipeline has a history"
         raise ClusterMissingError(f"{problem} ({where})")
-    if pipeline is not None and len(found) > 1:
-        namespaces = listed([each.metadata.namespace or "" for each in found])
+    if pipeline is not None and len(matches) > 1:
+        namespaces = listed([each.metadata.namespace or "" for each in matches])
         raise ClusterAmbiguousError(
-            f"{len(found)} namespaces have a history of pipeline {shown(pipeline, 120)!r}; name one"
-            f" with -n: {namespaces}"
+            f"{len(matches)} namespaces have a history of pipeline {shown(pipeline, 120)!r}; name"
+            f" one with -n: {namespaces}"
         )
-    return found
+    return matches
 
 
 def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: datetime) -> None:
-    """Say in a history that what ended before now does not count.
+    """Write into a history that what ended before now does not count.
 
     Args:
-        api: the cluster.
-        history: of a pipeline.
-        steps: paths of the only steps that are meant; none = all, and whole runs.
-        now: the time.
+        api: cluster to write to.
+        history: history of the pipeline, as read.
+        steps: paths of steps; if there are none, whole runs and all steps are forgotten.
+        now: present time.
 
     Raises:
-        ClusterConflictError: somebody has written it since it was read.
-        ClusterError: it is gone, has too many steps, or is refused; or no answer.
+        ClusterConflictError: somebody has changed the history since it was read.
+        ClusterError: the history is gone or would be too large, or the cluster refuses or gives no
+            answer.
     """
-    # Moments are written in whole seconds; what has ended by now must be before this one.
+    # Times are written in whole seconds; what has ended by now must lie before this one.
     before, spec = now + timedelta(seconds=1), history.spec
     times = {each.step: each.before for each in spec.forget_steps}
     forgotten: JsonObject = {}
@@ -105,30 +106,31 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
         border = max(before, spec.forget_before or before)
         times = {step: at for step, at in times.items() if at > border}
         forgotten["forgetBefore"] = time_text(border)
-    left = [{"step": step, "before": time_text(at)} for step, at in times.items()]
-    forgotten["forgetSteps"] = left or None
+    entries = [{"step": step, "before": time_text(at)} for step, at in times.items()]
+    forgotten["forgetSteps"] = entries or None
     metadata = history.metadata
-    # Lists are replaced as a whole, so nobody may have written another one in between.
+    # A list is replaced as a whole, so the patch must fail if somebody wrote another one.
     patch = {"metadata": {"resourceVersion": metadata.resource_version}, "spec": forgotten}
     with allowed_by("kfp-placement-edit-history"):
         api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
 
 
 def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tuple[StepView, ...]:
-    """These steps, with what they should ask for; as they are where that is not known.
+    """Return the steps with advice on the memory that they should request, if it is known.
 
-    Nobody asks for advice alone: what may not be read, or cannot be, gives none, and no error.
+    Advice is an extra: if the history or the Workflow cannot be read, the steps are returned as
+    they are, and no error is raised.
     """
     memory = MemoryHistory()
     try:
         raw = api.get(WORKFLOWS, run.name, run.namespace) or {}
         graph = read_workflow(raw, f"Workflow {run.name}", ReadOptions())
         stored = api.get(HISTORIES, history_name(graph.name), run.namespace)
-        for each in read_resource(PipelineHistory, stored).past_runs():
-            memory.observe(each)
+        for past_run in read_resource(PipelineHistory, stored).past_runs():
+            memory.observe(past_run)
     except (ClusterError, EngineError):
         return tuple(steps)
-    # A request is one for all iterations of a task, however many the loop has.
+    # All iterations of a task have the same request.
     by_task = {step.task: step_advice(graph.name, step, memory) for step in reversed(graph.steps)}
-    advice = {task: found.text for task, found in by_task.items() if found is not None}
-    return tuple(replace(step, memory_advice=advice.get(task_of(step.name), "")) for step in steps)
+    texts = {task: advice.text for task, advice in by_task.items() if advice is not None}
+    return tuple(replace(step, memory_advice=texts.get(task_of(step.name), "")) for step in steps)

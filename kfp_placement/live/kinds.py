@@ -1,4 +1,4 @@
-"""The kinds of objects that the command line asks for, and how it asks."""
+"""Kinds of objects that are read from a live cluster, and functions that read them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
 
 Api: TypeAlias = "LiveCluster"
-"""An API server; every method raises `ClusterError`."""
+"""Type of a cluster's API server; every method raises `ClusterError`."""
 
 JsonObject = dict[str, Any]
+"""Object of Kubernetes as JSON."""
 
 EVENTS = Kind("v1", "events", "Event")
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
@@ -40,30 +41,30 @@ _FEATURES = {
     RUN_REQUESTS: ("queues are", " (features/queue)"),
     HISTORIES: ("histories are", " (features/history)"),
 }
-"""Features that serve our kinds where the controller does not, and where they are described."""
+"""Our kinds that an optional feature installs -> start and end of a message about that."""
 
 
 def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
-    """Those that `Api.pages` brings, one by one.
+    """Yield the objects of a kind.
 
     Args:
-        api: the cluster.
-        kind: of the objects.
-        **chosen: which of them, and how many at a time, as for `pages`.
+        api: cluster to read.
+        kind: kind of the objects.
+        **chosen: selectors and the size of a page, as for `Api.pages`.
 
     Raises:
-        ClusterError: refused, or no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     for page in api.pages(kind, **chosen):
         yield from page.items
 
 
 def our_objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
-    """The same of one of our kinds, which may not be installed.
+    """Yield the objects of one of our kinds, as `objects` does.
 
     Raises:
-        ClusterMissingError: it is not; the message says how to.
-        ClusterError: refused, or no answer.
+        ClusterMissingError: the kind is not installed; the message says how to install it.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     try:
         yield from objects(api, kind, **chosen)
@@ -72,7 +73,7 @@ def our_objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
 
 
 def not_installed(kind: Kind) -> ClusterMissingError:
-    """The error for one of our kinds that the cluster does not serve."""
+    """Return the error for one of our kinds that the cluster does not serve."""
     what, where = _FEATURES.get(kind, ("the controller is", ""))
     return ClusterMissingError(
         f"the cluster does not serve kind {kind.kind}: {what} not installed there;"
@@ -81,10 +82,10 @@ def not_installed(kind: Kind) -> ClusterMissingError:
 
 
 def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
-    """An object; None = there is none, or we may not know.
+    """Return an object; None if it does not exist, or we have no right to read it.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     try:
         return api.get(kind, name, namespace)
@@ -93,10 +94,10 @@ def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> J
 
 
 def lacks_namespace(api: Api, namespace: str) -> bool:
-    """There is no such namespace; False where we may not know.
+    """Return whether a namespace does not exist; False if we have no right to look it up.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     try:
         return api.get(NAMESPACES, namespace) is None

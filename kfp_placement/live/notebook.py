@@ -1,4 +1,4 @@
-"""`run(name)`: a run of the cluster in a notebook, where one cell follows it."""
+"""A run of the cluster in a notebook: `run(name)`, and a cell that follows it."""
 
 import sys
 import time
@@ -29,15 +29,16 @@ from kfp_placement_engine.views.run_texts import summary
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 
 MAX_ROWS = 60
-"""Steps that a cell shows; where there are more, those that run or wait come first."""
+"""Largest number of steps in a cell; if there are more, those that run or wait come first."""
 
 MAX_NOTES = 5
-"""Latest remarks that a cell shows."""
+"""Largest number of remarks that a cell shows, the latest ones."""
 
 REDRAW_SECONDS = 5.0
-"""A cell in which nothing has changed is drawn again after this: running times grow."""
+"""Time after which a cell is drawn again though nothing has changed: running times grow."""
 
 _WIDER = "namespace=''"
+"""Argument that searches all namespaces, for messages."""
 
 
 def run(
@@ -47,20 +48,21 @@ def run(
     kubeconfig: str | Path | None = None,
     context: str | None = None,
 ) -> "Run":
-    """A run in the cluster that kubectl would talk to; nothing is written to the cluster.
+    """Find a run in the cluster that kubectl would talk to; nothing is written to the cluster.
 
     Args:
         name: the Workflow's name or NAMESPACE/NAME, KFP's run id, or KFP's name of the run.
-        namespace: where to look; by default the context's; "" = everywhere.
+        namespace: namespace to search; by default the context's; "" = all.
         kubeconfig: file; by default `KUBECONFIG`, else `~/.kube/config`, else the pod's account.
-        context: by name; by default the current one.
+        context: name of a context; by default the current one.
 
     Returns:
         The run; `.watch()` follows it, `.explain("train")` says why a step is where it is.
 
     Raises:
         UsageError: the name is not text, or empty.
-        PlacementError: there is no such run, several may be meant, or the cluster does not answer.
+        PlacementError: there is no such run, the name may mean several, or the cluster does not
+            answer.
     """
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"name a run, such as run('taxi-x7k2p'); got {name!r:.60}")
@@ -72,16 +74,16 @@ def run(
 
 
 def utc_now() -> datetime:
-    """The time."""
+    """Return the present time."""
     return datetime.now(UTC)
 
 
 class Run:
-    """One run of the cluster, shown as it was when it was last looked at.
+    """One run of the cluster; shows the state in which it was last read.
 
     Attributes:
-        name: of its Workflow.
-        namespace: where.
+        name: name of its Workflow.
+        namespace: namespace of its Workflow.
     """
 
     def __init__(
@@ -92,32 +94,32 @@ class Run:
         *,
         queue: QueueView | None = None,
     ) -> None:
-        """Show what is known of it; nothing is asked yet.
+        """Set up the run with what is known of it; nothing is read yet.
 
         Args:
-            api: the cluster.
-            named_run: the run.
-            now: the time.
-            queue: how it waits in its queue; None = it is in none.
+            api: cluster of the run.
+            named_run: the run as it was found.
+            now: clock.
+            queue: view of the run in its queue; None if it is in none.
         """
         self.name = named_run.name
         self.namespace = named_run.namespace
         self._api = api
         self._named_run = named_run
         self._now = now
-        known = RunView(self.name, self.namespace, now())
+        view = RunView(self.name, self.namespace, now())
         if named_run.raw is not None:
-            known = run_view(named_run.raw, now(), run_name=named_run.run_name)
-        self._latest = _Snapshot(known.in_queue(queue))
+            view = run_view(named_run.raw, now(), run_name=named_run.run_name)
+        self._latest = _Snapshot(view.in_queue(queue))
 
     @property
     def phase(self) -> str:
-        """Its phase when it was last looked at: `Running`, `Succeeded`; "" = it has no plan."""
+        """Phase in which the run was last read: `Running`, `Succeeded`; "" = it has no plan."""
         return self._latest.run.phase
 
     @property
     def queue(self) -> QueueView | None:
-        """How it waits in its queue, as the cluster says now; None = it is in no queue.
+        """State of the run in its queue, read from the cluster now; None if it is in no queue.
 
         Raises:
             PlacementError: the cluster does not answer.
@@ -141,18 +143,19 @@ class Run:
         show = _screen()
         off = why_off(self._api)
         if off:
-            show(self._told(f"Warning: {visible(off)}"))
+            show(self._with_news(f"Warning: {visible(off)}"))
         try:
             for look in looks(self._api, self._named_run, now=self._now, timeout_seconds=seconds):
-                show(self._looked(look))
+                show(self._after(look))
         except KeyboardInterrupt:
-            show(self._told("Stopped watching; the run goes on."))
+            show(self._with_news("Stopped watching; the run goes on."))
 
     def explain(self, step: str | None = None) -> str:
-        """Where a step is, why there, why not yet and until when, as the cluster says now.
+        """Return where a step is and why, or what it waits for, read from the cluster now.
 
         Args:
-            step: its name, or a task's for all its iterations; by default all steps, a line each.
+            step: name of a step, or of a task for all its iterations; by default all steps, in one
+                line each.
 
         Raises:
             UnknownStepError: there is no such step.
@@ -160,24 +163,25 @@ class Run:
                 answer.
         """
         named = the_run(self._api, "", f"{self.namespace}/{self.name}", wider=_WIDER)
-        seen = look_at(self._api, named, self._now(), queue_of(self._api, named.key))
-        self._latest = _Snapshot(seen)
+        view = look_at(self._api, named, self._now(), queue_of(self._api, named.key))
+        self._latest = _Snapshot(view)
         try:
-            steps = seen.steps if step is None else steps_named(seen, step)
+            steps = view.steps if step is None else steps_named(view, step)
         except ClusterMissingError as error:
             raise UnknownStepError(str(error)) from None
-        answer = document_text(explanation(seen, steps, in_full=step is not None))
-        return _Answer("\n".join([*(f"Warning: {visible(each)}" for each in seen.missing), answer]))
+        answer = document_text(explanation(view, steps, in_full=step is not None))
+        warnings = [f"Warning: {visible(problem)}" for problem in view.missing]
+        return _Answer("\n".join([*warnings, answer]))
 
-    def _looked(self, look: Look) -> "_Snapshot":
-        """What there is to show after a look."""
+    def _after(self, look: Look) -> "_Snapshot":
+        """Return the snapshot after a look of the watch."""
         timed_out = look.outcome is Outcome.TIMED_OUT
         ended = ("Timed out; the run has not ended.",) if timed_out else ()
-        seen = replace(look.run or self._latest.run, seen_at=self._now()).in_queue(look.queue)
-        return self._told(*look.notes, *look.lines, *ended, run=seen)
+        view = replace(look.run or self._latest.run, seen_at=self._now()).in_queue(look.queue)
+        return self._with_news(*look.notes, *look.lines, *ended, run=view)
 
-    def _told(self, *news: str, run: RunView | None = None) -> "_Snapshot":
-        """The latest snapshot, with something to say."""
+    def _with_news(self, *news: str, run: RunView | None = None) -> "_Snapshot":
+        """Add news to the latest snapshot and return it."""
         remarks = (*self._latest.remarks, *news)[-MAX_NOTES:]
         self._latest = _Snapshot(run or self._latest.run, news, remarks)
         return self._latest
@@ -191,7 +195,7 @@ class Run:
 
 
 class _Answer(str):
-    """Text of several lines that a notebook shows unchanged."""
+    """Text of several lines that a notebook shows without quotes and escapes."""
 
     __slots__ = ()
 
@@ -202,12 +206,12 @@ class _Answer(str):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """A run at a moment.
+    """State of a run at one moment.
 
     Attributes:
-        run: as it was.
-        news: changes since the snapshot before; empty = nothing.
-        remarks: the latest of these and of earlier ones.
+        run: view of the run.
+        news: texts on changes since the last snapshot.
+        remarks: latest news, of this and of earlier snapshots.
     """
 
     run: RunView
@@ -225,13 +229,14 @@ class _Snapshot:
 
 
 _Screen = Callable[[_Snapshot], None]
+"""Function that shows a snapshot."""
 
 
 def _screen() -> _Screen:
-    """One cell in a notebook, lines elsewhere."""
+    """Return what shows snapshots: one cell in a notebook, printed lines elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    # A terminal has a shell too, but cannot change what it has shown.
+    # IPython on a terminal has a shell too, but cannot change its output.
     return _Cell() if hasattr(shell, "kernel") else _print_news
 
 
@@ -241,14 +246,14 @@ def _print_news(snapshot: _Snapshot) -> None:
 
 
 class _Cell:
-    """Shows the latest snapshot, and each instead of the one before."""
+    """Output of a cell: each snapshot replaces the one before."""
 
     def __init__(self) -> None:
         self._handle: Any = None
         self._drawn = 0.0
 
     def __call__(self, snapshot: _Snapshot) -> None:
-        """Show it, unless it says nothing new."""
+        """Show a snapshot, if something changed or the last one is old."""
         if self._handle is None:
             from IPython.display import display
 

@@ -1,4 +1,4 @@
-"""Why new pods are not placed by us, or by no plan, as the PlacementPolicy says it."""
+"""Warning that new pods are not placed by us, or new runs not planned, by the PlacementPolicy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from kfp_placement_engine.views.formatting import sentence, shown
 
 _GATES_READY = "GatesReady"
 _NO_PLANNER = "NoPlanner"
-"""The condition of gates, and its reason while no planner leads, be gates installed or not."""
+"""Condition of gates, and its reason while no planner leads, whether gates are installed or not."""
 
 _NO_POLICY = (
     "placement is off: there is no PlacementPolicy, new pods go to the default scheduler; a planner"
@@ -28,10 +28,12 @@ _PAUSED = (
 
 
 def why_off(api: Api) -> str:
-    """Why new pods go to the default scheduler, or new runs get no plan; "" = neither, or unknown.
+    """Return why new pods go to the default scheduler or new runs get no plan, for people.
+
+    The text is empty if neither is the case, or if we have no right to read the policy.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     default = f"metadata.name={POLICY_NAME}"
     try:
@@ -50,18 +52,18 @@ def _why_off(raw: Mapping[str, Any]) -> str:
         return _PAUSED.format(_paused_since(raw))
     status = policy.status
     if policy.spec.actuator is Actuator.GATES:
-        ready, kind, what = status and status.gates_ready, _GATES_READY, "no planner opens gates"
+        ready, kind, cause = status and status.gates_ready, _GATES_READY, "no planner opens gates"
     else:
         ready = status and status.scheduler_ready
-        kind, what = "SchedulerReady", "our scheduler is not alive"
+        kind, cause = "SchedulerReady", "our scheduler is not alive"
     condition = None if status is None else status.condition(kind)
     if status is not None and ready:
-        # Under the extender pods are placed without a planner too, new runs by no plan.
+        # Under the extender pods are placed without a planner too, but new runs get no plan.
         gates = status.condition(_GATES_READY)
         if gates is None or (gates.status, gates.reason) != ("False", _NO_PLANNER):
             return ""
         return sentence(f"no planner is alive, new runs get no plan{_since(gates)}")
-    return sentence(f"{what}, new pods go to the default scheduler{_since(condition)}")
+    return sentence(f"{cause}, new pods go to the default scheduler{_since(condition)}")
 
 
 def _since(condition: Condition | None) -> str:
@@ -72,7 +74,7 @@ def _since(condition: Condition | None) -> str:
 
 
 def _paused_since(raw: Mapping[str, Any]) -> str:
-    """` since ...`: when the field was written, as the API server keeps it; "" = not said."""
+    """Return ` since TIME`, when `paused` was written as the API server records it, or ""."""
     try:
         policy = Fields(raw, Place("policy"))
         for entry in policy.fields("metadata").each("managedFields"):

@@ -1,4 +1,4 @@
-"""Asks for what waits in the queues of a cluster, and asks queues to let runs go out of turn."""
+"""Queued runs of a cluster: list them, and ask queues to start or stop a run out of turn."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -30,28 +30,30 @@ from kfp_placement_engine.views.formatting import counted, name_text, shown
 from kfp_placement_engine.views.queues import QueueView, queue_view, starts_text
 
 MAX_REQUESTS = 20_000
-"""RunRequests that are listed."""
+"""Largest number of RunRequests that are listed."""
 
 _ORDER = (RequestPhase.WAITING, RequestPhase.ADMITTED, RequestPhase.FINISHED)
 _SHOWN_QUEUES = 3
 
 
 def list_queued(api: Api, namespace: str) -> tuple[QueueView, ...]:
-    """The runs of a namespace ("" = all) with a RunRequest, by queue and position.
+    """Return the runs of a namespace ("" = all) with a RunRequest, by queue and position.
 
     Raises:
         ClusterMissingError: queues are not installed.
-        ClusterError: refused, or no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
-    found = islice(our_objects(api, RUN_REQUESTS, namespace=namespace), MAX_REQUESTS)
-    return tuple(sorted(map(queue_view, found), key=_place))
+    requests = islice(our_objects(api, RUN_REQUESTS, namespace=namespace), MAX_REQUESTS)
+    return tuple(sorted(map(queue_view, requests), key=_place))
 
 
 def waiting_runs(api: Api, namespace: str) -> dict[RunKey, QueueView]:
-    """Those that wait, by run; none where there are no queues, or we may not look.
+    """Return the runs of a namespace ("" = all) that wait, by key.
+
+    There are none if queues are not installed, or we have no right to list RunRequests.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     try:
         views = list_queued(api, namespace)
@@ -61,42 +63,44 @@ def waiting_runs(api: Api, namespace: str) -> dict[RunKey, QueueView]:
 
 
 def queue_of(api: Api, run: RunKey) -> QueueView | None:
-    """How one run waits; None = it is in no queue, or we may not look.
+    """Return how a run waits; None if it is in no queue, or we have no right to look it up.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     raw = object_if_allowed(api, RUN_REQUESTS, run.name, run.namespace)
     return None if raw is None else queue_view(raw)
 
 
 def default_queues(api: Api, namespace: str) -> tuple[RunQueue, ...] | None:
-    """The RunQueues by which namespaces take part; None = we may not know.
+    """Return the RunQueues named `default`, with which a namespace takes part in queueing.
+
+    The result is None if RunQueues are not installed, cannot be read, or we have no right to.
 
     Args:
-        api: the cluster.
-        namespace: where to look; "" = everywhere.
+        api: cluster to read.
+        namespace: namespace of the RunQueues; "" = all.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     only = f"metadata.name={DEFAULT_QUEUE}"
     try:
-        found = objects(api, RUN_QUEUES, namespace=namespace, field_selector=only)
-        return tuple(read_resource(RunQueue, raw) for raw in found)
+        queues = objects(api, RUN_QUEUES, namespace=namespace, field_selector=only)
+        return tuple(read_resource(RunQueue, raw) for raw in queues)
     except (ClusterForbiddenError, ClusterMissingError, InputError):
         return None
 
 
 def queue_notices(api: Api, namespace: str) -> tuple[Notice, ...]:
-    """That a run may wait before it starts, and how many wait there now; none without a queue.
+    """Return a notice that a new run may wait, with how many wait now; none without a queue.
 
     Args:
-        api: the cluster.
-        namespace: of the run.
+        api: cluster to read.
+        namespace: namespace of the run.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     if not default_queues(api, namespace):
         return ()
@@ -114,29 +118,29 @@ def queue_notices(api: Api, namespace: str) -> tuple[Notice, ...]:
 
 
 def _waits(queue: str, views: list[QueueView]) -> str:
-    """How many wait in a queue, and when the last of them is likely to start."""
+    """Return how many runs wait in a queue, and when the last of them is likely to start."""
     starts = starts_text(max(views, key=lambda view: view.position or 0))
     text = f"{counted(len(views), 'run')} in RunQueue {name_text(queue)}"
     return f"{text}, the last of which {starts}" if starts else text
 
 
 def ask_to_admit(api: Api, view: QueueView, now: datetime) -> None:
-    """Ask its queue to let a run begin out of turn.
+    """Ask the queue of a run to let it begin out of turn.
 
     Raises:
-        ClusterError: it does not wait; refused, or no answer.
+        ClusterError: the run does not wait, or the cluster refuses or gives no answer.
     """
     if not view.is_waiting:
         raise ClusterError(f"run {_named(view)} does not wait: it is {view.phase.lower()}")
-    # What is from before the run began to wait counts as old.
+    # A request from before the run began to wait would be ignored.
     _ask(api, view, ADMIT_ANNOTATION, max(now, view.waiting_since or now))
 
 
 def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
-    """Ask its queue to let a run stop after its running steps, and wait behind all others.
+    """Ask the queue of a run to stop it after its running steps, and to put it behind all others.
 
     Raises:
-        ClusterError: it does not run; refused, or no answer.
+        ClusterError: the run does not run, or the cluster refuses or gives no answer.
     """
     if view.phase != RequestPhase.ADMITTED:
         state = view.phase.lower() or "not known to its queue yet"

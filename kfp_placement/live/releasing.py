@@ -1,4 +1,4 @@
-"""Pauses the policy, takes our gates off pods, and lets runs go on that wait in queues."""
+"""Release: pause the policy, take our gates off pods, let queued runs begin or go on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -43,19 +43,19 @@ from kfp_placement_kube.client import modify
 from kfp_placement_kube.kinds import PODS, Kind
 
 MAX_ROUNDS = 20
-"""Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
+"""Times that pods are listed: until admission learns of a pause, it gates new pods."""
 
 
 @dataclass
 class Released:
-    """What is done, or would be.
+    """Result of a release of pods or of runs.
 
     Attributes:
-        dry_run: the server checks every write and keeps none.
+        dry_run: whether the server checks every write and keeps none.
         freed: namespace/name of the pods whose gate was taken off, or of the runs that may go on.
-        failures: those that still wait, and why.
-        unsatisfiable: pods that go nowhere even so: under gates no node was within their latency
-            limit.
+        failures: namespace/name of pods or runs that still wait -> reason.
+        unsatisfiable: namespace/name of pods that no node can take even without a gate, as no node
+            was within their latency limit when the gate came off.
     """
 
     dry_run: bool
@@ -67,17 +67,17 @@ class Released:
 def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
     """Pause the policy, or let it go on; return whether that changes anything.
 
-    If there is none to pause it is made: the controller makes one without a pause when it finds
-    none.
+    A policy that does not exist is created with the pause; else the controller would create one
+    without.
 
     Raises:
         ClusterMissingError: the controller is not installed.
-        ClusterError: refused, or no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     policy = api.get(POLICIES, POLICY_NAME)
     if policy is None:
         if not paused:
-            # Fails if there can be none.
+            # Raises an error if the kind is not installed.
             next(our_objects(api, POLICIES), None)
             return False
         try:
@@ -96,51 +96,53 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
 def open_gates(
     api: Api, runs: Iterable[RunKey] | None, tell: Callable[[str], None], *, dry_run: bool
 ) -> Released:
-    """Take our gates off, and only ours, until no pod has one any more.
+    """Take our gates, and no others, off pods until no pod has one any more.
 
     Args:
-        api: the cluster.
-        runs: namespace and Workflow name of the runs whose pods are meant; None = all.
-        tell: called with every pod.
-        dry_run: the server checks every write and keeps none.
+        api: cluster to write to.
+        runs: runs whose pods are freed; None = the pods of all runs.
+        tell: receiver of namespace/name of each freed pod.
+        dry_run: whether the server checks every write and keeps none.
 
     Raises:
-        ClusterError: pods may not be listed, or there is no answer.
+        ClusterError: we have no right to list pods, or the cluster gives no answer.
     """
-    done = Released(dry_run)
+    released = Released(dry_run)
     for _ in range(1 if dry_run else MAX_ROUNDS):
         pods = list(_pending(api, runs))
-        done.unsatisfiable = [_name(pod) for pod in pods if _is(_goes_nowhere, pod)]
-        gated = [pod for pod in pods if _is(is_gated, pod) and _name(pod) not in done.failures]
+        released.unsatisfiable = [_name(pod) for pod in pods if _holds(_fits_nowhere, pod)]
+        gated = [
+            pod for pod in pods if _holds(is_gated, pod) and _name(pod) not in released.failures
+        ]
         for pod in gated:
-            if _free(api, PODS, pod, _opening, done):
+            if _free(api, PODS, pod, _opening, released):
                 tell(_name(pod))
         if not gated:
             break
-    return done
+    return released
 
 
 def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
-    """Let runs go on that wait; where queues are not installed, there are none.
+    """Let runs go on that wait in queues; if queues are not installed, there are none.
 
     Runs that others have suspended are left alone.
 
     Args:
-        api: the cluster.
-        runs: namespace and Workflow name of those that are meant; None = all.
-        dry_run: the server checks every write and keeps none.
+        api: cluster to write to.
+        runs: runs that are released; None = all runs.
+        dry_run: whether the server checks every write and keeps none.
 
     Raises:
-        ClusterError: Workflows may not be read, or there is no answer.
+        ClusterError: we have no right to read Workflows, or the cluster gives no answer.
     """
-    done = Released(dry_run)
+    released = Released(dry_run)
     try:
         next(objects(api, RUN_QUEUES), None)
     except ClusterMissingError:
-        return done
+        return released
     for workflow in _waiting(api, runs):
-        _free(api, WORKFLOWS, workflow, _resuming, done)
-    return done
+        _free(api, WORKFLOWS, workflow, _resuming, released)
+    return released
 
 
 def _free(
@@ -148,16 +150,16 @@ def _free(
     kind: Kind,
     listed: JsonObject,
     patch_of: Callable[[JsonObject], Mapping[str, Any] | None],
-    done: Released,
+    released: Released,
 ) -> bool:
-    """Change an object, unless another of its name has taken its place; says whether it was.
+    """Patch an object, unless another of its name replaced it; return whether it was patched.
 
     Args:
-        api: the cluster.
-        kind: of the object.
-        listed: as it was.
-        patch_of: what frees it as it is now; None = it no longer waits.
-        done: where that is noted.
+        api: cluster to write to.
+        kind: kind of the object.
+        listed: object as it was listed.
+        patch_of: returns the patch that frees the object as it is now, or None if it does not wait.
+        released: result, to which the object is added.
     """
     metadata, name = listed["metadata"], _name(listed)
     key = metadata["name"], metadata["namespace"]
@@ -167,7 +169,7 @@ def _free(
             return False
         patch = patch_of(now)
         if patch is not None:
-            api.patch(kind, *key, patch, dry_run=done.dry_run)
+            api.patch(kind, *key, patch, dry_run=released.dry_run)
         return patch is not None
 
     first: JsonObject | None = listed
@@ -180,14 +182,14 @@ def _free(
     except ClusterError as error:
         busy = isinstance(error, ClusterConflictError)
         why = "somebody else keeps writing it; try again" if busy else str(error)
-        done.failures[name] = why
+        released.failures[name] = why
         return False
-    done.freed += [name] if freed else []
+    released.freed += [name] if freed else []
     return freed
 
 
 def _pending(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
-    """Pods without a node, gated ones among them."""
+    """Yield pods without a node, whether they are gated or not."""
     everywhere = [("", "")]
     chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs or ()]
     for namespace, selector in everywhere if runs is None else chosen:
@@ -216,7 +218,7 @@ def _opening(pod: JsonObject) -> Mapping[str, Any] | None:
 
 
 def _resuming(workflow: JsonObject) -> Mapping[str, Any] | None:
-    """What lets a run go on; None = it does not wait in a queue."""
+    """Return the patch that lets a run go on; None if it does not wait in a queue."""
     version = workflow["metadata"]["resourceVersion"]
     if is_held(workflow):
         return releasing_patch(version, says_so=bool(held_message(workflow)))
@@ -225,14 +227,14 @@ def _resuming(workflow: JsonObject) -> Mapping[str, Any] | None:
     return None
 
 
-def _goes_nowhere(pod: JsonObject) -> bool:
+def _fits_nowhere(pod: JsonObject) -> bool:
     return is_unsatisfiable(Fields(pod, Place("pod")))
 
 
-def _is(what: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
-    """Whether that holds of a pod; not of one that cannot be read."""
+def _holds(condition: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
+    """Return whether a condition holds of a pod; False if the pod cannot be read."""
     try:
-        return what(pod)
+        return condition(pod)
     except InputError:
         return False
 

@@ -1,4 +1,4 @@
-"""What happens to one run until it ends: for a terminal, and for a cell of a notebook."""
+"""Watching of one run until it ends, for a terminal or a cell of a notebook."""
 
 import math
 import queue
@@ -28,32 +28,33 @@ from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 from kfp_placement_kube.kinds import Kind
 
 LOOK_SECONDS = 1.0
-"""Where nothing comes, a look is due after this: running times grow."""
+"""Time after which there is a look though nothing has changed: running times grow."""
 
 Clock = Callable[[], datetime]
+"""Function that returns the present time."""
 
 
 class Outcome(Enum):
-    """How it ended, for us."""
+    """End of a watch."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """It failed, or was refused."""
+    """Failure or refusal of the run."""
     DELETED = "deleted"
     TIMED_OUT = "timed out"
-    """It goes on."""
+    """Timeout of the watch; the run goes on."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What there is to see.
+    """State of a watched run at one moment.
 
     Attributes:
-        run: as it was when it was last read; None = it has no plan yet.
-        lines: what has changed since the last look, each with the time of day.
-        notes: what is awaited, or not known.
-        outcome: None = it goes on.
-        queue: how it waits in its queue; None = it is in none, or we may not look.
+        run: view of the run as it was last read; None if it has no plan yet.
+        lines: news since the last look, each with the time of day.
+        notes: remarks on what is awaited, or could not be read.
+        outcome: end of the watch; None while it goes on.
+        queue: view of the run in its queue; None if it is in none, or we have no right to look.
     """
 
     run: RunView | None = None
@@ -66,13 +67,13 @@ class Look:
 def looks(
     api: Api, named_run: NamedRun, *, now: Clock, timeout_seconds: float | None = None
 ) -> Iterator[Look]:
-    """Follow a run until it ends; survives restarts of the API server.
+    """Watch a run until it ends, through restarts of the API server.
 
     Args:
-        api: the cluster.
-        named_run: the run.
-        now: the time.
-        timeout_seconds: give up after this; None = never.
+        api: cluster of the run.
+        named_run: run to watch.
+        now: clock.
+        timeout_seconds: time after which to give up; None = never.
 
     Yields:
         A look at each change, and every second without one.
@@ -82,66 +83,66 @@ def looks(
     """
     deadline = time.monotonic() + (math.inf if timeout_seconds is None else timeout_seconds)
     watcher = _Watcher(api, named_run, now)
-    look = watcher.queued(_queue_now(api, named_run))
+    look = watcher.queue_changed(_queue_now(api, named_run))
     if look.lines:
         yield look
-    seen = _followed(api, named_run, watcher)
+    changes = _followed(api, named_run, watcher)
     while look.outcome is None:
         wait_seconds = min(LOOK_SECONDS, deadline - time.monotonic())
         if wait_seconds > 0:
-            look = _next(seen, watcher, wait_seconds)
+            look = _next(changes, watcher, wait_seconds)
         else:
             look = watcher.look(outcome=Outcome.TIMED_OUT)
         yield look
 
 
-_Seen = queue.Queue[Callable[[], Look]]
-"""What other threads have seen, each as a call that looks at it."""
+_Changes = queue.Queue[Callable[[], Look]]
+"""Changes that other threads received, each as a function that returns the look after it."""
 
 
-def _next(seen: _Seen, watcher: "_Watcher", wait_seconds: float) -> Look:
+def _next(changes: _Changes, watcher: "_Watcher", wait_seconds: float) -> Look:
     try:
-        look_at_it = seen.get(timeout=wait_seconds)
+        look_after = changes.get(timeout=wait_seconds)
     except queue.Empty:
         return watcher.look()
-    return look_at_it()
+    return look_after()
 
 
 def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
-    """How it waits; None where nobody answers: that is said of the run itself."""
+    """Return how the run waits; None without an answer, which the watch of the plan reports."""
     try:
         return queue_of(api, named_run.key)
     except ClusterError:
         return None
 
 
-def _followed(api: Api, named_run: NamedRun, watcher: "_Watcher") -> _Seen:
-    """Follow the run and its RunRequest in threads, until the program ends or an error does it."""
-    seen: _Seen = queue.Queue()
+def _followed(api: Api, named_run: NamedRun, watcher: "_Watcher") -> _Changes:
+    """Follow the plan and the RunRequest in threads, until the program ends or an error occurs."""
+    changes: _Changes = queue.Queue()
 
     def follow_kind(
-        kind: Kind, look_at: Callable[[JsonObject | None], Look], tell: Callable[[str], None]
+        kind: Kind, look_after: Callable[[JsonObject | None], Look], tell: Callable[[str], None]
     ) -> None:
         try:
             for raw in follow(api, kind, named_run.key, pause=time.sleep, tell=tell):
-                seen.put(partial(look_at, raw))
+                changes.put(partial(look_after, raw))
         except Exception as error:
             refused = isinstance(error, ClusterForbiddenError | ClusterMissingError)
             if kind is RUN_REQUESTS and refused:
-                return  # no queues there, or we may not look
-            # Raised again where people see it; nobody would see this thread's end.
-            seen.put(partial(_fail, error))
+                return  # queues are not installed, or we have no right to look
+            # Raised again in the thread that shows looks; nobody would see this thread's end.
+            changes.put(partial(_fail, error))
 
     def tell(text: str) -> None:
-        seen.put(partial(watcher.look, (visible(text),)))
+        changes.put(partial(watcher.look, (visible(text),)))
 
-    for each in (
-        (PLACEMENTS, watcher.saw, tell),
-        # The same is said of the plan.
-        (RUN_REQUESTS, watcher.saw_request, lambda _: None),
+    for arguments in (
+        (PLACEMENTS, watcher.plan_changed, tell),
+        # Silent: what keeps this from coming keeps the plan from coming too.
+        (RUN_REQUESTS, watcher.request_changed, lambda _: None),
     ):
-        threading.Thread(target=follow_kind, args=each, name="watch", daemon=True).start()
-    return seen
+        threading.Thread(target=follow_kind, args=arguments, name="watch", daemon=True).start()
+    return changes
 
 
 def _fail(error: Exception) -> Look:
@@ -149,7 +150,7 @@ def _fail(error: Exception) -> Look:
 
 
 class _Watcher:
-    """What has been seen so far."""
+    """State of a watch: the run and its queue as last read, and the plan that was announced."""
 
     def __init__(self, api: Api, named_run: NamedRun, now: Clock) -> None:
         self._api = api
@@ -160,30 +161,30 @@ class _Watcher:
         self._announced: RunView | None = None
 
     def look(self, notes: tuple[str, ...] = (), outcome: Outcome | None = None) -> Look:
-        """What is known, without a change."""
+        """Return a look without a change."""
         return Look(self._run, notes=notes, outcome=outcome, queue=self._queue)
 
-    def saw_request(self, raw: JsonObject | None) -> Look:
-        """Its RunRequest has changed, or there is none."""
-        return self.queued(None if raw is None else queue_view(raw))
+    def request_changed(self, raw: JsonObject | None) -> Look:
+        """Return the look after a change of the RunRequest; None = it does not exist."""
+        return self.queue_changed(None if raw is None else queue_view(raw))
 
-    def queued(self, view: QueueView | None) -> Look:
-        """How the run waits, or that it may run; a new likely start alone is not reported."""
+    def queue_changed(self, view: QueueView | None) -> Look:
+        """Return the look after a change of the queue; a new likely start alone is not reported."""
         before, self._queue = self._queue, view
         is_planned = self._run is not None or self._named_run.raw is not None
         if view is None or (not view.is_waiting and before is None and is_planned):
             return self.look()
         lines: tuple[str, ...] = ()
-        if before is None or _said(before) != _said(view):
+        if before is None or _place_and_notes(before) != _place_and_notes(view):
             lines = (f"{clock_text(self._now())} {queue_text(view)}",)
         outcome = None
         if not is_planned and view.phase == RequestPhase.FINISHED:
-            # Only its queue knows of it.
+            # There is no plan from which to learn of the end.
             outcome = _outcome(is_success=view.end == RequestedEnd.SUCCEEDED)
         return Look(self._run, lines, outcome=outcome, queue=view)
 
-    def saw(self, raw: JsonObject | None) -> Look:
-        """The run has changed; None = there is no plan, or no longer one."""
+    def plan_changed(self, raw: JsonObject | None) -> Look:
+        """Return the look after a change of the PipelinePlacement; None = it does not exist."""
         before, moment = self._run, self._now()
         if raw is None and before is not None:
             return self.look(("The run has been deleted.",), Outcome.DELETED)
@@ -209,5 +210,5 @@ def _outcome(*, is_success: bool) -> Outcome:
     return Outcome.SUCCEEDED if is_success else Outcome.FAILED
 
 
-def _said(view: QueueView) -> tuple[str, tuple[str, ...]]:
+def _place_and_notes(view: QueueView) -> tuple[str, tuple[str, ...]]:
     return place_text(view), view.notes

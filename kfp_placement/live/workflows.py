@@ -1,4 +1,4 @@
-"""What the Workflows of runs say beside their plans: runs that have none, and why one failed."""
+"""Workflows of runs, read for what plans do not say: runs without a plan, and why a run failed."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -34,17 +34,17 @@ from kfp_placement_engine.views.runs import RunView
 from kfp_placement_kube.kinds import NAMESPACES
 
 PLANNED_AFTER_SECONDS = 30.0
-"""A planner that works has planned a new run by then."""
+"""Age of a run by which a working planner has planned it."""
 
 MAX_LOOKED_AT = 20
-"""Workflows that are read in full, the latest first: each may have 1 MB."""
+"""Largest number of Workflows that are read in full: each may have 1 MB."""
 
 _NOT_ENDED = f"{COMPLETED_LABEL}!=true"
 _WORKFLOW = Place("workflow")
 _NAMESPACE = Place("namespace")
-_WRONG = ("Failed", "Error")
+_FAILED = ("Failed", "Error")
 _GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
-"""Types of nodes that only repeat that something within them failed."""
+"""Types of nodes that contain others, and fail because one of these failed."""
 
 _UNMARKED = (
     "none of its steps is marked and its namespace lacks the label"
@@ -59,44 +59,46 @@ _NOT_PLANNED = (
 def unplanned_runs(
     api: Api, namespace: str, planned: Collection[RunKey], now: datetime
 ) -> tuple[RunKey, ...]:
-    """Runs that go on and should have a plan by now; none where Workflows may not be read.
+    """Return runs that have not ended and should have a plan by now.
+
+    There are none if we have no right to read Workflows.
 
     Args:
-        api: the cluster.
-        namespace: where to look; "" = everywhere.
+        api: cluster to read.
+        namespace: namespace of the runs; "" = all.
         planned: runs that have a plan.
-        now: the time.
+        now: present time.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     try:
-        unplanned = [each for each in _going_on(api, namespace, now) if each[1] not in planned]
+        unplanned = [each for each in _open_runs(api, namespace, now) if each[1] not in planned]
     except (ClusterForbiddenError, ClusterMissingError):
         return ()
-    latest = [name for _, name in sorted(unplanned, reverse=True)[:MAX_LOOKED_AT]]
-    return tuple(each for each in latest if is_to_be_planned(api, *each))
+    latest = [key for _, key in sorted(unplanned, reverse=True)[:MAX_LOOKED_AT]]
+    return tuple(key for key in latest if is_to_be_planned(api, *key))
 
 
-def unplanned_text(runs: Collection[RunKey], named: str) -> str:
-    """A sentence about runs that should have a plan; "" = there are none.
+def unplanned_text(runs: Collection[RunKey], names: str) -> str:
+    """Return a warning about runs that should have a plan; "" if there are none.
 
     Args:
-        runs: these.
-        named: the same, for people.
+        runs: runs without a plan.
+        names: list of their names for the warning.
     """
     if not runs:
         return ""
     which, has = ("1 run", "has") if len(runs) == 1 else (f"{len(runs)} runs", "have")
     after = f"{whole_seconds_text(PLANNED_AFTER_SECONDS)} after the submission"
-    return f"{which} should have a plan and {has} none {after} ({named}): {_NOT_PLANNED}"
+    return f"{which} should have a plan and {has} none {after} ({names}): {_NOT_PLANNED}"
 
 
 def why_no_plan(api: Api, namespace: str, name: str) -> str:
-    """What may keep a run from having a plan.
+    """Return what may keep a run from having a plan, as a part of a sentence.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     planned = is_to_be_planned(api, namespace, name)
     if planned is None:
@@ -105,10 +107,12 @@ def why_no_plan(api: Api, namespace: str, name: str) -> str:
 
 
 def is_to_be_planned(api: Api, namespace: str, name: str) -> bool | None:
-    """Whether a run is one that the planner plans, as it decides that; None = nobody may know.
+    """Return whether the planner plans a run, by the rules of the planner itself.
+
+    The result is None if the Workflow does not exist, or we have no right to read it.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     raw = object_if_allowed(api, WORKFLOWS, name, namespace)
     if raw is None:
@@ -117,7 +121,10 @@ def is_to_be_planned(api: Api, namespace: str, name: str) -> bool | None:
 
 
 def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool:
-    """Whether it is a KFP run where all of them are planned; False where we may not know."""
+    """Return whether a Workflow is a KFP run in a namespace whose KFP runs are all planned.
+
+    The result is False if we have no right to read the namespace.
+    """
     try:
         is_kfp = is_kfp_workflow(Fields(workflow, _WORKFLOW).fields("spec").raw)
         raw = object_if_allowed(api, NAMESPACES, namespace) if is_kfp else None
@@ -128,12 +135,13 @@ def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool
 
 
 def failure_of(api: Api, run: RunView) -> str:
-    """What Argo says of a run that failed; "" = it did not, or its Workflow cannot be read.
+    """Return Argo's message on why a run failed, or "".
 
-    That is the message of the first node that failed on its own, else the Workflow's own.
+    It is the message of the first node that failed on its own, else the Workflow's. It is empty if
+    the run did not fail, or its Workflow cannot be read.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     if not run.failed:
         return ""
@@ -148,12 +156,15 @@ def failure_of(api: Api, run: RunView) -> str:
 
 
 def _first_failure(nodes: object, run: str) -> str:
-    """`fetch-driver(0): pods ... is forbidden`; "" = no node says anything that can be read."""
+    """Return name and message of the first failed node: `fetch-driver(0): pods ... is forbidden`.
+
+    The text is empty if no failed node has a message, or nodes cannot be read.
+    """
     try:
         failed = [
             node
             for node in read_nodes(nodes)
-            if node.phase in _WRONG and node.type not in _GROUPS and node.message.strip()
+            if node.phase in _FAILED and node.type not in _GROUPS and node.message.strip()
         ]
     except InputError:
         return ""
@@ -165,18 +176,18 @@ def _first_failure(nodes: object, run: str) -> str:
     return f"{path}: {first.message.strip()}"
 
 
-def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
-    """When each was made, and its name; those made a moment ago are left out."""
-    found = objects(
+def _open_runs(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
+    """Yield creation time and key of each run that has not ended; the newest are left out."""
+    workflows = objects(
         api, WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE
     )
-    for raw in found:
+    for raw in workflows:
         try:
             metadata = Fields(raw, _WORKFLOW).fields("metadata")
-            made = metadata.text("creationTimestamp")
-            age_seconds = (now - parse_time(made)).total_seconds()
+            created = metadata.text("creationTimestamp")
+            age_seconds = (now - parse_time(created)).total_seconds()
             key = RunKey(metadata.text("namespace"), metadata.text("name"))
         except InputError:
             continue
         if age_seconds >= PLANNED_AFTER_SECONDS:
-            yield made, key
+            yield created, key

@@ -83,7 +83,7 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 
 def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
-    """Pause the policy; report a failure, after which gates are taken off all the same."""
+    """Pause the policy; if that fails, gates are taken off anyway."""
     from kfp_placement.live.releasing import set_paused
 
     try:
