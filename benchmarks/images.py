@@ -132,10 +132,10 @@ def _planned(run: RunGraph, assumptions: Assumptions) -> Planned:
         generations=GENERATIONS, seed=SEED, compare=("kube-default",), assumptions=assumptions
     )
     plan = plan_run(run, cluster, options)
-    makespan, default = plan.figures.makespan_seconds, plan.baselines["kube-default"]
+    makespan, default = plan.figures.makespan_seconds, plan.comparison.baselines["kube-default"]
     return Planned(
         makespan_seconds=makespan,
-        bound_seconds=plan.lower_bound.seconds,
+        bound_seconds=plan.comparison.lower_bound.seconds,
         gain=1 - makespan / default.makespan_seconds,
         nodes=tuple(step.node or "" for step in plan.steps),
         exact=_is_best(plan),
@@ -143,7 +143,10 @@ def _planned(run: RunGraph, assumptions: Assumptions) -> Planned:
 
 
 def _is_best(plan: Plan) -> bool:
-    return plan.exact or plan.figures.makespan_seconds <= plan.lower_bound.seconds * (1 + _SAME)
+    return (
+        plan.search.exact
+        or plan.figures.makespan_seconds <= plan.comparison.lower_bound.seconds * (1 + _SAME)
+    )
 
 
 def parts_of(outcomes: Sequence[Outcome]) -> list[Table | Sequence[str]]:

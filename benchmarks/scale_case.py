@@ -79,7 +79,7 @@ def _planned(
     cpu_seconds = time.process_time() - started
     # The first generations play one plan each: those that the search starts from.
     starts = sum(1 for _ in seeds_of(problem, shape.seed)) - 1
-    bred = max(0, plan.generations - starts)
+    bred = max(0, plan.search.generations - starts)
     tried = starts + bred * trials_per_generation(problem) * GeneticParams().islands
     return Found(
         spent=Spent(tried, cpu_seconds, has_begun=bred > 0),
@@ -88,7 +88,7 @@ def _planned(
         unplaced=plan.figures.unplaced,
         rows=_rows(plan),
         use=plan.figures.use,
-        measured={PLANS_A_SECOND: tried / plan.planning_seconds},
+        measured={PLANS_A_SECOND: tried / plan.search.planning_seconds},
     )
 
 

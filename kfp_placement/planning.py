@@ -336,7 +336,8 @@ def _told(plan: Plan, prepared: PreparedRun) -> Plan:
 
         promise = promise_of(outlook_of(plan), prepared.run, prepared.forecast)
         plan = replace(plan, promise=promise)
-    return with_remedies(replace(plan, policy=prepared.policy), prepared.run, prepared.cluster)
+    plan = replace(plan, grounds=replace(plan.grounds, policy=prepared.policy))
+    return with_remedies(plan, prepared.run, prepared.cluster)
 
 
 def _noted(run: RunGraph, notices: Iterable[Notice]) -> RunGraph:

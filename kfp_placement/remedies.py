@@ -19,6 +19,7 @@ from kfp_placement_engine.model.constraints import (
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.durations import given_round_trip_text
 from kfp_placement_engine.units.quantities import shown_value
 from kfp_placement_engine.units.resources import free_room, lacking, with_pod
@@ -65,10 +66,14 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
         plan,
         unschedulable=tuple(reasons.items()),
         steps=tuple(
-            replace(step, reason=reasons[step.name]) if step.name in reasons else step
+            _explained(step, reasons[step.name]) if step.name in reasons else step
             for step in plan.steps
         ),
     )
+
+
+def _explained(step: PlannedStep, sentence: str) -> PlannedStep:
+    return replace(step, explanation=replace(step.explanation, sentence=sentence))
 
 
 def _advice(step: Step, cluster: Cluster) -> Iterator[str]:

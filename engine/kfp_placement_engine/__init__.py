@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from kfp_placement_engine.planning.plan_options import PlanOptions
     from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
     from kfp_placement_engine.plans.assumptions import Assumptions
-    from kfp_placement_engine.plans.plan import Plan, PlannedStep, RunsPlan, reserved_run
+    from kfp_placement_engine.plans.plan import Plan, RunsPlan, reserved_run
+    from kfp_placement_engine.plans.planned_step import PlannedStep
     from kfp_placement_engine.problem.placement import Placement
     from kfp_placement_engine.problem.problem import PlacementProblem
     from kfp_placement_engine.readers import (
@@ -115,7 +116,8 @@ _HOME = {
     "planning.plan_options": ("PlanOptions",),
     "planning.plan_runs": ("plan_run", "plan_runs"),
     "plans.assumptions": ("Assumptions",),
-    "plans.plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
+    "plans.plan": ("Plan", "RunsPlan", "reserved_run"),
+    "plans.planned_step": ("PlannedStep",),
     "problem.placement": ("Placement",),
     "problem.problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),

@@ -22,7 +22,8 @@ from kfp_placement.preview.promised import PreviewedStep, Range, previewed, rang
 from kfp_placement.preview.what_if import Suggestions, WhatIf
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
-from kfp_placement_engine.plans.plan import Plan, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 from kfp_placement_engine.views.formatting import counted, duration, shown, visible
@@ -50,9 +51,11 @@ class StepMapping(Mapping[str, PreviewedStep]):
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._run_name = plan.run_name
+        self._run_name = plan.run.name
         self._steps = {step.name: previewed(plan, step) for step in plan.steps}
-        self._names = StepNames((step.name, step.task, step.display_name) for step in plan.steps)
+        self._names = StepNames(
+            (step.name, step.spec.task, step.spec.display_name) for step in plan.steps
+        )
 
     @override
     def __getitem__(self, name: str) -> PreviewedStep:
@@ -260,25 +263,25 @@ def _row(step: PlannedStep) -> dict[str, object]:
     others = {name: amount for name, amount in step.requests.items() if name not in _ROOM}
     return {
         "step": step.name,
-        "task": step.task,
-        "display_name": step.display_name,
-        "type": step.type,
-        "location": step.location,
-        "kind": str(step.kind),
+        "task": step.spec.task,
+        "display_name": step.spec.display_name,
+        "type": step.spec.type,
+        "location": step.spec.location,
+        "kind": str(step.spec.kind),
         "node": step.node,
         "start_seconds": _number(step.start_seconds),
         "finish_seconds": _number(step.finish_seconds),
-        "run_seconds": _number(step.duration_seconds),
-        "run_time_source": str(step.duration_source),
-        "image_pull_seconds": _number(step.image_pull_seconds),
-        "transfer_seconds": _number(step.transfer_seconds),
+        "run_seconds": _number(step.phases.duration_seconds),
+        "run_time_source": str(step.run_time.source),
+        "image_pull_seconds": _number(step.phases.image_pull_seconds),
+        "transfer_seconds": _number(step.phases.transfer_seconds),
         "round_trip_milliseconds": _number(step.latency_ms),
         "cpu_cores": step.requests.get("cpu", 0) / 1000,
         "memory_bytes": step.requests.get("memory", 0),
-        "image": step.image,
-        "conditional": step.conditional,
-        "cached": step.cached,
-        "reason": step.reason,
+        "image": step.spec.image,
+        "conditional": step.spec.is_conditional,
+        "cached": step.is_cached,
+        "reason": step.explanation.sentence,
         **others,
     }
 
@@ -301,19 +304,19 @@ def _number(value: float | None) -> float:
 
 def _summary(plan: Plan) -> str:
     steps = counted(len(plan.steps), "step")
-    nodes = counted(len(plan.cluster_nodes), "node")
+    nodes = counted(len(plan.cluster.nodes), "node")
     found = search_verdict(plan)
     warnings = counted(len(plan.notices), "warning") if plan.notices else ""
     learned = visible(promises.headline(plan)).removesuffix(".")
     learned = f"{learned[:1].lower()}{learned[1:]}"
     parts = [headline(plan).removesuffix("."), learned, found, warnings, "see .explain(step)"]
-    return f"{shown(plan.run_name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
+    return f"{shown(plan.run.name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
 
 
 def _explanation(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
     name = visible(title(step))
     if step.node is None:
-        return f"{name} goes nowhere: {visible(step.reason)}"
+        return f"{name} goes nowhere: {visible(step.explanation.sentence)}"
     start, end = duration(step.start_seconds), duration(step.finish_seconds)
     stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
     where = f"{name} goes to {visible(step.node)}, {start} to {end}"

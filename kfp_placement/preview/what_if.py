@@ -94,4 +94,4 @@ class Suggestions(tuple[Suggestion, ...]):
 def _html(present: Plan, answer: Answer) -> str:
     from kfp_placement_engine.render.html import html_fragment
 
-    return html_fragment(Document(present.run_name, parts=[what_if_part(present, answer)]))
+    return html_fragment(Document(present.run.name, parts=[what_if_part(present, answer)]))

@@ -1,10 +1,10 @@
 """The plans whose views are looked at in every renderer: what plans of authors have in them."""
 
-from dataclasses import replace
-
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ScheduledStep
-from kfp_placement_engine.plans.plan import Bound, Figures, Plan, PlannedDriver
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.support.plans import (
     a_plan,
     a_step,
@@ -13,6 +13,7 @@ from tests.support.plans import (
     stuck_plan,
     taxi_plan,
     unplaced_step,
+    varied,
 )
 
 ATTACK = "<img src=/attack onerror=\"fetch('/attack')\">'&$(id)\x1b[31m"
@@ -107,15 +108,15 @@ def _long_names() -> Plan:
     name = "prepare-the-features-of-everything-that-came-in-since-yesterday-" * 4
     plan = taxi_plan()
     steps = [
-        replace(step, name=f"{name}{index}", task=f"{name}{index}", depends_on=())
+        varied(step, name=f"{name}{index}", task=f"{name}{index}", depends_on=())
         for index, step in enumerate(plan.steps)
     ]
-    steps[1] = replace(steps[1], name="W" * 60_000, task="W" * 60_000, node="M" * 253)
-    return replace(plan, steps=tuple(steps), run_name=name, notices=(Notice(name, name * 3, name),))
+    steps[1] = varied(steps[1], name="W" * 60_000, task="W" * 60_000, node="M" * 253)
+    return varied(plan, steps=tuple(steps), run_name=name, notices=(Notice(name, name * 3, name),))
 
 
 def _assumed() -> Plan:
-    return replace(
+    return varied(
         random_plan(100, 12, name="individuals_ID000000"),
         run_source="wfformat",
         dispatch="ordered",

@@ -55,7 +55,7 @@ def followed(page: Page) -> Callable[[int], None]:
 
 def missing_words(text: str, plan: Plan) -> list[str]:
     """What a reader of the bare text would not find: the result, and each step with its node."""
-    verdicts = [verdict(plan, each) for each in [*plan.baselines.values()][:1]]
+    verdicts = [verdict(plan, each) for each in [*plan.comparison.baselines.values()][:1]]
     names = [name for step in plan.steps for name in (step.name, step.node or "")]
     # Longer names are shortened.
     shown = [visible(name) for name in names if len(name) < 100]

@@ -22,7 +22,7 @@ def test_the_gain_is_as_stated(sample, cluster, default, plan, verdict):
     made = preview(
         folder / "pipeline.yaml", folder / cluster, budget="500ms", compare=["kube-default"]
     ).plan
-    baseline = made.baselines["kube-default"]
+    baseline = made.comparison.baselines["kube-default"]
     assert (default, plan) == (makespan(baseline), makespan(made.figures))
     change = made.figures.makespan_seconds / baseline.makespan_seconds - 1
     word = "shorter" if change < 0 else "longer"

@@ -141,11 +141,13 @@ def test_what_is_no_cluster_is_one_clear_sentence(golden, case, error):
 def test_an_example_is_planned_for_gates_and_says_its_name(name):
     cluster = example_cluster(name)
     plan = preview(one_step(place), cluster, **QUICK).plan
-    assert plan.cluster_source == f"example cluster {name!r}: {EXAMPLES[name]}"
-    assert plan.dispatch == "ordered"
+    assert plan.cluster.source == f"example cluster {name!r}: {EXAMPLES[name]}"
+    assert plan.search.dispatch == "ordered"
     assert named_cluster(f"example:{name}") == cluster.noun
     assert preview(one_step(place), f"example:{name}", **QUICK).plan.steps == plan.steps
-    assert preview(one_step(place), cluster, dispatch="ready", **QUICK).plan.dispatch == "ready"
+    assert (
+        preview(one_step(place), cluster, dispatch="ready", **QUICK).plan.search.dispatch == "ready"
+    )
 
 
 def test_the_edge_is_that_of_the_taxi_sample():
@@ -159,7 +161,7 @@ def test_without_a_cluster_a_plan_is_for_an_example_and_says_so(golden):
     plan = preview(one_step(place), **QUICK)
     (notice,) = (each for each in plan.warnings if each.code == "example-cluster")
     golden(notice.message)
-    assert plan.plan.cluster_source == example_cluster("equal").name
+    assert plan.plan.cluster.source == example_cluster("equal").name
     named = preview(one_step(place), example_cluster("equal"), **QUICK)
     assert "example-cluster" not in {each.code for each in named.warnings}
 

@@ -93,7 +93,7 @@ def test_a_cluster_may_come_from_a_web_server(host, path):
 
 def test_a_preview_takes_a_url(host):
     plan = preview(SAMPLES / "06_taxi" / "pipeline.yaml", f"{host}/cluster.yaml", budget=0.05)
-    assert plan.plan.cluster_source == f"{host}/cluster.yaml"
+    assert plan.plan.cluster.source == f"{host}/cluster.yaml"
 
 
 @pytest.mark.parametrize(

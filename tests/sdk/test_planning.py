@@ -38,7 +38,7 @@ def test_a_plan_says_what_it_took_from_the_policy():
     cluster = replace(a_cluster(*nodes(2)), policy=strict)
     run = a_run(a_step("a", type="Fit", seconds=None))
     plan = prepared(run, cluster, options={"generations": 1, "seed": 0}).plan()
-    assert plan.policy == (
+    assert plan.grounds.policy == (
         "objective: packing",
         "latencyRules.stepTypes: none",
         "latencyRules.tolerance: 2ms",
@@ -46,16 +46,16 @@ def test_a_plan_says_what_it_took_from_the_policy():
         "defaults.byType[Fit]: duration 1h",
         "defaults.byType[Odd]: nothing",
     )
-    assert plan.step("a").duration_seconds == 3600
-    assert plan.all_durations_assumed
-    assert plan.objective == "packing"
-    assert plan.latency_tolerance.text == "max(2 ms, 5%)"
+    assert plan.step("a").phases.duration_seconds == 3600
+    assert plan.grounds.all_durations_assumed
+    assert plan.search.objective == "packing"
+    assert plan.search.latency_tolerance.text == "max(2 ms, 5%)"
 
 
 def test_without_a_policy_there_is_nothing_to_say():
     request = prepared(a_run(a_step("a")), a_cluster(), options={"generations": 1})
     assert request.options == PlanOptions(generations=1)
-    assert request.plan().policy == ()
+    assert request.plan().grounds.policy == ()
 
 
 def test_overrides_go_before_what_the_policy_assumes_of_types():
@@ -77,7 +77,9 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
     run = a_kfp_run(a_step("a"), a_step("b", unplanned=True))
     options = {"generations": 1, "marked_only": True}
     plan = prepared(run, cluster, default_namespace=namespace, options=options).plan()
-    planned = [step.name for step in plan.steps if "no scheduler mark" not in step.reason]
+    planned = [
+        step.name for step in plan.steps if "no scheduler mark" not in step.explanation.sentence
+    ]
     assert planned == (["a"] if namespace == "team-a" else [])
     told = [each.message for each in plan.notices if each.code == "unmarked-steps"]
     unmarked = ["1 of 2 steps is not marked (a): left to the default scheduler"]

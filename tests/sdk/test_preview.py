@@ -73,7 +73,11 @@ def test_options_reach_the_planner(taxi):
         kube_version="v1.35.2-gke.1",
         assumptions=Assumptions(driver_seconds=0.0),
     ).plan
-    assert (plan.seed, plan.dispatch, list(plan.baselines)) == (11, "ordered", ["fifo"])
+    assert (plan.search.seed, plan.search.dispatch, list(plan.comparison.baselines)) == (
+        11,
+        "ordered",
+        ["fifo"],
+    )
 
 
 def looping():
@@ -151,7 +155,7 @@ def test_repr_is_one_line(golden):
 def test_steps_and_plan_are_there_to_read():
     made = Preview(taxi_plan())
     assert made.makespan == 1865.0
-    assert made.plan.run_name == "taxi"
+    assert made.plan.run.name == "taxi"
     assert list(made.steps)[:2] == ["fetch", "validate"]
     assert made.warnings == made.plan.notices
     with pytest.raises(TypeError):
@@ -295,7 +299,7 @@ def test_a_table_for_pandas_has_a_row_for_each_step():
     table = Preview(plan).to_dataframe()
     assert list(table.index) == [step.name for step in plan.steps]
     assert list(table["node"]) == [step.node for step in plan.steps]
-    longest = max(plan.steps, key=lambda step: step.duration_seconds)
+    longest = max(plan.steps, key=lambda step: step.phases.duration_seconds)
     assert table["run_seconds"].idxmax() == longest.name
     assert table["finish_seconds"].max() == pytest.approx(plan.figures.makespan_seconds)
     units = ("_seconds", "_milliseconds", "_cores", "_bytes")

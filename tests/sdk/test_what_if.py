@@ -44,7 +44,7 @@ def test_a_change_has_a_makespan_a_gain_and_a_plan(planned):
 def test_several_changes_are_made_together_and_one_after_another(planned):
     both = planned.what_if("-1 of worker", "worker cpu=8")
     in_turn = planned.what_if("-1 of worker").plan.what_if("worker cpu=8")
-    assert both.plan.plan.cluster_nodes == in_turn.plan.plan.cluster_nodes
+    assert both.plan.plan.cluster.nodes == in_turn.plan.plan.cluster.nodes
     assert both.makespan == pytest.approx(in_turn.makespan)
     assert planned.what_if("-1 of worker").gain < 0
 

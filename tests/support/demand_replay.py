@@ -69,12 +69,12 @@ def held(
         start, end = planned.start_seconds, planned.finish_seconds
         if planned.progress is ProgressState.WAITING and planned.node is None:
             before = (ends[name] for name in step.depends_on if name in ends)
-            start = max([plan.release_seconds, *before])
-            end = start + (0.0 if planned.cached else planned.duration_seconds)
+            start = max([plan.run.release_seconds, *before])
+            end = start + (0.0 if planned.is_cached else planned.phases.duration_seconds)
         assert start is not None
         assert end is not None
         ends[step.name] = end
-        if planned.cached or step.name in ended:
+        if planned.is_cached or step.name in ended:
             continue
         runs = step.name in running
         yield Held(start, end, 1, planned.requests, step.workers is not None, runs)

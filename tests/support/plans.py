@@ -1,60 +1,98 @@
 """Plans made up for tests of what shows them: no planner is needed for these."""
 
 import random
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.model.latency import is_ruled
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
-from kfp_placement_engine.plans.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
+from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
+from kfp_placement_engine.plans.limits import Phases
+from kfp_placement_engine.plans.plan import Plan, PlannedCluster, PlannedRun, SearchRecord
+from kfp_placement_engine.plans.planned_step import (
+    Explanation,
+    PlannedDriver,
+    PlannedStep,
+    RunTimeOrigin,
+)
 
 EDGE_NODES = ("nitos-cloud-node", "nitlab-edge-node", "home-edge-node")
 
-_STEP: dict[str, Any] = {
-    "task": "train",
-    "kind": StepKind.CONTAINER,
-    "iteration": (),
-    "assumed": False,
-    "conditional": False,
-    "type": "",
-    "location": "",
-    "node": "node-0",
-    "start_seconds": 0.0,
-    "finish_seconds": 60.0,
-    "image_pull_seconds": 0.0,
-    "transfer_seconds": 0.0,
-    "duration_seconds": 60.0,
-    "duration_source": DurationSource.HINT,
-    "latency_ms": None,
-    "requests": {"cpu": 500, "memory": 2**30},
-    "image": "python:3.12",
-    "labels": {},
-    "attempt_limit": 1,
-    "depends_on": (),
-    "reason": "ends first there",
-}
+_REQUESTS = {"cpu": 500, "memory": 2**30}
 
-_PLAN: dict[str, Any] = {
-    "run_name": "made-up",
-    "run_source": "kfp-package",
-    "cluster_nodes": ("node-0",),
-    "cluster_source": "cluster.yaml",
-    "seed": 0,
-    "generations": 120,
-    "planning_seconds": 2.0,
-    "dispatch": "ready",
-    "objective": "completion",
-    "lower_bound": Bound(50.0, "critical-path"),
-    "baselines": {},
+_STEP = PlannedStep(
+    spec=Step("train", "train", image="python:3.12", requests=_REQUESTS),
+    node="node-0",
+    start_seconds=0.0,
+    finish_seconds=60.0,
+    phases=Phases(0.0, 0.0, 60.0),
+    run_time=RunTimeOrigin(DurationSource.HINT),
+    latency_ms=None,
+    is_latency_ruled=False,
+    requests=_REQUESTS,
+    explanation=Explanation("ends first there"),
+)
+
+_PLAN = Plan(
+    run=PlannedRun("made-up", "kfp-package"),
+    cluster=PlannedCluster(("node-0",), "cluster.yaml"),
+    search=SearchRecord(0, 120, 2.0, "ready", "completion"),
+    figures=Figures(0, 0.0, 0.0, 60.0),
+    comparison=Comparison(Bound(50.0, "critical-path")),
+    steps=(_STEP,),
+)
+
+
+_PARTS = {
+    "spec": "name task kind iteration assumed type location image labels attempt_limit depends_on"
+    " type_guessed display_name conditions assumed_cached",
+    "phases": "image_pull_seconds transfer_seconds duration_seconds",
+    "run_time": "sized_input node_speed",
+    "explanation": "alternatives",
+    "run": "release_seconds submitted_at",
+    "search": "seed generations planning_seconds dispatch objective exact weights"
+    " latency_tolerance",
+    "comparison": "lower_bound baselines default_schedule ordered_makespan_seconds",
+    "limits": "critical_path binding_resources",
+    "grounds": "assumptions all_durations_assumed policy",
 }
+_HOMES: dict[str, tuple[str, str]] = {
+    **{name: (part, name) for part, names in _PARTS.items() for name in names.split()},
+    "cached": ("spec", "assumed_cached"),
+    "duration_source": ("run_time", "source"),
+    "duration_basis": ("run_time", "basis"),
+    "reason": ("explanation", "sentence"),
+    "why": ("explanation", "reason"),
+    "run_name": ("run", "name"),
+    "run_source": ("run", "source"),
+    "cluster_nodes": ("cluster", "nodes"),
+    "cluster_source": ("cluster", "source"),
+}
+"""Short names for tests: the part of a step or plan where a value stands, and its name there."""
+
+
+def varied(whole: Any, **changes: Any) -> Any:
+    """Return a step or plan with other values; those of its parts are named without the part."""
+    if "conditional" in changes:
+        changes["conditions"] = ("if",) * changes.pop("conditional")
+    parts = defaultdict[str, dict[str, Any]](dict)
+    own: dict[str, Any] = {}
+    for name, value in changes.items():
+        part, field = _HOMES.get(name, ("", name))
+        (parts[part] if part else own)[field] = value
+    if "requests" in own:
+        parts["spec"]["requests"] = own["requests"]
+    made = {part: replace(getattr(whole, part), **values) for part, values in parts.items()}
+    return replace(whole, **made, **own)
 
 
 def a_step(name: str = "train", **changes: Any) -> PlannedStep:
     """One step; only what matters is named. Its latency rule is that of its type, as usual."""
-    row = {**_STEP, "name": name, "task": name, **changes}
-    row.setdefault("is_latency_ruled", is_ruled(row["type"], LATENCY_RULED_TYPES))
-    return PlannedStep(**row)
+    step: PlannedStep = varied(_STEP, **{"name": name, "task": name, **changes})
+    ruled = is_ruled(step.spec.type, LATENCY_RULED_TYPES)
+    return replace(step, is_latency_ruled=changes.get("is_latency_ruled", ruled))
 
 
 def unplaced_step(name: str = "huge", **changes: Any) -> PlannedStep:
@@ -68,11 +106,14 @@ def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
     given = steps or (a_step(),)
     ends = [step.finish_seconds for step in given if step.finish_seconds is not None]
     missing = tuple(
-        (step.name, step.reason) for step in given if step.node is None and not step.cached
+        (step.name, step.explanation.sentence)
+        for step in given
+        if step.node is None and not step.is_cached
     )
     figures = Figures(len(missing), 0.0, 0.0, max(ends, default=0.0))
-    made = {**_PLAN, "figures": figures, "unschedulable": missing, "steps": given}
-    return Plan(**{**made, **changes})
+    made = {"figures": figures, "unschedulable": missing, "steps": given}
+    plan: Plan = varied(_PLAN, **{**made, **changes})
+    return plan
 
 
 def stuck_plan() -> Plan:
@@ -175,15 +216,18 @@ def random_plan(steps: int, nodes: int, *, seed: int = 0, fan: int = 2, name: st
 
 def renamed(plan: Plan, name: str) -> Plan:
     """The plan with one hostile name wherever a name stands."""
-    step = replace(plan.steps[0], name=name, task=name, node=name, reason=name, type=name)
-    return replace(
+    step: PlannedStep = varied(
+        plan.steps[0], name=name, task=name, node=name, reason=name, type=name
+    )
+    made: Plan = varied(
         plan,
         run_name=name,
         cluster_source=name,
-        cluster_nodes=(name, *plan.cluster_nodes),
-        steps=(replace(step, location=name, latency_ms=1.0), *plan.steps[1:]),
+        cluster_nodes=(name, *plan.cluster.nodes),
+        steps=(varied(step, location=name, latency_ms=1.0), *plan.steps[1:]),
         unschedulable=((name, name),),
         notices=(Notice(name, name, name),),
         assumptions=(name,),
         baselines={name: plan.figures},
     )
+    return made

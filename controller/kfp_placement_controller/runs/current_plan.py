@@ -9,7 +9,8 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS
-from kfp_placement_engine.plans.plan import Plan, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 
 MAX_NAMED_NODES = 5000
 """Nodes that a PipelinePlacement names, at most."""
@@ -97,11 +98,11 @@ def plan_in_force(
     rows: dict[str, PlannedRow] = {}
     expected_ends: dict[str, float | None] = {}
     moved: dict[str, PlannedRow] = {}
-    positions = {name: position for position, name in enumerate(plan.cluster_nodes)}
-    to_new = table.translation(plan.cluster_nodes)
+    positions = {name: position for position, name in enumerate(plan.cluster.nodes)}
+    to_new = table.translation(plan.cluster.nodes)
     to_old = table.translation(before.nodes if before is not None else ())
     # Where past runs tell of no step, hints and assumptions need not be told apart.
-    is_learned = any(step.duration_basis is not None for step in plan.steps)
+    is_learned = any(step.run_time.basis is not None for step in plan.steps)
     for step in plan.steps:
         known = before.rows.get(step.name) if before is not None else None
         fresh = _row(step, plan, positions, is_learned=is_learned)
@@ -126,14 +127,16 @@ def plan_in_force(
         expected_ends=expected_ends,
         in_force_at=in_force_at,
         before=None if before is None else replace(before, rows=moved, before=None),
-        dispatch=plan.dispatch,
-        seed=plan.seed,
-        generations=plan.generations,
+        dispatch=plan.search.dispatch,
+        seed=plan.search.seed,
+        generations=plan.search.generations,
         makespan_seconds=max((end for end in ends if end is not None), default=None),
         unschedulable=dict(plan.unschedulable),
         latency_missed=_latency_missed(plan),
         pull_seconds={
-            step.name: step.image_pull_seconds for step in plan.steps if step.image_pull_seconds
+            step.name: step.phases.image_pull_seconds
+            for step in plan.steps
+            if step.phases.image_pull_seconds
         },
         quick=quick,
     )
@@ -216,17 +219,21 @@ def _row(
         node=positions.get(step.node or ""),
         start_seconds=_since_submission(step.start_seconds, plan),
         finish_seconds=_since_submission(step.finish_seconds, plan),
-        reason=step.why,
-        alternatives=step.alternatives,
-        duration_source=str(step.duration_source) if is_learned else "",
-        duration_basis=step.duration_basis,
+        reason=step.explanation.reason,
+        alternatives=step.explanation.alternatives,
+        duration_source=str(step.run_time.source) if is_learned else "",
+        duration_basis=step.run_time.basis,
     )
 
 
 def _since_submission(seconds: float | None, plan: Plan) -> float | None:
-    return None if seconds is None else max(0.0, seconds - plan.release_seconds)
+    return None if seconds is None else max(0.0, seconds - plan.run.release_seconds)
 
 
 def _latency_missed(plan: Plan) -> tuple[str, ...]:
-    far = (step.name for step in plan.steps if step.why and step.why.code in FAR_FROM_USERS)
+    far = (
+        step.name
+        for step in plan.steps
+        if step.explanation.reason and step.explanation.reason.code in FAR_FROM_USERS
+    )
     return tuple(far)

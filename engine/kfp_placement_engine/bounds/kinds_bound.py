@@ -25,7 +25,7 @@ from kfp_placement_engine.bounds.effort import BoundEffort
 from kfp_placement_engine.bounds.kinds_program import Program, Rows, program_of, rows_of
 from kfp_placement_engine.bounds.node_kinds import node_kinds
 from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
-from kfp_placement_engine.plans.plan import Bound
+from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,

@@ -25,7 +25,7 @@ import numpy as np
 from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
 from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
-from kfp_placement_engine.plans.plan import Bound
+from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,

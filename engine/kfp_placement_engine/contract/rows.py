@@ -24,7 +24,7 @@ from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import Argument, Reason
 from kfp_placement_engine.model.step_state import StepState, Waiting
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 
 MAX_ROWS = 20_000
 """Steps of one run; far more than 1 MB holds."""

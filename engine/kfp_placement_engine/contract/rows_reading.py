@@ -21,7 +21,7 @@ from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import Argument, Reason
 from kfp_placement_engine.model.step_state import Waiting
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 
 MAX_ARGUMENTS = 16
 """Arguments of a reason that are read, and entries of a list among them."""

@@ -263,6 +263,11 @@ class Step:
         return is_guess(self.duration_source, self.duration_basis)
 
     @property
+    def is_conditional(self) -> bool:
+        """Whether the step runs only if conditions hold."""
+        return bool(self.conditions)
+
+    @property
     def branch(self) -> Branch:
         """The branch that it is in."""
         return self.group, self.conditions

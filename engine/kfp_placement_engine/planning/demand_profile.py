@@ -94,13 +94,13 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
     for step in plan.steps:
         start, end = step.start_seconds, step.finish_seconds
         if step.node is None and step.progress is ProgressState.WAITING:
-            before = [ends[name] for name in step.depends_on if name in ends]
-            start = max([plan.release_seconds, *before])
-            end = start if step.cached else start + step.duration_seconds
+            before = [ends[name] for name in step.spec.depends_on if name in ends]
+            start = max([plan.run.release_seconds, *before])
+            end = start if step.is_cached else start + step.phases.duration_seconds
         if start is None or end is None:
             continue
         ends[step.name] = end
-        if step.cached:
+        if step.is_cached:
             continue
         made = workers.get(step.name)
         yield _Row(step.name, start, end, step.requests, in_gang=made is not None)

@@ -13,7 +13,7 @@ from kfp_placement_engine.planning.alternatives import (
     moved,
     seconds_on_nodes,
 )
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.simulation import Schedule

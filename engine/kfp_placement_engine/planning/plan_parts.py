@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,9 @@ from kfp_placement_engine.planning.plan_rows import (
     used_assumptions,
 )
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
-from kfp_placement_engine.plans.limits import ScheduledStep
-from kfp_placement_engine.plans.plan import Bound, Figures, Plan
+from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
+from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep
+from kfp_placement_engine.plans.plan import Grounds, Plan, PlannedCluster, PlannedRun, SearchRecord
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
@@ -41,7 +41,7 @@ class PlanParts:
         explanations: reasons and next best nodes.
         bounds: a bound for each run.
         limits: also say what limits each run.
-        ordered_makespan_seconds: see `Plan`.
+        ordered_makespan_seconds: see `Comparison`.
     """
 
     cluster: Cluster
@@ -151,26 +151,24 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
     problem, active = lowered.problem, lowered.runs[run]
     graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.explanations)
     return Plan(
-        run_name=graph.name,
-        run_source=graph.source,
-        cluster_nodes=problem.node_names,
-        cluster_source=cluster.source,
-        seed=result.seed,
-        generations=result.generations,
-        exact=result.exact,
-        planning_seconds=result.seconds,
-        dispatch=problem.dispatch,
-        objective=problem.objective,
+        run=PlannedRun(graph.name, graph.source, active.release_seconds),
+        cluster=PlannedCluster(problem.node_names, cluster.source),
+        search=SearchRecord(
+            seed=result.seed,
+            generations=result.generations,
+            planning_seconds=result.seconds,
+            dispatch=problem.dispatch,
+            objective=problem.objective,
+            exact=result.exact,
+            weights=lowered.options.weights,
+            latency_tolerance=lowered.options.latency_tolerance,
+        ),
         figures=figures_of(problem, result.schedule, run, active.release_seconds),
-        lower_bound=parts.bounds[run],
-        baselines={
-            name: mean_figures(problem, schedules, run, active.release_seconds)
-            for name, schedules in parts.baselines.items()
-        },
+        comparison=_comparison(run, parts),
         steps=steps,
         drivers=driver_rows(run, lowered, result.schedule),
         unschedulable=tuple(
-            (step.name, step.reason)
+            (step.name, step.explanation.sentence)
             for step in steps
             if step.start_seconds is None and step.progress is ProgressState.WAITING
         ),
@@ -180,24 +178,33 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             *lowered.notices,
             *notices_of(graph, lowered),
         ),
-        assumptions=used_assumptions(graph, cluster, lowered),
-        all_durations_assumed=all(
-            step.duration_seconds is None or step.is_guessed for step in graph.steps
+        limits=_limits(run, parts) if parts.limits else RunLimits(),
+        grounds=Grounds(
+            assumptions=used_assumptions(graph, cluster, lowered),
+            all_durations_assumed=all(
+                step.duration_seconds is None or step.is_guessed for step in graph.steps
+            ),
         ),
-        release_seconds=active.release_seconds,
-        latency_tolerance=lowered.options.latency_tolerance,
-        default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
-        ordered_makespan_seconds=parts.ordered_makespan_seconds,
-        weights=lowered.options.weights,
-        **(_limits(run, parts) if parts.limits else {}),
     )
 
 
-def _limits(run: int, parts: PlanParts) -> dict[str, Any]:
-    """What limits the run, by field of `Plan`."""
+def _comparison(run: int, parts: PlanParts) -> Comparison:
+    lowered, release = parts.lowered, parts.lowered.runs[run].release_seconds
+    return Comparison(
+        lower_bound=parts.bounds[run],
+        baselines={
+            name: mean_figures(lowered.problem, schedules, run, release)
+            for name, schedules in parts.baselines.items()
+        },
+        default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
+        ordered_makespan_seconds=parts.ordered_makespan_seconds,
+    )
+
+
+def _limits(run: int, parts: PlanParts) -> RunLimits:
     lowered, schedule = parts.lowered, parts.result.schedule
     release = lowered.runs[run].release_seconds
-    return {
-        "critical_path": critical_path(run, lowered, schedule),
-        "binding_resources": resource_use(run, lowered.problem, schedule, release),
-    }
+    return RunLimits(
+        critical_path=critical_path(run, lowered, schedule),
+        binding_resources=resource_use(run, lowered.problem, schedule, release),
+    )

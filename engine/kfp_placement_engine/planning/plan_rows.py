@@ -1,8 +1,7 @@
 """Rows of a plan: steps and drivers on the time line, and what was assumed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +22,13 @@ from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGrap
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.limits import Phases
-from kfp_placement_engine.plans.plan import Alternative, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.planned_step import (
+    Alternative,
+    Explanation,
+    PlannedDriver,
+    PlannedStep,
+    RunTimeOrigin,
+)
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.units.durations import format_duration
@@ -59,35 +64,6 @@ def step_rows(
     )
 
 
-def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
-    """What a row says of the step itself."""
-    graph, ruled_types = lowered.runs[run].graph, lowered.options.latency_ruled_types
-    return {
-        "name": step.name,
-        "task": step.task,
-        "kind": step.kind,
-        "iteration": step.iteration,
-        "assumed": step.assumed,
-        "conditional": bool(step.conditions),
-        "type": step.type,
-        "location": step.location,
-        "duration_source": DurationSource.ASSUMED
-        if step.duration_seconds is None
-        else step.duration_source,
-        "duration_basis": step.duration_basis,
-        "sized_input": sized_input(step, step.duration_basis),
-        "requests": requests_of(graph, step),
-        "image": step.image,
-        "labels": step.labels,
-        "attempt_limit": step.attempt_limit,
-        "depends_on": step.depends_on,
-        "type_guessed": step.type_guessed,
-        "display_name": step.display_name,
-        "is_latency_ruled": is_ruled(step.type, ruled_types),
-        "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
-    }
-
-
 def sized_input(step: Step, basis: Basis | None) -> str:
     """The only input, where its size tells the run time, by what that rests on; else ""."""
     is_by_size = basis is not None and basis.by_size
@@ -95,20 +71,20 @@ def sized_input(step: Step, basis: Basis | None) -> str:
 
 
 def _ended_row(run: int, lowered: Lowered, step: Step) -> PlannedStep:
-    """A step that has ended: where it was, and no times."""
+    """Return the row of a step that has ended: where it was, and no times."""
     ended = reason("ended")
     return PlannedStep(
-        **_common_fields(run, lowered, step),
+        spec=step,
         node=lowered.runs[run].progress[step.name].node,
         start_seconds=None,
         finish_seconds=None,
-        image_pull_seconds=0.0,
-        transfer_seconds=0.0,
-        duration_seconds=0.0,
+        phases=Phases(0.0, 0.0, 0.0),
+        run_time=_run_time(step),
         latency_ms=None,
-        reason=reason_text(ended),
+        is_latency_ruled=is_ruled(step.type, lowered.options.latency_ruled_types),
+        requests=requests_of(lowered.runs[run].graph, step),
+        explanation=Explanation(reason_text(ended), ended),
         progress=ProgressState.DONE,
-        why=ended,
     )
 
 
@@ -120,6 +96,7 @@ def _step_row(
     step: Step,
     explanations: Explanations,
 ) -> PlannedStep:
+    """Return the row of a step that waits or runs."""
     problem, arrays = lowered.problem, lowered.problem.arrays
     node = int(schedule.node[index])
     placed = _is_placed(schedule, index)
@@ -132,20 +109,29 @@ def _step_row(
     start = -running.seconds_since_start if running else float(schedule.start[index])
     why = explanations.reasons[index]
     return PlannedStep(
-        **_common_fields(run, lowered, step),
+        spec=step,
         node=name,
         start_seconds=start if shown else None,
         finish_seconds=float(schedule.end[index]) if shown else None,
-        image_pull_seconds=phases.image_pull_seconds,
-        transfer_seconds=phases.transfer_seconds,
-        duration_seconds=phases.duration_seconds if not cached else 0.0,
+        phases=replace(phases, duration_seconds=0.0) if cached else phases,
+        run_time=_run_time(step, float(arrays.speed[node]) if placed else 1.0),
         latency_ms=None if np.isnan(latency) else latency,
-        reason=reason_text(why, problem.node_names),
-        cached=cached,
+        is_latency_ruled=is_ruled(step.type, lowered.options.latency_ruled_types),
+        requests=requests_of(lowered.runs[run].graph, step),
+        explanation=Explanation(
+            reason_text(why, problem.node_names), why, explanations.alternatives.get(index, ())
+        ),
         progress=ProgressState.RUNNING if running else ProgressState.WAITING,
-        why=why,
-        alternatives=explanations.alternatives.get(index, ()),
-        node_speed=float(arrays.speed[node]) if placed else 1.0,
+    )
+
+
+def _run_time(step: Step, node_speed: float = 1.0) -> RunTimeOrigin:
+    is_unknown = step.duration_seconds is None
+    return RunTimeOrigin(
+        source=DurationSource.ASSUMED if is_unknown else step.duration_source,
+        basis=step.duration_basis,
+        sized_input=sized_input(step, step.duration_basis),
+        node_speed=node_speed,
     )
 
 

@@ -27,7 +27,8 @@ from kfp_placement_engine.planning.plan_options import (
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.planning.warm_start import WarmStart, placement_by_plan, warm_placement
-from kfp_placement_engine.plans.plan import Bound, Plan, RunsPlan
+from kfp_placement_engine.plans.comparison import Bound
+from kfp_placement_engine.plans.plan import Plan, RunsPlan
 from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem

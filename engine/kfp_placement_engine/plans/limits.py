@@ -100,3 +100,17 @@ class ScheduledStep:
     start_seconds: float
     finish_seconds: float
     phases: Phases | None = None
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What limits a run.
+
+    Attributes:
+        critical_path: what the end of the run waits for, from its submission to its end without a
+            gap; empty where the run does not end or nobody asked.
+        binding_resources: the resource that is scarcest, over time.
+    """
+
+    critical_path: tuple[CriticalPiece, ...] = ()
+    binding_resources: tuple[ResourceUse, ...] = ()

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from kfp_placement_engine.plans.changes import Change
-from kfp_placement_engine.plans.plan import Figures, Plan
+from kfp_placement_engine.plans.comparison import Figures
+from kfp_placement_engine.plans.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ import yaml
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.promise import TimeRange
-from kfp_placement_engine.plans.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.plans.comparison import Figures
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_seconds
 from kfp_placement_engine.units.quantities import format_resource, format_resources
 from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
@@ -29,12 +31,7 @@ _SECONDS_DIGITS = 6
 _WORD_START = re.compile(r"_(\w)")
 
 _SCHEDULED = "name node start_seconds finish_seconds"
-_STEP = (
-    "name task display_name kind iteration assumed conditional type location node start_seconds"
-    " finish_seconds image_pull_seconds transfer_seconds duration_seconds duration_source"
-    " node_speed latency_ms"
-)
-_STEP_END = "image labels attempt_limit depends_on reason type_guessed requests_nothing cached"
+_PHASES = "image_pull_seconds transfer_seconds duration_seconds"
 _PIECE = "step kind start_seconds finish_seconds node cause"
 _USE = "start_seconds finish_seconds resource share"
 """Attributes of the model's nouns whose names and values are those of the document."""
@@ -61,30 +58,31 @@ def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Plan",
-        "run": {"name": plan.run_name, "source": plan.run_source},
-        "cluster": {"nodes": list(plan.cluster_nodes), "source": plan.cluster_source},
-        **_fields(plan, "seed generations planning_seconds dispatch"),
+        "run": {"name": plan.run.name, "source": plan.run.source},
+        "cluster": {"nodes": list(plan.cluster.nodes), "source": plan.cluster.source},
+        **_fields(plan.search, "seed generations planning_seconds dispatch"),
         "objective": {
-            "name": plan.objective,
+            "name": plan.search.objective,
             **_fields(plan.figures, "unplaced latency_excess_ms latency_ms"),
         },
         "makespanSeconds": _end(plan.figures, plan.figures.makespan_seconds),
-        "lowerBound": _fields(plan.lower_bound, "seconds kind"),
+        "lowerBound": _fields(plan.comparison.lower_bound, "seconds kind"),
         **_use_of(plan, plan.figures),
-        "weights": _fields(plan.weights, "cpu memory"),
+        "weights": _fields(plan.search.weights, "cpu memory"),
         "baselines": _baselines(plan),
         "steps": [_step(plan, step) for step in plan.steps],
         "unschedulable": _unschedulable(plan),
         "warnings": [_fields(notice, "code step message") for notice in plan.notices],
-        "assumptions": list(plan.assumptions),
-        "policy": list(plan.policy),
+        "assumptions": list(plan.grounds.assumptions),
+        "policy": list(plan.grounds.policy),
         "latencyTolerance": {
-            "ms": number(plan.latency_tolerance.milliseconds),
-            "percent": number(100 * plan.latency_tolerance.share),
+            "ms": number(plan.search.latency_tolerance.milliseconds),
+            "percent": number(100 * plan.search.latency_tolerance.share),
         },
-        **_fields(plan, "exact ordered_makespan_seconds"),
-        "criticalPath": [_fields(piece, _PIECE) for piece in plan.critical_path],
-        "bindingResources": [_fields(use, _USE) for use in plan.binding_resources],
+        **_fields(plan.search, "exact"),
+        **_fields(plan.comparison, "ordered_makespan_seconds"),
+        "criticalPath": [_fields(piece, _PIECE) for piece in plan.limits.critical_path],
+        "bindingResources": [_fields(use, _USE) for use in plan.limits.binding_resources],
         **_promise(plan),
         **_answer(answer),
     }
@@ -136,10 +134,10 @@ def _baselines(plan: Plan) -> dict[str, Any]:
             **_fields(figures, "tie_breaks moves_volumes"),
             **_use_of(plan, figures),
         }
-        for name, figures in plan.baselines.items()
+        for name, figures in plan.comparison.baselines.items()
     }
-    if plan.default_schedule and DEFAULT_SCHEDULER in rows:
-        steps = [_fields(step, _SCHEDULED) for step in plan.default_schedule]
+    if plan.comparison.default_schedule and DEFAULT_SCHEDULER in rows:
+        steps = [_fields(step, _SCHEDULED) for step in plan.comparison.default_schedule]
         rows[DEFAULT_SCHEDULER]["steps"] = steps
     return rows
 
@@ -149,7 +147,7 @@ def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
     use = {} if figures.unplaced else figures.use
     return {
         "use": {name: number(share) for name, share in use.items()},
-        "weightedUse": number(plan.weights.mean_of(use)),
+        "weightedUse": number(plan.search.weights.mean_of(use)),
     }
 
 
@@ -159,15 +157,26 @@ def _unschedulable(plan: Plan) -> list[dict[str, str]]:
 
 def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     document = {
-        **_fields(step, _STEP),
+        **_fields(step.spec, "name task display_name kind iteration assumed"),
+        "conditional": step.spec.is_conditional,
+        **_fields(step.spec, "type location"),
+        **_fields(step, "node start_seconds finish_seconds"),
+        **_fields(step.phases, _PHASES),
+        "durationSource": str(step.run_time.source),
+        **_fields(step.run_time, "node_speed"),
+        **_fields(step, "latency_ms"),
         "requests": format_resources(step.requests),
-        **_fields(step, _STEP_END),
+        **_fields(step.spec, "image labels attempt_limit depends_on"),
+        "reason": step.explanation.sentence,
+        **_fields(step.spec, "type_guessed"),
+        **_fields(step, "requests_nothing"),
+        "cached": step.is_cached,
     }
     if plan.promise is None:
         return document
     known = plan.promise.steps.get(step.name)
     times = {"starts": None, "ends": None} if known is None else _fields(known, "starts ends")
-    return document | times | _fields(step, "duration_basis")
+    return document | times | {"durationBasis": _plain(step.run_time.basis)}
 
 
 def _promise(plan: Plan) -> dict[str, Any]:
@@ -175,8 +184,8 @@ def _promise(plan: Plan) -> dict[str, Any]:
     document: dict[str, Any] = {}
     if plan.promise is not None:
         document["promise"] = _fields(plan.promise, "confidence ends unknown")
-    if plan.submitted_at is not None:
-        document["submittedAt"] = plan.submitted_at.isoformat(timespec="seconds")
+    if plan.run.submitted_at is not None:
+        document["submittedAt"] = plan.run.submitted_at.isoformat(timespec="seconds")
     return document
 
 

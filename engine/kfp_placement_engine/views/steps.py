@@ -10,7 +10,7 @@ from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 from kfp_placement_engine.units.durations import round_trip_text
 from kfp_placement_engine.views.pods import PodView
 

@@ -79,7 +79,7 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
     """Compare the time line of the default scheduler with that of the plan."""
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
     plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
-    default = plan.baselines["kube-default"]
+    default = plan.comparison.baselines["kube-default"]
     change = verdict(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
     own, others = plan_time_line(plan, PAGE).schedules

@@ -270,7 +270,8 @@ def plan(
         from kfp_placement.planning import planned
 
         planned_run = planned(request, progress)
-    planned_run = replace(planned_run, plan=replace(planned_run.plan, submitted_at=at))
+    submitted = replace(planned_run.plan.run, submitted_at=at)
+    planned_run = replace(planned_run, plan=replace(planned_run.plan, run=submitted))
     emit(rendered(planned_run, chosen, output), output)
     if request.confidence is not None and planned_run.plan.promise is None:
         warn(_WITHOUT_PAST_RUNS)

@@ -74,7 +74,7 @@ def test_a_preview_takes_live_with_the_namespace_of_its_context(live, nodes, mon
     live.connected.clear()
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda: nodes)
     plan = preview(RUN, "live", budget=0.05, compare=()).plan
-    assert (plan.cluster_source, plan.cluster_nodes) == ("live", ("n1", "n2", "n3", "n4"))
+    assert (plan.cluster.source, plan.cluster.nodes) == ("live", ("n1", "n2", "n3", "n4"))
     known = known_cluster("live")
     assert known.namespace == "team-a"
     assert known.cluster == live_cluster(nodes, "team-a", silent)

@@ -70,7 +70,9 @@ def simulate(
         makespans[dispatch] = max(plan.figures.makespan_seconds for plan in plans)
         for name in options.compare:
             # The last one holds: baselines under `ordered`, where HEFT keeps its own order.
-            makespans[name] = max(plan.baselines[name].makespan_seconds for plan in plans)
+            makespans[name] = max(
+                plan.comparison.baselines[name].makespan_seconds for plan in plans
+            )
     return Simulated(
         kube_default=makespans["kube-default"],
         heft=makespans["heft"],

@@ -9,7 +9,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.planning import plan_runs as planning
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.plans.plan import Bound
+from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
@@ -63,21 +63,23 @@ def test_the_search_stops_at_the_bound(dispatch):
     """Once nothing else has improved for a while; the plan says how many generations there were."""
     cluster = a_cluster(*nodes(2))
     plan = searched(an_easy_run(), cluster, dispatch=dispatch)
-    assert plan.figures.makespan_seconds == pytest.approx(plan.lower_bound.seconds)
-    assert 0 < plan.generations <= AT_THE_BOUND
-    replayed = searched(an_easy_run(), cluster, dispatch=dispatch, generations=plan.generations)
+    assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
+    assert 0 < plan.search.generations <= AT_THE_BOUND
+    replayed = searched(
+        an_easy_run(), cluster, dispatch=dispatch, generations=plan.search.generations
+    )
     assert replayed.steps == plan.steps
     timed = searched(
         an_easy_run(), cluster, dispatch=dispatch, generations=None, budget_seconds=60.0
     )
-    assert (timed.steps, timed.generations) == (plan.steps, plan.generations)
+    assert (timed.steps, timed.generations) == (plan.steps, plan.search.generations)
     assert timed.planning_seconds < 30
 
 
 def test_a_search_that_does_not_reach_it_goes_on():
     plan = searched(a_hard_run(), a_cluster(*nodes(2)))
-    assert plan.figures.makespan_seconds > plan.lower_bound.seconds
-    assert plan.generations == MANY
+    assert plan.figures.makespan_seconds > plan.comparison.lower_bound.seconds
+    assert plan.search.generations == MANY
 
 
 def test_a_missed_latency_rule_is_worked_on():
@@ -87,14 +89,14 @@ def test_a_missed_latency_rule_is_worked_on():
     cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
     plan = searched(run, cluster, generations=20)
     assert plan.figures.latency_excess_ms > 0
-    assert plan.figures.makespan_seconds == pytest.approx(plan.lower_bound.seconds)
-    assert plan.generations == 20
+    assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
+    assert plan.search.generations == 20
 
 
 @pytest.mark.parametrize("objective", ["packing", "paper"])
 def test_other_objectives_do_not_end_with_the_makespan(objective):
     plan = searched(an_easy_run(), a_cluster(*nodes(2)), objective=objective, generations=20)
-    assert plan.generations == 20
+    assert plan.search.generations == 20
 
 
 def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
@@ -141,13 +143,13 @@ def test_what_waiting_would_gain_is_told():
     run, cluster = a_run_that_gains_by_waiting()
     options = PlanOptions(limits=True, compare=(), assumptions=ROUND_NUMBERS)
     plan = plan_run(run, cluster, options)
-    assert plan.exact
+    assert plan.search.exact
     assert plan.figures.makespan_seconds == 64
-    assert plan.ordered_makespan_seconds == 16
+    assert plan.comparison.ordered_makespan_seconds == 16
     replayed = plan_run(
         run, cluster, PlanOptions(generations=0, limits=True, assumptions=ROUND_NUMBERS)
     )
-    assert replayed.ordered_makespan_seconds == 16
+    assert replayed.comparison.ordered_makespan_seconds == 16
 
 
 def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
@@ -157,7 +159,7 @@ def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
     def told(run=run, cluster=cluster, **changes):
         given: dict[str, Any] = {"limits": True, "compare": (), "generations": 9}
         options = PlanOptions(**given | changes)
-        return plan_run(run, cluster, options).ordered_makespan_seconds
+        return plan_run(run, cluster, options).comparison.ordered_makespan_seconds
 
     assert told() == told(params=GeneticParams(exact_below=0)) == 16
     assert told(limits=False) is None
@@ -175,8 +177,8 @@ def test_the_search_stops_where_a_latency_rule_allows_nothing_earlier():
     cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
     plan = searched(run, cluster)
     assert plan.figures.makespan_seconds == 5 + 16
-    assert plan.lower_bound.seconds == pytest.approx(5 + 4)
-    assert plan.generations <= AT_THE_BOUND
+    assert plan.comparison.lower_bound.seconds == pytest.approx(5 + 4)
+    assert plan.search.generations <= AT_THE_BOUND
     exact = searched(run, cluster, params=None, limits=True)
     assert exact.exact
     assert exact.ordered_makespan_seconds is None

@@ -5,7 +5,7 @@ import re
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.contract.texts import REASON_TEXTS, reason_text
 from kfp_placement_engine.model.reasons import FIELDS, Reason
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 
 OLD = ("a", "b", "c")
 NEW = ("c", "x", "a", "b")

@@ -80,13 +80,15 @@ def test_a_whole_number_with_a_point_is_a_position():
 def assert_said_in_codes(run, cluster):
     found = plan_run(run, cluster, PlanOptions(generations=1, compare=(), threads=1))
     for step in found.steps:
-        assert step.why is not None
-        assert any(each.fullmatch(step.reason) for each in PATTERNS), step.reason
+        assert step.explanation.reason is not None
+        assert any(each.fullmatch(step.explanation.sentence) for each in PATTERNS), (
+            step.explanation.sentence
+        )
         row = read_planned_row(
-            planned_row(PlannedRow("x", reason=step.why)), len(found.cluster_nodes)
+            planned_row(PlannedRow("x", reason=step.explanation.reason)), len(found.cluster.nodes)
         )
         assert row.reason is not None
-        assert reason_text(row.reason, found.cluster_nodes) == step.reason
+        assert reason_text(row.reason, found.cluster.nodes) == step.explanation.sentence
 
 
 def test_every_sentence_of_the_sample_can_be_said_in_codes():

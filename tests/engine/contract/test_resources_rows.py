@@ -27,7 +27,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.step_state import StepState, Waiting, WaitingFor
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 
 NODES = 4
 

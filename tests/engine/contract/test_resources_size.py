@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.plans.plan import Alternative
+from kfp_placement_engine.plans.planned_step import Alternative
 
 CLUSTER = 200
 

@@ -54,8 +54,8 @@ def test_nothing_is_pulled_where_the_image_is_held_under_any_name(reported: str,
     run = a_run(a_step("a", image=asked))
     plan = plan_run(run, a_cluster(*members), PlanOptions(assumptions=ROUND_NUMBERS))
     assert plan.steps[0].node == "holds"
-    assert plan.steps[0].image_pull_seconds == 0
-    assert not [text for text in plan.assumptions if "image" in text]
+    assert plan.steps[0].phases.image_pull_seconds == 0
+    assert not [text for text in plan.grounds.assumptions if "image" in text]
 
 
 def test_two_names_of_one_image_are_pulled_once():
@@ -63,7 +63,7 @@ def test_two_names_of_one_image_are_pulled_once():
     steps = (a_step("a", image="python:3.12"), a_step("b", "a", image=FULL))
     members = (a_node("full", cpu=0, images={FULL: 1000}), a_node("works"))
     plan = plan_run(a_run(*steps), a_cluster(*members), PlanOptions(assumptions=ROUND_NUMBERS))
-    assert [step.image_pull_seconds for step in plan.steps] == [20, 0]
+    assert [step.phases.image_pull_seconds for step in plan.steps] == [20, 0]
 
 
 @pytest.mark.parametrize(("reported", "node"), [("big:1", 1), ("docker.io/library/big:1", 0)])

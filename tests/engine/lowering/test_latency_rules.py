@@ -100,8 +100,8 @@ def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(
     plan = plan_run(a_run(predicting(cpu=2)), cluster)
     assert plan.step("predict").node == "n1"
     assert plan.step("predict").latency_ms is None
-    golden(plan.step("predict").reason)
-    assert PLACE in plan.step("predict").reason
+    golden(plan.step("predict").explanation.sentence)
+    assert PLACE in plan.step("predict").explanation.sentence
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_guessed_type_is_ruled_too():
     cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 50.0, "n2": 1.0}})
     plan = plan_run(a_run(predicting(type_guessed=True)), cluster)
     assert plan.step("predict").node == "n2"
-    assert plan.step("predict").type_guessed
+    assert plan.step("predict").spec.type_guessed
 
 
 def test_the_types_of_the_policy_are_ruled():
@@ -240,7 +240,7 @@ def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
     members = [a_node("near", cpu=8), a_node("far", cpu=16, speed=4.0)]
     cluster = a_cluster(*members, latencies={PLACE: {"near": 5.0, "far": 50.0}})
     plan = plan_run(a_run(step), cluster, PlanOptions(generations=5, compare=("kube-default",)))
-    baseline = plan.baselines["kube-default"]
+    baseline = plan.comparison.baselines["kube-default"]
     assert plan.steps[0].node == "near"
     assert plan.figures.latency_excess_ms == 0.0
     assert baseline.makespan_seconds < plan.figures.makespan_seconds
@@ -254,7 +254,7 @@ def test_a_sum_with_an_unknown_round_trip_is_unknown():
     )
     options = PlanOptions(generations=5, compare=("kube-default",))
     plan = plan_run(a_run(predicting(max_latency_ms=20.0)), cluster, options)
-    baseline = plan.baselines["kube-default"]
+    baseline = plan.comparison.baselines["kube-default"]
     assert (plan.figures.latency_ms, plan.figures.latency_excess_ms) == (9.0, 0.0)
     assert baseline.latency_ms == baseline.latency_excess_ms == math.inf
     shown = plan_table(plan)
@@ -291,7 +291,7 @@ def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     )
     plan = plan_run(run, cluster, PlanOptions(dispatch="ready"))
     assert sorted(step.node or "" for step in plan.steps) == ["far", "near"]
-    reasons = {step.node: step.reason for step in plan.steps}
+    reasons = {step.node: step.explanation.sentence for step in plan.steps}
     golden(reasons["near"], "near")
     golden(reasons["far"], "far")
     assert "9.8 ms, next 42.5 ms" in reasons["near"]
@@ -311,7 +311,7 @@ def test_the_first_plan_knows_the_rule():
     for dispatch in ("ready", "ordered"):
         options = PlanOptions(budget_seconds=0, dispatch=dispatch)
         plan = plan_run(run, cluster, options)
-        assert plan.generations == 0
+        assert plan.search.generations == 0
         assert plan.step("predict").node == "near"
 
 
@@ -321,9 +321,9 @@ def test_a_latency_within_the_band_is_said_to_be(golden):
     cluster = a_cluster(*members, latencies={PLACE: {"n1": 10.0, "n2": 10.4}})
     step = plan_run(a_run(predicting()), cluster).step("predict")
     assert step.node == "n2"
-    golden(step.reason)
-    assert "tolerance" in step.reason
-    assert "10.4 ms, next 10 ms" in step.reason
+    golden(step.explanation.sentence)
+    assert "tolerance" in step.explanation.sentence
+    assert "10.4 ms, next 10 ms" in step.explanation.sentence
 
 
 @pytest.mark.parametrize(
@@ -351,5 +351,5 @@ def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golde
     assert plan.step("train").node == "nitos-cloud-node"
     assert plan.step("predict").latency_ms == cluster.latencies[location][node]
     assert plan.figures.latency_excess_ms == 0
-    golden(plan.step("predict").reason)
-    assert location in plan.step("predict").reason
+    golden(plan.step("predict").explanation.sentence)
+    assert location in plan.step("predict").explanation.sentence

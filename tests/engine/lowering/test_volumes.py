@@ -42,8 +42,8 @@ def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
     assert plan.figures.makespan_seconds == 40
     assert codes(plan) == (["one-pod-volume"] if "ReadWriteOncePod" in mode else [])
     for step in plan.steps:
-        assert step.reason.startswith("shares volume disk with s")
-        assert step.reason.endswith(" and 2 more")
+        assert step.explanation.sentence.startswith("shares volume disk with s")
+        assert step.explanation.sentence.endswith(" and 2 more")
 
 
 @pytest.mark.parametrize(("way", "waits"), [("kube-default", 0), ("heft", 0), ("fifo", 20)])
@@ -86,8 +86,8 @@ def test_a_figure_says_whether_volumes_move():
     plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(compare=("kube-default", "heft")))
     assert nodes_of(plan)["first"] == nodes_of(plan)["second"]
     assert not plan.figures.moves_volumes
-    assert not plan.baselines["heft"].moves_volumes
-    assert plan.baselines["kube-default"].moves_volumes
+    assert not plan.comparison.baselines["heft"].moves_volumes
+    assert plan.comparison.baselines["kube-default"].moves_volumes
 
 
 def test_sharers_of_sharers_run_there_too():
@@ -102,9 +102,9 @@ def test_sharers_of_sharers_run_there_too():
     plan = plan_run(run, a_cluster(*nodes(2)))
     found = nodes_of(plan)
     assert found["a"] == found["b"] == found["c"] != found["d"]
-    assert plan.step("a").reason == "shares volume disk with b"
-    assert plan.step("c").reason == "shares volume shelf with b"
-    assert plan.step("d").reason[:12] != "shares volum"
+    assert plan.step("a").explanation.sentence == "shares volume disk with b"
+    assert plan.step("c").explanation.sentence == "shares volume shelf with b"
+    assert plan.step("d").explanation.sentence[:12] != "shares volum"
 
 
 @pytest.mark.parametrize("mode", ["ReadWriteMany", "ReadOnlyMany"])
@@ -160,7 +160,7 @@ def test_the_workspace_and_a_created_claim_bind():
     elsewhere = Claim("made", access_modes=("ReadWriteMany",), used_on=("n2",))
     plan = plan_run(run, a_cluster(*nodes(2), claims=(elsewhere,)))
     assert len({plan.step(name).node for name in "abc"}) == 1
-    assert plan.step("c").reason == "shares volume kfp-workspace with a"
+    assert plan.step("c").explanation.sentence == "shares volume kfp-workspace with a"
 
 
 def test_what_no_node_can_take_together_is_split_with_a_notice():
@@ -180,7 +180,7 @@ def test_what_no_node_can_take_together_is_split_with_a_notice():
         assert "device, memory" in message
         # The volume is at one node at a time: the second waits, holding its room.
         assert plan.figures.makespan_seconds == 50
-        assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+        assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
 
 
 def test_a_bound_volume_s_node_affinity_pins_its_users(golden):
@@ -191,7 +191,7 @@ def test_a_bound_volume_s_node_affinity_pins_its_users(golden):
     run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=(DISK,))
     plan = plan_run(run, cluster)
     assert nodes_of(plan) == {"a": "n2", "b": "n2"}
-    golden(plan.step("a").reason)
+    golden(plan.step("a").explanation.sentence)
     problem = a_problem(run, cluster)
     assert BASELINES["kube-default"](problem, 0).node.tolist() == [1, 1]
 
@@ -259,8 +259,8 @@ def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them(gol
     )
     plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(marked_only=True, dispatch="ordered"))
     assert plan.figures.makespan_seconds == 20
-    golden(plan.step("other").reason)
-    assert "default scheduler" in plan.step("other").reason
+    golden(plan.step("other").explanation.sentence)
+    assert "default scheduler" in plan.step("other").explanation.sentence
 
 
 def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
@@ -274,4 +274,4 @@ def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
     plan = plan_run(run, a_cluster(*nodes(2)))
     assert [name for name, _ in plan.unschedulable] == ["huge"]
     assert plan.step("small").node == plan.step("other").node
-    assert plan.step("small").reason == "shares volume disk with other"
+    assert plan.step("small").explanation.sentence == "shares volume disk with other"

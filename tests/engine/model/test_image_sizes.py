@@ -108,7 +108,7 @@ def test_an_unknown_image_is_warned_of_once_and_pulled(golden):
     plan = planned(*steps)
     (notice,) = [notice for notice in plan.notices if notice.code == "unknown-images"]
     golden(notice.message, "warning")
-    golden([text for text in plan.assumptions if "image" in text], "assumed")
+    golden([text for text in plan.grounds.assumptions if "image" in text], "assumed")
     assert plan.steps[0].image_pull_seconds == pytest.approx(400 * MIB / 50e6)
 
 
@@ -129,12 +129,12 @@ def test_a_default_that_somebody_sets_is_not_warned_of_but_assumed(golden):
     cluster = a_cluster(*nodes(2), defaults={"image_bytes": 3 * 2**30})
     plan = planned(a_step("a", image=TOOL), a_step("b", image="python:3.12"), cluster=cluster)
     assert "unknown-images" not in {notice.code for notice in plan.notices}
-    golden([text for text in plan.assumptions if "image" in text])
+    golden([text for text in plan.grounds.assumptions if "image" in text])
 
 
 def test_usual_sizes_stand_among_what_is_assumed(golden):
     plan = planned(a_step("a", image="python:3.12"), a_step("b", image="alpine"))
-    golden([text for text in plan.assumptions if "image" in text])
+    golden([text for text in plan.grounds.assumptions if "image" in text])
 
 
 def test_a_large_image_keeps_its_users_on_one_node():

@@ -128,18 +128,18 @@ def test_every_plan_of_a_run_that_has_begun_adds_up(case, dispatch, quick):
         assert step.progress is progress.state
         if step.progress is not ProgressState.WAITING:
             assert step.node == progress.node
-            assert step.alternatives == ()
+            assert step.explanation.alternatives == ()
         if step.progress is DONE:
             assert step.start_seconds is step.finish_seconds is None
         elif step.progress is RUNNING:
             assert step.start_seconds == -progress.seconds_since_start
             assert step.finish_seconds is not None
             assert step.finish_seconds >= 0
-        for other in step.alternatives:
-            assert plan.cluster_nodes[other.node] != step.node
+        for other in step.explanation.alternatives:
+            assert plan.cluster.nodes[other.node] != step.node
             assert other.loss_seconds >= 0
     if not plan.unschedulable and plan.figures.unplaced == 0:
-        assert plan.lower_bound.seconds <= plan.figures.makespan_seconds + 1e-9
+        assert plan.comparison.lower_bound.seconds <= plan.figures.makespan_seconds + 1e-9
 
 
 # What has happened -------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_run_that_has_ended_is_an_empty_plan():
     run = a_kfp_run(a_step("a"), a_step("b", "a"))
     for options in (OPTIONS, QUICK, replace(OPTIONS, compare=("kube-default", "heft", "fifo"))):
         plan = planned(run, a_cluster(), options, progress={"a": done(), "b": done()})
-        assert plan.figures.makespan_seconds == plan.lower_bound.seconds == 0
+        assert plan.figures.makespan_seconds == plan.comparison.lower_bound.seconds == 0
         assert plan.drivers == ()
     beside = ReservedRun("other", (ReservedRoom("n1", 0, 9, {"cpu": 1000}),))
     active = ActiveRun("run", run, progress={"a": done(), "b": done()})
@@ -272,7 +272,7 @@ def test_a_run_to_come_waits_for_its_release_and_one_that_began_tells_when():
     assert plans["later"].step("s0").start_seconds == 30
     assert plans["begun"].step("s0").start_seconds == 0
     assert plans["begun"].step("s0").finish_seconds == 5
-    assert plans["begun"].release_seconds == -100
+    assert plans["begun"].run.release_seconds == -100
 
 
 def test_claims_of_two_runs_are_one_only_if_they_are_the_same_object():
@@ -288,7 +288,7 @@ def test_claims_of_two_runs_are_one_only_if_they_are_the_same_object():
     existing = (RunClaim("work", ("ReadWriteOnce",)),)
     shared = plan_runs(runs(existing, "team"), cluster, OPTIONS).plans.values()
     assert len({plan.step("a").node for plan in shared}) == 1
-    assert {plan.step("a").reason for plan in shared} == {"shares volume work with a"}
+    assert {plan.step("a").explanation.sentence for plan in shared} == {"shares volume work with a"}
 
 
 def test_reserved_room_is_left_alone_until_it_is_free():
@@ -413,7 +413,7 @@ def test_next_best_nodes_come_with_what_they_cost():
     plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
     named = {
         step.name: [
-            (plan.cluster_nodes[each.node], each.loss_seconds) for each in step.alternatives
+            (plan.cluster.nodes[each.node], each.loss_seconds) for each in step.alternatives
         ]
         for step in plan.steps
     }
@@ -432,7 +432,7 @@ def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
     plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
     named = {
         name: {
-            plan.cluster_nodes[each.node]: each.latency_ms for each in plan.step(name).alternatives
+            plan.cluster.nodes[each.node]: each.latency_ms for each in plan.step(name).alternatives
         }
         for name in ("ruled", "limited", "free")
     }

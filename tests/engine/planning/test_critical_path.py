@@ -42,21 +42,24 @@ DISPATCHES = ("ready", "ordered")
 def assert_whole(plan):
     """The pieces touch, and last from the submission of the run to its end."""
     if plan.figures.unplaced:
-        assert plan.critical_path == ()
+        assert plan.limits.critical_path == ()
         return
-    assert all(piece.seconds > 0 for piece in plan.critical_path)
-    ends = [plan.release_seconds, *(piece.finish_seconds for piece in plan.critical_path)]
-    assert [piece.start_seconds for piece in plan.critical_path] == ends[:-1]
+    assert all(piece.seconds > 0 for piece in plan.limits.critical_path)
+    ends = [
+        plan.run.release_seconds,
+        *(piece.finish_seconds for piece in plan.limits.critical_path),
+    ]
+    assert [piece.start_seconds for piece in plan.limits.critical_path] == ends[:-1]
     end = plan.figures.makespan_seconds
     assert ends[-1] == end
-    total = sum(piece.seconds for piece in plan.critical_path)
-    assert total == pytest.approx(end - plan.release_seconds, abs=1e-6)
+    total = sum(piece.seconds for piece in plan.limits.critical_path)
+    assert total == pytest.approx(end - plan.run.release_seconds, abs=1e-6)
 
 
 def assert_steps_agree(plan):
     """Work lies within its step's times, on its node; only `ordered` plans hold steps back."""
-    for piece in plan.critical_path:
-        assert piece.kind is not PieceKind.HELD_BACK or plan.dispatch == "ordered"
+    for piece in plan.limits.critical_path:
+        assert piece.kind is not PieceKind.HELD_BACK or plan.search.dispatch == "ordered"
         assert piece.kind is not PieceKind.NODE_FULL or piece.cause
         if piece.kind in (PieceKind.RUNNING, PieceKind.IMAGE):
             step = plan.step(piece.step)
@@ -114,7 +117,7 @@ def test_runs_that_have_begun_have_a_past(begun, release, dispatch):
     )
     run = replace(run, release_seconds=release)
     plan = plan_runs((run,), case.cluster, options).plans[run.key]
-    if plan.critical_path:
+    if plan.limits.critical_path:
         assert_whole(plan)
     else:
         assert plan.figures.unplaced or plan.figures.makespan_seconds <= max(0.0, release)
@@ -131,7 +134,7 @@ def test_every_one_of_several_runs_has_its_own_path(first, second, release, room
     options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
     plans = plan_runs(runs, first.cluster, options, reserved=[reserved] * room).plans
     for plan in plans.values():
-        if plan.critical_path or plan.figures.makespan_seconds > plan.release_seconds:
+        if plan.limits.critical_path or plan.figures.makespan_seconds > plan.run.release_seconds:
             assert_whole(plan)
 
 
@@ -187,7 +190,7 @@ def test_a_step_waits_for_room_on_its_node():
         a_step("wide", cpu=3, seconds=4),
     )
     plan = planned(run, a_cluster(), quick=False, generations=1)
-    assert pieces(plan.critical_path) == [
+    assert pieces(plan.limits.critical_path) == [
         ("node-full", "wide", 5.0, "long"),
         ("running", "wide", 4.0, ""),
     ]
@@ -199,7 +202,7 @@ def test_room_may_be_taken_by_another_run():
     late = ActiveRun("team/late", a_run(a_step("next", cpu=3, seconds=4)))
     options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
     plans = plan_runs((busy, late), a_cluster(), options).plans
-    assert pieces(plans["team/late"].critical_path)[0] == (
+    assert pieces(plans["team/late"].limits.critical_path)[0] == (
         "node-full",
         "next",
         5.0,
@@ -207,7 +210,12 @@ def test_room_may_be_taken_by_another_run():
     )
     room = ReservedRun("team/kept", (ReservedRoom("n1", 0.0, 6.0, {"cpu": 3000}),))
     plans = plan_runs((late,), a_cluster(), options, reserved=(room,)).plans
-    assert pieces(plans["team/late"].critical_path)[0] == ("node-full", "next", 6.0, "team/kept")
+    assert pieces(plans["team/late"].limits.critical_path)[0] == (
+        "node-full",
+        "next",
+        6.0,
+        "team/kept",
+    )
 
 
 def test_the_plan_may_hold_a_step_back():
@@ -294,7 +302,7 @@ def test_what_came_before_the_moment_of_planning_is_past():
         },
     )
     options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
-    path = plan_runs((run,), a_cluster(), options).plans["run"].critical_path
+    path = plan_runs((run,), a_cluster(), options).plans["run"].limits.critical_path
     assert pieces(path) == [
         ("past", "", 26.0, ""),
         ("running", "now", 10.0, ""),
@@ -313,4 +321,7 @@ def test_long_chains_of_waits_take_no_long_time():
     run = a_run(*(a_step(f"s{number}", cpu=4, seconds=1) for number in range(2_000)))
     plan = planned(run, a_cluster())
     assert_whole(plan)
-    assert [piece.kind for piece in plan.critical_path] == [PieceKind.NODE_FULL, PieceKind.RUNNING]
+    assert [piece.kind for piece in plan.limits.critical_path] == [
+        PieceKind.NODE_FULL,
+        PieceKind.RUNNING,
+    ]

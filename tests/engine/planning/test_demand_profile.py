@@ -16,7 +16,8 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
-from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
 from tests.support import plans
@@ -139,7 +140,7 @@ def test_the_demand_of_larger_runs_is_that_of_a_replay(kind, steps, count):
 
 def planned(*steps: PlannedStep, **changes: Any) -> tuple[Plan, RunGraph]:
     """A plan of these rows, and its run."""
-    run = a_run(*(a_step(step.name, *step.depends_on) for step in steps))
+    run = a_run(*(a_step(step.name, *step.spec.depends_on) for step in steps))
     return plans.a_plan(*steps, **changes), run
 
 

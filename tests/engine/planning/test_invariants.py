@@ -168,9 +168,11 @@ def test_figures_count_the_steps_that_no_node_takes(case, seed, dispatch):
         ),
     )
     assert plan.figures.unplaced == len(plan.unschedulable)
-    assert {figures.unplaced for figures in plan.baselines.values()} == {plan.figures.unplaced}
-    for figures in (plan.figures, *plan.baselines.values()):
-        assert figures.makespan_seconds >= plan.lower_bound.seconds
+    assert {figures.unplaced for figures in plan.comparison.baselines.values()} == {
+        plan.figures.unplaced
+    }
+    for figures in (plan.figures, *plan.comparison.baselines.values()):
+        assert figures.makespan_seconds >= plan.comparison.lower_bound.seconds
 
 
 def test_a_step_larger_than_any_node_leaves_the_others_planned(golden):
@@ -184,8 +186,8 @@ def test_a_step_larger_than_any_node_leaves_the_others_planned(golden):
     plan = plan_run(run, a_cluster(), PlanOptions(generations=1))
     assert plan.figures.unplaced == 1
     assert [name for name, _ in plan.unschedulable] == ["huge"]
-    golden(plan.step("huge").reason)
-    assert "asks 99" in plan.step("huge").reason
+    golden(plan.step("huge").explanation.sentence)
+    assert "asks 99" in plan.step("huge").explanation.sentence
     assert plan.step("huge").node is None
     assert plan.step("huge").start_seconds is None
     assert plan.step("huge").finish_seconds is None

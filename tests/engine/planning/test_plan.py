@@ -78,7 +78,7 @@ def with_known_latencies(plan):
         assert math.isinf(figures.latency_excess_ms)
         return dataclasses.replace(figures, latency_ms=0.0, latency_excess_ms=0.0)
 
-    baselines = {name: known(figures) for name, figures in plan.baselines.items()}
+    baselines = {name: known(figures) for name, figures in plan.comparison.baselines.items()}
     return dataclasses.replace(plan, figures=known(plan.figures), baselines=baselines)
 
 
@@ -159,19 +159,21 @@ def test_the_times_of_a_step():
 def test_the_default_scheduler_s_schedule_is_shown_where_it_is_compared():
     run = a_run(a_step("first"), a_step("huge", cpu=64), a_step("last", "first"))
     plan = planned(run, a_cluster(*nodes(2, cpu=2)), compare=("kube-default",))
-    shown = {step.name: step for step in plan.default_schedule}
+    shown = {step.name: step for step in plan.comparison.default_schedule}
     assert set(shown) == {"first", "last"}
     assert shown["last"].start_seconds >= shown["first"].finish_seconds == 10
     assert shown["first"].phases == Phases(0.0, 0.0, 10.0)
-    assert {step.node for step in plan.default_schedule} <= set(plan.cluster_nodes)
+    assert {step.node for step in plan.comparison.default_schedule} <= set(plan.cluster.nodes)
     assert planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).default_schedule == ()
 
 
 def test_of_several_tie_breaks_the_one_nearest_to_their_mean_is_shown():
     case = (a_node("slow", cpu=1, speed=0.5), a_node("fair", cpu=1), a_node("fast", cpu=1, speed=4))
     plan = planned(a_run(a_step("work", seconds=12)), a_cluster(*case), compare=("kube-default",))
-    assert plan.baselines["kube-default"].makespan_seconds == pytest.approx((24 + 12 + 3) / 3)
-    assert [step.node for step in plan.default_schedule] == ["fair"]
+    assert plan.comparison.baselines["kube-default"].makespan_seconds == pytest.approx(
+        (24 + 12 + 3) / 3
+    )
+    assert [step.node for step in plan.comparison.default_schedule] == ["fair"]
 
 
 def test_waiting_for_data_counts_as_transfer():
@@ -196,7 +198,7 @@ def test_drivers_stand_on_the_time_line():
         ("b", 12, 13),
     ]
     assert plan.figures.makespan_seconds == 23
-    assert plan.lower_bound.seconds == pytest.approx(23)
+    assert plan.comparison.lower_bound.seconds == pytest.approx(23)
 
 
 def test_a_cached_step_has_times_but_no_node(golden):
@@ -235,7 +237,7 @@ def test_where_a_duration_comes_from():
     )
     plan = planned(a_run(*steps), a_cluster())
     assert [step.duration_source.value for step in plan.steps] == ["hint", "given", "assumed"]
-    assert not plan.all_durations_assumed
+    assert not plan.grounds.all_durations_assumed
     assert planned(a_run(a_step("a", seconds=None)), a_cluster()).all_durations_assumed
 
 

@@ -68,7 +68,7 @@ def test_the_use_is_work_over_room_and_time():
     cpu, memory = (3 * 4 + 1 * 2) / (3 * 6), (8 * 4 + 48 * 2) / (64 * 6)
     assert plan.figures.use["cpu"] == pytest.approx(cpu)
     assert plan.figures.use["memory"] == pytest.approx(memory)
-    assert plan.weights.mean_of(plan.figures.use) == pytest.approx((3 * cpu + memory) / 4)
+    assert plan.search.weights.mean_of(plan.figures.use) == pytest.approx((3 * cpu + memory) / 4)
 
 
 def test_nodes_that_the_run_may_not_use_offer_nothing():
@@ -80,7 +80,7 @@ def test_nodes_that_the_run_may_not_use_offer_nothing():
     plan = planned(run, cluster, compare=("kube-default",))
     assert plan.figures.use["cpu"] == pytest.approx(0.5)
     assert "memory" not in plan.figures.use
-    assert plan.baselines["kube-default"].use == plan.figures.use
+    assert plan.comparison.baselines["kube-default"].use == plan.figures.use
     assert ResourceWeights().mean_of(plan.figures.use) == pytest.approx(0.5)
     assert ResourceWeights(cpu=0).mean_of(plan.figures.use) is None
 
@@ -91,7 +91,9 @@ def test_the_mean_use_is_that_over_the_spans(case):
     """Of the only resource, where there is one: both say the same of the same time."""
     plan = planned(case.run, case.cluster)
     assert all(0 <= share <= 1 + 1e-9 for share in plan.figures.use.values())
-    spans = sum((u.finish_seconds - u.start_seconds) * u.share for u in plan.binding_resources)
+    spans = sum(
+        (u.finish_seconds - u.start_seconds) * u.share for u in plan.limits.binding_resources
+    )
     most = max(plan.figures.use.values(), default=0.0) * plan.figures.makespan_seconds
     assert most <= spans + 1e-3 or not spans
 
@@ -101,7 +103,7 @@ def test_the_mean_use_is_that_over_the_spans(case):
 def test_spans_touch_and_cover_the_run(case):
     """From the submission to the end; no share is more than all there is."""
     plan = planned(case.run, case.cluster)
-    spans = plan.binding_resources
+    spans = plan.limits.binding_resources
     if spans:
         ends = [0.0, *(span.finish_seconds for span in spans)]
         assert [span.start_seconds for span in spans] == ends[:-1]

@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,6 +6,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.limits import (
     CriticalPiece,
     Phases,
@@ -14,7 +14,7 @@ from kfp_placement_engine.plans.limits import (
     ResourceUse,
     ScheduledStep,
 )
-from kfp_placement_engine.plans.plan import Figures, PlannedDriver
+from kfp_placement_engine.plans.planned_step import PlannedDriver
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.time_line import draw_time_line
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
@@ -28,6 +28,7 @@ from tests.support.plans import (
     stuck_plan,
     taxi_plan,
     unplaced_step,
+    varied,
 )
 from tests.support.renderings import plan_fragment, plan_page
 
@@ -216,11 +217,11 @@ def test_the_default_schedule_is_a_second_time_line(make):
 def test_what_waits_for_a_volume_does_not_run():
     """Under the default scheduler too, users of one volume hold a node before they begin."""
     waiting = ScheduledStep("train", "node-0", 0.0, 100.0, Phases(10.0, 20.0, 40.0))
-    plan = replace(LIMITED, default_schedule=(waiting,))
+    plan = varied(LIMITED, default_schedule=(waiting,))
     (lane,) = plan_time_line(plan, PAGE).schedules[1].lanes
     assert lane.bars[0].phases == [("pull", 10), ("wait", 40), ("transfer", 60), ("run", 100)]
     waits = plan_page(plan).count('class="wait"')
-    assert waits == 1 + plan_page(replace(plan, default_schedule=())).count('class="wait"')
+    assert waits == 1 + plan_page(varied(plan, default_schedule=())).count('class="wait"')
 
 
 def test_names_of_authors_stand_before_names_of_steps():
@@ -291,7 +292,7 @@ def test_the_notebook_has_no_page_of_its_own():
 def test_a_notebook_stays_small_whatever_the_plan():
     name = "for-loop-1[0].<&>\x1b" * 60
     steps = [
-        replace(
+        varied(
             step,
             name=f"{name}{index}",
             task=f"{name}{index}",
@@ -352,7 +353,7 @@ def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
     driver = PlannedDriver("train", "drivers", 0.0, 5.0)
     plan = a_plan(a_step(node="steps"), drivers=(driver,), cluster_nodes=("steps", "drivers"))
     assert "not shown" not in plan_page(plan)
-    idle = replace(plan, cluster_nodes=("steps", "drivers", "idle"))
+    idle = varied(plan, cluster_nodes=("steps", "drivers", "idle"))
     golden(lines_of(plan_page(idle), "not shown"))
 
 

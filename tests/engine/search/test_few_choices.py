@@ -47,8 +47,8 @@ def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budg
 
 def test_every_sharer_is_told_with_whom_it_shares(golden):
     plan = plan_run(sharing_run(4), a_cluster(*nodes(2)), PlanOptions(budget_seconds=0.01))
-    golden(step.reason for step in plan.steps)
-    others = [re.findall(r"\bs\d and 2 more", step.reason) for step in plan.steps]
+    golden(step.explanation.sentence for step in plan.steps)
+    others = [re.findall(r"\bs\d and 2 more", step.explanation.sentence) for step in plan.steps]
     assert others == [["s1 and 2 more"], *[["s0 and 2 more"]] * 3]
 
 
@@ -61,8 +61,8 @@ def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all(golden):
         a_step("c", claims=("y",)),
     )
     plan = plan_run(a_run(*steps, claims=claims), a_cluster(*nodes(2)))
-    golden(step.reason for step in plan.steps)
-    volumes = [re.findall(r"volume (\w)", step.reason) for step in plan.steps]
+    golden(step.explanation.sentence for step in plan.steps)
+    volumes = [re.findall(r"volume (\w)", step.explanation.sentence) for step in plan.steps]
     assert volumes == [["x"], ["x"], ["y"]]
 
 
@@ -72,7 +72,7 @@ def test_the_only_node_for_many_steps(golden):
     members = (a_node("gpu", labels={"pool": "gpu"}), *nodes(3))
     plan = plan_run(a_kfp_run(*steps), a_cluster(*members), PlanOptions(budget_seconds=0.01))
     assert {step.node for step in plan.steps} == {"gpu"}
-    (reason,) = {step.reason for step in plan.steps}
+    (reason,) = {step.explanation.sentence for step in plan.steps}
     golden(reason)
     assert "only node" in reason
 
@@ -83,9 +83,9 @@ def test_many_steps_that_fit_nowhere_are_explained_soon(golden):
     def plan(size):
         steps = [a_step(f"s{n}", cpu=100 + n) for n in range(size)]
         plan = plan_run(a_run(*steps), a_cluster(*nodes(size)), PlanOptions(budget_seconds=0.01))
-        golden(plan.step("s7").reason, f"of {size} nodes")
-        assert f"{size} nodes: " in plan.step("s7").reason
-        assert " 107, " in plan.step("s7").reason
+        golden(plan.step("s7").explanation.sentence, f"of {size} nodes")
+        assert f"{size} nodes: " in plan.step("s7").explanation.sentence
+        assert " 107, " in plan.step("s7").explanation.sentence
 
     few, many = (cpu_seconds(plan, size) for size in (100, 400))
     # The square of the size is 16 times as much, its cube 64 times.

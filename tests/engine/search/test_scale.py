@@ -94,7 +94,7 @@ def test_nothing_to_move_and_nothing_to_pull():
     plan = plan_run(run, a_cluster(a_node(images={"other:1": 0, "empty:1": 0}), a_node("n2")))
     assert plan.figures.makespan_seconds == 5 + 5 + 10 + 5 + 10
     for step in plan.steps:
-        assert step.image_pull_seconds == step.transfer_seconds == 0
+        assert step.phases.image_pull_seconds == step.phases.transfer_seconds == 0
 
 
 def test_exabytes_and_a_million_cores():
@@ -106,12 +106,12 @@ def test_exabytes_and_a_million_cores():
     cluster = a_cluster(*nodes(2, cpu=4e6, memory=EXBIBYTE_GIB - 1))
     plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
     assert [name for name, _ in plan.unschedulable] == ["too-large"]
-    assert "asks 1Ei" in plan.step("too-large").reason
+    assert "asks 1Ei" in plan.step("too-large").explanation.sentence
     assert plan.figures.makespan_seconds >= 10
     placed = {step.name: (step.node, step.start_seconds) for step in plan.steps if step.node}
     assert len(set(placed.values())) == 3
     assert plan.figures.makespan_seconds == 20
-    assert plan.lower_bound.seconds <= plan.figures.makespan_seconds
+    assert plan.comparison.lower_bound.seconds <= plan.figures.makespan_seconds
 
 
 def test_more_than_an_integer_holds_is_more_than_any_node_has():
@@ -128,7 +128,7 @@ def test_very_short_and_very_long_steps():
     run = a_run(a_step("short", seconds=1e-9), a_step("long", "short", seconds=years))
     plan = plan_run(run, a_cluster(a_node(speed=1e-3), a_node("n2", speed=1e3)))
     assert plan.figures.makespan_seconds == pytest.approx(years / 1e3)
-    assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+    assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
 
 
 def test_run_times_keep_their_fractions_whatever_drivers_take():
@@ -165,7 +165,7 @@ def plan_on_three_nodes(run):
     plan = plan_run(run, a_cluster(*nodes(3, cpu=8)), PlanOptions(budget_seconds=0.0))
     assert plan.unschedulable == ()
     assert all(step.node for step in plan.steps)
-    assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+    assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
 
 
 @pytest.mark.parametrize("make", [a_run, a_kfp_run])

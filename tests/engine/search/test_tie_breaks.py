@@ -113,5 +113,9 @@ def test_a_plan_is_compared_with_the_mean():
         PlanOptions(generations=1, compare=("kube-default", "fifo", "heft")),
     )
     assert plan.figures.makespan_seconds == 8
-    assert [figures.makespan_seconds for figures in plan.baselines.values()] == [12, 12, 8]
-    assert [figures.tie_breaks for figures in plan.baselines.values()] == [2, 2, 1]
+    assert [figures.makespan_seconds for figures in plan.comparison.baselines.values()] == [
+        12,
+        12,
+        8,
+    ]
+    assert [figures.tie_breaks for figures in plan.comparison.baselines.values()] == [2, 2, 1]

@@ -1,7 +1,7 @@
 import math
 from dataclasses import replace
 
-from kfp_placement_engine.plans.plan import Figures
+from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.views.formatting import NONE
 from kfp_placement_engine.views.plans.comparison import (
     comparison_table,

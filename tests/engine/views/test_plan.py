@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource, Notice
-from kfp_placement_engine.plans.plan import Figures
+from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.views.plans.view import plan_view
 from tests.support.plans import (
@@ -17,6 +15,7 @@ from tests.support.plans import (
     stuck_plan,
     taxi_plan,
     unplaced_step,
+    varied,
 )
 from tests.support.renderings import plan_table
 
@@ -57,9 +56,9 @@ def test_wide_shows_the_reason_of_every_step(golden):
     text = plan_table(plan, wide=True)
     for step in plan.steps:
         (line,) = [line for line in text.splitlines() if line.startswith(f"{step.name} ")]
-        assert line.endswith(step.reason)
+        assert line.endswith(step.explanation.sentence)
     golden(text)
-    assert plan.steps[0].reason not in plan_table(plan)
+    assert plan.steps[0].explanation.sentence not in plan_table(plan)
 
 
 def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
@@ -100,7 +99,7 @@ def test_reasons_beside_the_usual_columns(golden):
 
 
 def test_what_a_policy_set_is_told():
-    plan = replace(
+    plan = varied(
         taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
     )
     text = plan_table(plan)
@@ -124,7 +123,7 @@ def test_fits_the_terminal(wide, columns):
     text = plan_table(plan, wide=wide, columns=columns)
     table = text.split("\n\n")[2]
     assert max(map(width, table.splitlines())) <= columns
-    assert plan.steps[-1].reason in text or not wide
+    assert plan.steps[-1].explanation.sentence in text or not wide
 
 
 def test_iterations_can_be_told_apart_on_a_narrow_terminal():

@@ -17,7 +17,14 @@ from kfp_placement_engine.render.plan_json import plan_document, plan_json
 from kfp_placement_engine.views.plans.promises import headline
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import closed
-from tests.support.plans import a_plan, a_step, random_plan, stuck_plan, taxi_plan
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    random_plan,
+    stuck_plan,
+    taxi_plan,
+    varied,
+)
 from tests.support.renderings import plan_fragment, plan_page, plan_table
 
 LEARNED = {"train": Basis(Level.ITERATION, 9), "fetch": Basis(Level.IMAGE, 3, by_size=True)}
@@ -27,7 +34,7 @@ def promised_plan(**changes):
     """The taxi run: each step may end 10% earlier or later, the run up to a third later."""
     plan = taxi_plan()
     steps = tuple(
-        replace(
+        varied(
             step,
             duration_source=DurationSource.HISTORY,
             duration_basis=LEARNED[step.name],
@@ -43,7 +50,7 @@ def promised_plan(**changes):
         if step.name != "evaluate"
     }
     promise = Promise(ends=TimeRange(1700.0, 1865.0, 2400.0), steps=promises)
-    return replace(plan, steps=steps, promise=promise, **changes)
+    return varied(plan, steps=steps, promise=promise, **changes)
 
 
 def _about(seconds):
@@ -118,7 +125,7 @@ def test_the_report_is_sound_and_says_the_same(plan):
     assert page.unbalanced == []
     assert not headline(plan) or headline(plan) in page.text
     assert ("End, by past runs" in page.text) == (headline(plan) != "")
-    assert ("submitted 2026-11-26 10:14:00 UTC" in page.text) == (plan.submitted_at is not None)
+    assert ("submitted 2026-11-26 10:14:00 UTC" in page.text) == (plan.run.submitted_at is not None)
 
 
 def test_the_report_has_ranges_of_steps_as_words_and_as_whiskers():

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,10 @@ from kfp_placement_engine.views.plans.step_labels import (
     short_task,
     title,
 )
-from tests.support.plans import a_step
+from tests.support.plans import (
+    a_step,
+    varied,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_name_is_shown_where_it_says_more_than_the_id(task, given, shown):
 
 def test_a_step_goes_by_the_name_that_its_author_gave():
     step = a_step("for-loop-1[2].train-7", task="for-loop-1[*].train-7", iteration=(2,))
-    step = replace(step, display_name="xgboost")
+    step = varied(step, display_name="xgboost")
     assert short_name(step) == "xgboost [2]"
     assert title(step) == "xgboost (for-loop-1[2].train-7)"
     assert title(a_step()) == "train"

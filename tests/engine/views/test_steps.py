@@ -136,7 +136,7 @@ def test_a_slow_node_says_why_the_step_takes_longer(golden):
     golden(plan_table(a_plan(slow), reasons=True).split("\n\n")[2], "with reasons")
     for other in ({"node_speed": 1.0}, {"node": None}, {"duration_seconds": 0.0}):
         assert "NOTE" not in cells(replace(slow, **other))
-        assert why(replace(slow, **other)) == slow.reason
+        assert why(replace(slow, **other)) == slow.explanation.sentence
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.plans.plan import Bound, Figures
+from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
 from tests.support.plans import a_plan, a_step, renamed, stuck_plan, taxi_plan, unplaced_step
 

@@ -10,7 +10,7 @@ import pytest
 
 from kfp_placement.schemas import schema
 from kfp_placement_engine.model.promise import Promise, TimeRange
-from kfp_placement_engine.plans.plan import Figures
+from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestion, Suggestions
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
@@ -20,7 +20,14 @@ from kfp_placement_engine.views.document import Table
 from kfp_placement_engine.views.plans.what_if import SHOWN, sentence, what_if_part
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import closed
-from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+    varied,
+)
 from tests.support.renderings import plan_page
 
 PRESENT = taxi_plan()
@@ -28,7 +35,7 @@ END = PRESENT.figures.makespan_seconds
 
 
 def ending(seconds, **changes):
-    return replace(PRESENT, figures=Figures(0, 0.0, 9.8, seconds), **changes)
+    return varied(PRESENT, figures=Figures(0, 0.0, 9.8, seconds), **changes)
 
 
 def changed(plan, *texts):
@@ -83,7 +90,7 @@ ANSWERS = {
     "several do not fit": (PRESENT, changed(a_plan(unplaced_step("a"), unplaced_step("b")))),
     "ends only then": (STUCK, replace(changed(a_plan()), gain_seconds=math.inf)),
     "ends neither way": (STUCK, replace(changed(STUCK), gain_seconds=0.0)),
-    "assumed": (replace(PRESENT, all_durations_assumed=True), changed(moved_plan())),
+    "assumed": (varied(PRESENT, all_durations_assumed=True), changed(moved_plan())),
     "suggestions": (PRESENT, SOME),
     "a longer search": (PRESENT, LONGER),
     "no suggestions": (PRESENT, NONE),

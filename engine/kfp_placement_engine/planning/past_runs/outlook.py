@@ -69,7 +69,7 @@ def outlook_of(plan: Plan) -> Outlook:
         and step.start_seconds is not None
         and step.finish_seconds is not None
     }
-    return Outlook(times, not plan.figures.unplaced, plan.release_seconds)
+    return Outlook(times, not plan.figures.unplaced, plan.run.release_seconds)
 
 
 def promise_of(

@@ -58,7 +58,7 @@ def plan_with_changes(
     takes_nothing = _may_do_no_less(after_graph, graph) and _has_no_less(after_cluster, cluster)
     replan = partial(plan_run, after_graph, after_cluster, progress=progress, warm_start=present)
     plan = replan(options)
-    if takes_nothing and _is_later(present, plan) and not plan.exact:
+    if takes_nothing and _is_later(present, plan) and not plan.search.exact:
         plan = replan(_longer(options))
     gain = gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
     return ChangedPlan(tuple(changes), plan, gain, takes_nothing and _is_later(present, plan))
@@ -69,7 +69,7 @@ def _is_later(present: Plan, plan: Plan) -> bool:
     one, other = present.figures, plan.figures
     return (
         end_seconds(one) < end_seconds(other)
-        and plan.objective in ENDS_EARLIEST
+        and plan.search.objective in ENDS_EARLIEST
         and one.unplaced == other.unplaced
         and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
         and one.latency_ms <= other.latency_ms + _SAME_MS

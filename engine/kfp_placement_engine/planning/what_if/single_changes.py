@@ -133,7 +133,7 @@ def _larger_nodes(
     """Yield changes of the busiest nodes of each shape, one of each kind."""
     busy: defaultdict[str | None, float] = defaultdict(float)
     for step in plan.steps:
-        busy[step.node] += step.duration_seconds
+        busy[step.node] += step.phases.duration_seconds
     of_shape: defaultdict[Hashable, dict[Hashable, Node]] = defaultdict(dict)
     for node in sorted(cluster.nodes, key=lambda node: -busy[node.name]):
         of_shape[shapes[node.name]].setdefault(kinds[node.name], node)

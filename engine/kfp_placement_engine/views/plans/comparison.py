@@ -6,7 +6,8 @@ baseline are compared in words.
 
 import math
 
-from kfp_placement_engine.plans.plan import Figures, Plan
+from kfp_placement_engine.plans.comparison import Figures
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import NONE, counted, duration, finite, latency
 
@@ -25,9 +26,9 @@ _SAME = 5e-4
 
 def comparison_table(plan: Plan) -> Table:
     """A row for the plan, for each baseline in the order asked for, and for the lower bound."""
-    schedules = {_PLAN: plan.figures, **plan.baselines}
+    schedules = {_PLAN: plan.figures, **plan.comparison.baselines}
     ending = [each.makespan_seconds for each in schedules.values() if not each.unplaced]
-    longest = max([*filter(math.isfinite, ending), plan.lower_bound.seconds, 1e-9])
+    longest = max([*filter(math.isfinite, ending), plan.comparison.lower_bound.seconds, 1e-9])
     columns = [
         Column("SCHEDULE", shrink_to=_LEAST_NAME),
         NumberColumn("MAKESPAN"),
@@ -53,11 +54,11 @@ def comparison_table(plan: Plan) -> Table:
             beyond,
         ]
         rows.append(Row(cells, tone))
-    bound = plan.lower_bound.seconds
+    bound = plan.comparison.lower_bound.seconds
     limit = Cell(duration(bound), share=finite(bound / longest))
     rows.append(Row(["lower bound", limit, "", "", "", ""]))
-    caption = f"All simulated with the same model, dispatch {plan.dispatch}."
-    if plan.all_durations_assumed:
+    caption = f"All simulated with the same model, dispatch {plan.search.dispatch}."
+    if plan.grounds.all_durations_assumed:
         caption += " No percentages: all durations are assumed."
     table = Table("Comparison", columns, rows, caption=caption, notes=_notes(plan))
     return table.without_empty(("UNPLACED", "LATENCY", "BEYOND RULE"))
@@ -66,15 +67,15 @@ def comparison_table(plan: Plan) -> Table:
 def _notes(plan: Plan) -> list[str]:
     """What verdicts do not say, ranges of means, what is beyond a rule, and how much is in use."""
     notes = []
-    for name, figures in plan.baselines.items():
+    for name, figures in plan.comparison.baselines.items():
         words, liberties = verdict(plan, figures), taken_liberties(plan, figures)
         if words.endswith("longer") and liberties:
             notes.append(f"{words}, but {name} {' and '.join(liberties)}")
         if over := spread(figures):
             notes.append(f"{name}: a mean, {over}")
-    schedules = {_PLAN: plan.figures, **plan.baselines}
+    schedules = {_PLAN: plan.figures, **plan.comparison.baselines}
     if any(each.latency_excess_ms > 0 for each in schedules.values()):
-        rule = f"round trip above the best node's plus {plan.latency_tolerance.text}"
+        rule = f"round trip above the best node's plus {plan.search.latency_tolerance.text}"
         notes.append(f"beyond rule: {rule}")
     uses = [use for name, each in schedules.items() if (use := _use(plan, name, each))]
     return [*notes, f"use of the nodes: {'; '.join(uses)}"] if uses else notes
@@ -90,7 +91,7 @@ def _use(plan: Plan, name: str, figures: Figures) -> str:
     each = [f"{key} {share:.0%}" for key, share in used if share > 0 and key != "pods"]
     if not each or figures.unplaced:
         return ""
-    weighted = plan.weights.mean_of(figures.use)
+    weighted = plan.search.weights.mean_of(figures.use)
     whole = "" if weighted is None else f"{weighted:.0%} "
     return f"{name} {whole}({', '.join(each)})"
 
@@ -107,7 +108,7 @@ def verdict(plan: Plan, figures: Figures) -> str:
         return "equal"
     change = (mine - other) / max(other, 1e-9)
     word = "shorter" if change < 0 else "longer"
-    return word if plan.all_durations_assumed else f"{abs(change):.1%} {word}"
+    return word if plan.grounds.all_durations_assumed else f"{abs(change):.1%} {word}"
 
 
 def ends(plan: Plan) -> bool:
@@ -151,7 +152,7 @@ def breaks_more(plan: Plan, figures: Figures) -> bool:
 
 def shows_latency(plan: Plan) -> bool:
     """Whether the plan or a baseline has any figure on latency."""
-    schedules = (plan.figures, *plan.baselines.values())
+    schedules = (plan.figures, *plan.comparison.baselines.values())
     return any(step.latency_ms is not None for step in plan.steps) or any(
         figures.latency_ms > 0 for figures in schedules
     )

@@ -37,7 +37,7 @@ def limits_table(plan: Plan) -> Table | None:
     The shortest, and all that would print as 0%, are summed up in the last. Without a critical path
     there is no table.
     """
-    total = sum(piece.seconds for piece in plan.critical_path)
+    total = sum(piece.seconds for piece in plan.limits.critical_path)
     told = told_names(plan.steps)
     rows: list[tuple[float, str]] = []
     for pieces in _by_sentence(plan):
@@ -69,7 +69,7 @@ def limits_table(plan: Plan) -> Table | None:
 def _notes(plan: Plan, total: float) -> list[str]:
     """How much of the run each kind of piece takes, the largest first; what is scarcest."""
     seconds: dict[PieceKind, float] = defaultdict(float)
-    for piece in plan.critical_path:
+    for piece in plan.limits.critical_path:
         seconds[piece.kind] += piece.seconds
     ranked = sorted(seconds.items(), key=lambda item: -item[1])
     kinds = [
@@ -85,13 +85,13 @@ def _notes(plan: Plan, total: float) -> list[str]:
 def _scarcest(plan: Plan) -> str:
     """The resource that is scarcest for the longest: `cpu: 56% of the free room on average`."""
     lasting: dict[str, float] = defaultdict(float)
-    for use in plan.binding_resources:
+    for use in plan.limits.binding_resources:
         if use.resource:
             lasting[use.resource] += use.finish_seconds - use.start_seconds
     if not lasting:
         return ""
     name = max(lasting, key=lasting.__getitem__)
-    spans = [use for use in plan.binding_resources if use.resource == name]
+    spans = [use for use in plan.limits.binding_resources if use.resource == name]
     used = sum(use.share * (use.finish_seconds - use.start_seconds) for use in spans)
     return (
         f"{shown(name, _NAME_CHARACTERS)}: {used / lasting[name]:.0%} of the free room on average,"
@@ -102,7 +102,7 @@ def _scarcest(plan: Plan) -> str:
 def _by_sentence(plan: Plan) -> list[list[CriticalPiece]]:
     """Pieces that one sentence tells, in order of the first of each; all drivers are one."""
     groups: dict[object, list[CriticalPiece]] = defaultdict(list)
-    for piece in plan.critical_path:
+    for piece in plan.limits.critical_path:
         own = (piece.kind, piece.step, piece.node, piece.cause)
         groups[piece.kind if piece.kind is PieceKind.DRIVER else own].append(piece)
     return list(groups.values())

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from kfp_placement_engine.plans.plan import Plan, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 from kfp_placement_engine.views.plans.detail import Detail
@@ -37,7 +38,7 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
     if is_summed_up:
         notes = [f"{len(plan.steps):,} steps are too many to draw one by one."]
     return Graph(
-        name=f"Steps of {plan.run_name} and their nodes",
+        name=f"Steps of {plan.run.name} and their nodes",
         boxes=[_box(plan, group, key_of, labels[_key(group)], waiting) for group in groups],
         is_summed_up=is_summed_up,
         notes=notes,
@@ -45,7 +46,7 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
 
 
 def _key(group: Group) -> str:
-    return group[0].name if len(group) == 1 else group[0].task
+    return group[0].name if len(group) == 1 else group[0].spec.task
 
 
 def _box(
@@ -57,14 +58,14 @@ def _box(
 ) -> Box:
     """The box of a step, or of the steps of a task together."""
     places, first, key = list(dict.fromkeys(map(where, steps))), steps[0], _key(steps)
-    before = [key_of[name] for step in steps for name in step.depends_on if name in key_of]
+    before = [key_of[name] for step in steps for name in step.spec.depends_on if name in key_of]
     note = places[0] if len(places) == 1 else counted(len(places), "node")
     if len(steps) == 1:
         cause = waiting.get(first.name)
         title, note = step_title(plan, first, cause), note + " · never starts" * bool(cause)
     else:
         note = f"{len(steps):,} steps on {note}"
-        title = f"{first.task}: {note}"
+        title = f"{first.spec.task}: {note}"
     return Box(
         key=key,
         parents=[parent for parent in dict.fromkeys(before) if parent != key],

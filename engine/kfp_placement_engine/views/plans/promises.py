@@ -10,7 +10,8 @@ from kfp_placement_engine.contract.forecast_texts import (
     range_text,
 )
 from kfp_placement_engine.model.promise import Promise, confidence_text
-from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
 from kfp_placement_engine.views.formatting import duration, finite
 
 
@@ -29,7 +30,7 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
 def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
     """From when to when a step or a driver takes: `47s to 20m49s`."""
     start, finish = (
-        moment(each, plan.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
+        moment(each, plan.run.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
     )
     return f"{start} to {finish}"
 
@@ -39,7 +40,7 @@ def submission(plan: Plan) -> str:
 
     A time of day alone may be that of today or of tomorrow.
     """
-    at = plan.submitted_at
+    at = plan.run.submitted_at
     return "" if at is None else f"submitted {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
 
 
@@ -54,7 +55,7 @@ def headline(plan: Plan) -> str:
     text, remark = figure
     if plan.promise.ends is None:
         return f"End: {text} ({remark})."
-    ends_then = "ends after" if plan.submitted_at is None else "ends"
+    ends_then = "ends after" if plan.run.submitted_at is None else "ends"
     return f"By past runs: {ends_then} {text}, {remark}."
 
 
@@ -64,7 +65,7 @@ def end(plan: Plan) -> tuple[str, str] | None:
         return None
     if plan.promise.ends is None:
         return "unknown", plan.promise.unknown
-    begin = plan.submitted_at
+    begin = plan.run.submitted_at
     return ends_text(plan.promise, begin), latest_end_text(plan.promise, begin)
 
 
@@ -74,13 +75,13 @@ def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
     known = promise.steps.get(step.name)
     if known is None:
         return "", ""
-    begin, confidence = plan.submitted_at, promise.confidence
+    begin, confidence = plan.run.submitted_at, promise.confidence
     return range_text(known.starts, begin, confidence), range_text(known.ends, begin, confidence)
 
 
 def basis(step: PlannedStep) -> str:
     """What the run time rests on: `9 runs`, `hint`, `assumed`."""
-    return basis_text(str(step.duration_source), step.duration_basis, step.sized_input)
+    return basis_text(str(step.run_time.source), step.run_time.basis, step.run_time.sized_input)
 
 
 def percent(plan: Plan) -> str:

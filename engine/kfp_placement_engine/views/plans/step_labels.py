@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kfp_placement_engine.plans.plan import PlannedStep
+from kfp_placement_engine.plans.planned_step import PlannedStep
 
 _CONTROL_FLOW = re.compile(
     r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
@@ -18,10 +18,10 @@ def display_name(step: PlannedStep) -> str:
 
     The ids of `train-2` and `train_ID0000002` are made from the name `train`.
     """
-    own = step.task.rpartition(".")[2].removesuffix("[*]")
-    rest = own.removeprefix(step.display_name)
+    own = step.spec.task.rpartition(".")[2].removesuffix("[*]")
+    rest = own.removeprefix(step.spec.display_name)
     made_of_it = rest != own and (not rest or _NUMBERED.fullmatch(rest))
-    return "" if made_of_it else step.display_name
+    return "" if made_of_it else step.spec.display_name
 
 
 def title(step: PlannedStep) -> str:
@@ -36,12 +36,12 @@ def short_name(step: PlannedStep) -> str:
     KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
     say nothing, and the indexes that tell iterations apart would be cut out.
     """
-    return _short(step, step.name, step.iteration)
+    return _short(step, step.name, step.spec.iteration)
 
 
 def short_task(step: PlannedStep) -> str:
     """The same for a step as a whole: `work-2 [*]`."""
-    return _short(step, step.task, ("*",) * step.task.count("[*]"))
+    return _short(step, step.spec.task, ("*",) * step.spec.task.count("[*]"))
 
 
 def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import StepKind
-from kfp_placement_engine.plans.plan import Plan, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.quantities import format_resources
 from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import counted, duration, latency, noticeable
@@ -56,15 +57,15 @@ def grouped(plan: Plan, most: int) -> list[Group]:
     """
     items: dict[str, list[PlannedStep]] = {}
     for step in plan.steps:
-        if step.iteration:
-            items.setdefault(step.task, []).append(step)
+        if step.spec.iteration:
+            items.setdefault(step.spec.task, []).append(step)
     groups: dict[str, Group] = {}
     for step in plan.steps:
-        together = items.get(step.task, []) if step.iteration else []
+        together = items.get(step.spec.task, []) if step.spec.iteration else []
         if len(together) <= max(most, 1):
             groups[f"step {step.name}"] = (step,)
         else:
-            groups.setdefault(f"task {step.task}", tuple(together))
+            groups.setdefault(f"task {step.spec.task}", tuple(together))
     return list(groups.values())
 
 
@@ -73,7 +74,7 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
     stuck = {step.name: step for step in plan.steps if is_missing(step)}
     waiting: dict[str, PlannedStep] = {}
     for step in plan.steps if stuck else ():
-        for parent in step.depends_on:
+        for parent in step.spec.depends_on:
             cause = stuck.get(parent) or waiting.get(parent)
             if cause is not None:
                 waiting[step.name] = cause
@@ -88,35 +89,43 @@ def waits(cause: PlannedStep | None) -> str:
 
 def is_missing(step: PlannedStep) -> bool:
     """Whether the step needs a node and has none."""
-    return step.node is None and not step.cached
+    return step.node is None and not step.is_cached
 
 
 def marks(steps: Iterable[PlannedStep]) -> list[str]:
     """What is drawn in another way where it is true of all steps: `conditional`, `assumed`."""
-    return [mark for mark in ("conditional", "assumed") if all(getattr(s, mark) for s in steps)]
+    specs = [step.spec for step in steps]
+    marked = {
+        "conditional": all(spec.is_conditional for spec in specs),
+        "assumed": all(spec.assumed for spec in specs),
+    }
+    return [mark for mark, holds in marked.items() if holds]
 
 
 def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) -> str:
     """All that is known of a step in a sentence, for drawings."""
     words = ", ".join(remarks(step, cause, speed=True))
-    phases = {"image pull": step.image_pull_seconds, "transfers": step.transfer_seconds}
+    phases = {
+        "image pull": step.phases.image_pull_seconds,
+        "transfers": step.phases.transfer_seconds,
+    }
     texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
     when = f": {promises.span(plan, step)}; {', '.join([*texts, f'run {run_time(step)}'])}"
     return (
         f"{step.name} on {where(step)}{f' ({words})' if words else ''}"
-        f"{when if step.node is not None else ''}. {step.reason}"
+        f"{when if step.node is not None else ''}. {step.explanation.sentence}"
     )
 
 
 def where(step: PlannedStep) -> str:
     """The step's node, in words where it has none."""
-    return step.node or ("from cache" if step.cached else "no node")
+    return step.node or ("from cache" if step.is_cached else "no node")
 
 
 def run_time(step: PlannedStep) -> str:
     """The step's run time on its node; `~` marks one that was assumed, or is a guess."""
-    mark = "~" if step.is_guessed else ""
-    return mark + duration(step.duration_seconds)
+    mark = "~" if step.run_time.is_guess else ""
+    return mark + duration(step.phases.duration_seconds)
 
 
 def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool) -> list[str]:
@@ -129,11 +138,11 @@ def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool)
     """
     flags = {
         waits(cause): cause is not None,
-        "conditional": step.conditional,
-        "assumed": step.assumed,
-        "assumed cached": step.cached,
-        str(step.kind): step.kind is not StepKind.CONTAINER,
-        f"node speed {step.node_speed:.3g}": speed and reference_seconds(step) is not None,
+        "conditional": step.spec.is_conditional,
+        "assumed": step.spec.assumed,
+        "assumed cached": step.is_cached,
+        str(step.spec.kind): step.spec.kind is not StepKind.CONTAINER,
+        f"node speed {step.run_time.node_speed:.3g}": speed and reference_seconds(step) is not None,
     }
     return [words for words, holds in flags.items() if holds]
 
@@ -142,19 +151,19 @@ def why(step: PlannedStep) -> str:
     """Why the step is where it is and, if its node is slow or fast, why it runs so long there."""
     reference = reference_seconds(step)
     if reference is None:
-        return step.reason
+        return step.explanation.sentence
     return (
-        f"{step.reason}; runs {run_time(step)} here, {duration(reference)} on a node of"
-        f" speed 1: this node's speed is {step.node_speed:.3g}"
+        f"{step.explanation.sentence}; runs {run_time(step)} here, {duration(reference)} on a"
+        f" node of speed 1: this node's speed is {step.run_time.node_speed:.3g}"
     )
 
 
 def reference_seconds(step: PlannedStep) -> float | None:
     """The run time on a node of speed 1, where the step's node is slower or faster, else None."""
-    scales = step.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
-    if step.node is None or not scales or math.isclose(step.node_speed, 1.0):
+    scales = step.spec.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
+    if step.node is None or not scales or math.isclose(step.run_time.node_speed, 1.0):
         return None
-    seconds = step.duration_seconds * step.node_speed
+    seconds = step.phases.duration_seconds * step.run_time.node_speed
     return seconds if noticeable(seconds) else None
 
 
@@ -177,7 +186,7 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
 
     def time(which: Callable[..., float | None], moments: Iterable[float | None]) -> str:
         known = [each for each in moments if each is not None]
-        return promises.moment(which(known, default=None), plan.submitted_at)
+        return promises.moment(which(known, default=None), plan.run.submitted_at)
 
     def notes(group: Group) -> str:
         return _remarks_text(group, waiting, speed=not detail.reasons)
@@ -189,7 +198,7 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
         """
         own, given = group[0].name, display_name(group[0])
         if len(group) > 1:
-            return [f"{group[0].task} x {len(group):,}", given]
+            return [f"{group[0].spec.task} x {len(group):,}", given]
         return [given, own] if given and detail.draws else [own, given]
 
     columns: Texts = {
@@ -215,10 +224,10 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
             lambda step: promises.start_and_end(plan, step)[1]
         ),
         NumberColumn("PULL", under="RUN", reads="pull {}"): _single(
-            lambda step: _amount(step.image_pull_seconds)
+            lambda step: _amount(step.phases.image_pull_seconds)
         ),
         NumberColumn("TRANSFER", under="RUN", reads="transfers {}"): _single(
-            lambda step: _amount(step.transfer_seconds)
+            lambda step: _amount(step.phases.transfer_seconds)
         ),
         NumberColumn("LATENCY", under="NODE", reads="{} round trip"): _latency_text,
         Column("NOTE", shrink_to=_LEAST_NOTE, under="STEP"): notes,
@@ -259,7 +268,7 @@ def _run_text(group: Group) -> str:
     if len(texts) == 1:
         return f"{texts[0]} each"
     mark = "~" if any(text.startswith("~") for text in texts) else ""
-    seconds = [step.duration_seconds for step in group]
+    seconds = [step.phases.duration_seconds for step in group]
     return f"{mark}{duration(min(seconds))} to {duration(max(seconds))}"
 
 
@@ -288,13 +297,14 @@ def _remarks_text(group: Group, waiting: Mapping[str, PlannedStep], *, speed: bo
 
 def _type_text(step: PlannedStep) -> str:
     """The step's type; a guessed one says so."""
-    return f"{step.type} (guessed)" if step.type and step.type_guessed else step.type
+    spec = step.spec
+    return f"{spec.type} (guessed)" if spec.type and spec.type_guessed else spec.type
 
 
 def _location(step: PlannedStep) -> str:
     """The location asked for; "" where nothing follows from it."""
     ruled = step.latency_ms is not None or step.is_latency_ruled
-    return step.location if ruled or step.node is None else ""
+    return step.spec.location if ruled or step.node is None else ""
 
 
 def _amount(seconds: float) -> str:
@@ -312,7 +322,7 @@ def _caption(plan: Plan, shown: int) -> str:
     whole = counted(len(plan.steps), "step")
     text = f"{shown:,} of {whole}" if shown < len(plan.steps) else whole
     marks = {
-        "a run time that was assumed": any(step.is_guessed for step in plan.steps),
+        "a run time that was assumed": any(step.run_time.is_guess for step in plan.steps),
         "requests that nobody made": any(step.requests_nothing for step in plan.steps),
     }
     marked = [words for words, occurs in marks.items() if occurs]

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from kfp_placement_engine.plans.limits import Phases, PieceKind, ScheduledStep
-from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import Explanation, PlannedDriver, PlannedStep
 from kfp_placement_engine.views.drawings import Bar, Lane, Schedule, TimeLine
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
@@ -32,7 +33,9 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
     is_summed_up = bars > detail.bars or len(plan.drivers) > _DRIVERS_EACH * detail.bars
     promised = {} if is_summed_up or plan.promise is None else plan.promise.steps
     ranges = {name: promise.ends for name, promise in promised.items()}
-    critical = {piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING}
+    critical = {
+        piece.step for piece in plan.limits.critical_path if piece.kind is PieceKind.RUNNING
+    }
     pods: list[PlannedStep | PlannedDriver] = [*plan.steps, *compared, *plan.drivers]
     ends_seconds = [
         *(each.finish_seconds or 0.0 for each in pods),
@@ -75,35 +78,35 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         others = _busiest(plan, _busy_seconds(compared), detail)
         title = _default_title(plan, compared)
         schedules.append(Schedule(title, lanes(compared, others, own=False)))
-    bound = plan.lower_bound.seconds
+    bound = plan.comparison.lower_bound.seconds
     return TimeLine(
-        name=f"Time line of {plan.run_name} by node",
+        name=f"Time line of {plan.run.name} by node",
         description=_description(plan),
         schedules=schedules,
         end_seconds=end,
         key=_key(plan, critical, ranges, is_summed_up=is_summed_up),
         limit=(bound, f"no plan ends before {duration(bound)} (lower bound)"),
-        begin=plan.submitted_at,
+        begin=plan.run.submitted_at,
         notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
     )
 
 
 def places(plan: Plan) -> list[str]:
     """Nodes on which the plan or the default scheduler puts a step, in the cluster's order."""
-    steps: list[PlannedStep | ScheduledStep] = [*plan.steps, *plan.default_schedule]
+    steps: list[PlannedStep | ScheduledStep] = [*plan.steps, *plan.comparison.default_schedule]
     return _in_order(plan, {step.node for step in steps if step.node is not None})
 
 
 def _in_order(plan: Plan, nodes: Collection[str]) -> list[str]:
     """Nodes in the cluster's order, those of no cluster last."""
-    order = dict.fromkeys((*plan.cluster_nodes, *sorted(nodes)))
+    order = dict.fromkeys((*plan.cluster.nodes, *sorted(nodes)))
     return [node for node in order if node in nodes]
 
 
 def _default_steps(plan: Plan) -> list[PlannedStep]:
     """The steps as the default scheduler runs them."""
     steps = []
-    for scheduled in plan.default_schedule:
+    for scheduled in plan.comparison.default_schedule:
         whole = scheduled.finish_seconds - scheduled.start_seconds
         phases = scheduled.phases or Phases(0.0, 0.0, whole)
         steps.append(
@@ -112,8 +115,8 @@ def _default_steps(plan: Plan) -> list[PlannedStep]:
                 node=scheduled.node,
                 start_seconds=scheduled.start_seconds,
                 finish_seconds=scheduled.finish_seconds,
-                reason="",
-                **asdict(phases),
+                phases=phases,
+                explanation=Explanation(""),
             )
         )
     return steps
@@ -140,9 +143,9 @@ def _busiest(plan: Plan, busy: Mapping[str, float], detail: Detail) -> list[str]
 def _phases(step: PlannedStep) -> list[tuple[str, float]]:
     """Pull, wait, transfers and run, in this order; uploads are shown with the downloads."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
-    pulled = start + step.image_pull_seconds
-    run = max(finish - step.duration_seconds, pulled)
-    transfer = max(run - step.transfer_seconds, pulled)
+    pulled = start + step.phases.image_pull_seconds
+    run = max(finish - step.phases.duration_seconds, pulled)
+    transfer = max(run - step.phases.transfer_seconds, pulled)
     return [("pull", pulled), ("wait", transfer), ("transfer", run), ("run", finish)]
 
 
@@ -174,14 +177,14 @@ def _key(
         return [("load", "steps running at the same time, each row scaled to its own peak")]
     steps = plan.steps
     present = {
-        ("pull", "image pull"): any(noticeable(step.image_pull_seconds) for step in steps),
+        ("pull", "image pull"): any(noticeable(step.phases.image_pull_seconds) for step in steps),
         ("transfer", "transfers (in and out)"): any(
-            noticeable(step.transfer_seconds) for step in steps
+            noticeable(step.phases.transfer_seconds) for step in steps
         ),
         ("run", "run"): True,
         ("driver", "driver pod"): bool(plan.drivers),
-        ("conditional", "conditional"): any(step.conditional for step in steps),
-        ("assumed", "assumed iteration"): any(step.assumed for step in steps),
+        ("conditional", "conditional"): any(step.spec.is_conditional for step in steps),
+        ("assumed", "assumed iteration"): any(step.spec.assumed for step in steps),
         ("critical", "what the end of the run waits for"): bool(critical),
         ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): bool(ranges),
     }
@@ -190,7 +193,7 @@ def _key(
 
 def _default_title(plan: Plan, steps: Sequence[PlannedStep]) -> str:
     end = duration(max(step.finish_seconds or 0.0 for step in steps))
-    figures = plan.baselines.get(DEFAULT_SCHEDULER)
+    figures = plan.comparison.baselines.get(DEFAULT_SCHEDULER)
     if figures is not None and figures.unplaced:
         end = makespan(figures)
     elif figures is not None and spread(figures):
@@ -204,7 +207,9 @@ def _description(plan: Plan) -> str:
     ending = "of a run that does not end"
     if ends(plan):
         ending = f"ending after {duration(plan.figures.makespan_seconds)}"
-    below = " The default scheduler's schedule below it." if plan.default_schedule else ""
+    below = (
+        " The default scheduler's schedule below it." if plan.comparison.default_schedule else ""
+    )
     return (
         f"{counted(placed, 'step')} on {counted(used, 'node')}, {ending}.{below}"
         " The step table holds the same figures."
@@ -218,7 +223,7 @@ def _notes(plan: Plan, shown: int, busy: int, *, is_summed_up: bool) -> list[str
     if busy > shown:
         notes.append(f"The {shown:,} nodes with most work of {busy:,} that carry pods of the run.")
     # Nodes with nothing but driver pods are shown too.
-    idle = len(plan.cluster_nodes) - busy
+    idle = len(plan.cluster.nodes) - busy
     if idle > 0:
         notes.append(f"{counted(idle, 'node')} without pods of the run not shown.")
     return notes

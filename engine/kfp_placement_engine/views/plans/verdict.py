@@ -6,7 +6,8 @@ default scheduler are compared in words.
 
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.plans.plan import Figures, Plan
+from kfp_placement_engine.plans.comparison import Figures
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.formatting import counted, duration, finite, shown
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,
@@ -34,7 +35,7 @@ def headline(plan: Plan) -> str:
     if not ends(plan):
         return _endless(plan)
     words = _comparison(plan)
-    if any(step.conditional for step in plan.steps):
+    if any(step.spec.is_conditional for step in plan.steps):
         # What follows a semicolon does not depend on the conditions.
         ends_so, semicolon, rest = words.removesuffix(".").partition(";")
         return f"{ends_so}, if all conditional steps run{semicolon}{rest}."
@@ -42,7 +43,7 @@ def headline(plan: Plan) -> str:
 
 
 def _comparison(plan: Plan) -> str:
-    default = plan.baselines.get(DEFAULT_SCHEDULER)
+    default = plan.comparison.baselines.get(DEFAULT_SCHEDULER)
     end = makespan(plan.figures)
     if default is None:
         return f"With this plan the run ends after {end}; the default scheduler was not compared."
@@ -54,7 +55,7 @@ def _comparison(plan: Plan) -> str:
         )
     if is_same(plan.figures, default):
         return _equal(plan, default)
-    if plan.all_durations_assumed:
+    if plan.grounds.all_durations_assumed:
         return _assumed(plan, default)
     gain = default.makespan_seconds - plan.figures.makespan_seconds
     share = abs(gain) / max(default.makespan_seconds, 1e-9)
@@ -75,13 +76,13 @@ def search_verdict(plan: Plan) -> str:
     gates = f"; with gates (dispatch ordered) {gated}" if gated else ""
     if not tells_every_choice(plan):
         return f"best found{gates}"
-    choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
+    choice = "choice of nodes and order" if plan.search.dispatch == "ordered" else "choice of nodes"
     return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
 
 
 def tells_every_choice(plan: Plan) -> bool:
     """Whether every plan was tried, for the earliest end, and none reaches the bound."""
-    return plan.exact and plan.objective in ENDS_EARLIEST and not reaches_bound(plan)
+    return plan.search.exact and plan.search.objective in ENDS_EARLIEST and not reaches_bound(plan)
 
 
 def search_sentence(plan: Plan) -> str:
@@ -96,7 +97,7 @@ def search_sentence(plan: Plan) -> str:
 
 def bound_words(plan: Plan) -> str:
     """What the bound says of all plans: `no plan ends before 22m5s`; "" where there is none."""
-    seconds = plan.lower_bound.seconds
+    seconds = plan.comparison.lower_bound.seconds
     if seconds <= 0:
         return ""
     bound = duration(seconds)
@@ -108,7 +109,7 @@ def bound_words(plan: Plan) -> str:
 
 def reaches_bound(plan: Plan) -> bool:
     """Whether no schedule can end before the plan does."""
-    bound = plan.lower_bound.seconds
+    bound = plan.comparison.lower_bound.seconds
     if not ends(plan) or finite(bound) is None:
         return False
     return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
@@ -116,7 +117,7 @@ def reaches_bound(plan: Plan) -> bool:
 
 def _gated(plan: Plan) -> str:
     """The makespan with gates, where it is earlier, else ""."""
-    seconds = plan.ordered_makespan_seconds
+    seconds = plan.comparison.ordered_makespan_seconds
     if seconds is None or seconds >= plan.figures.makespan_seconds:
         return ""
     words = duration(seconds)
@@ -152,14 +153,17 @@ def _equal(plan: Plan, default: Figures) -> str:
 
 def _proviso(plan: Plan) -> str:
     """How far it is known that no plan gains anything, ready to be appended."""
-    rests_on = ["assumed run times"] if plan.all_durations_assumed else []
+    rests_on = ["assumed run times"] if plan.grounds.all_durations_assumed else []
     gates = ""
     if not reaches_bound(plan):
-        is_ready, is_known = plan.dispatch == "ready", plan.ordered_makespan_seconds is not None
+        is_ready, is_known = (
+            plan.search.dispatch == "ready",
+            plan.comparison.ordered_makespan_seconds is not None,
+        )
         may_gain = is_ready and (not is_known or bool(_gated(plan)))
         gates = " without gates" if may_gain else ""
         # What gates reach is searched for, even where every choice of nodes was tried.
-        is_tried = plan.exact and (may_gain or not is_ready)
+        is_tried = plan.search.exact and (may_gain or not is_ready)
         rests_on += [] if is_tried else ["the search"]
     tell = "tells" if rests_on == ["the search"] else "tell"
     return f"{gates}, as far as {' and '.join(rests_on)} {tell}" if rests_on else gates
@@ -182,12 +186,12 @@ def _mean(default: Figures) -> str:
 
 def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
     """What sets plan and default scheduler apart besides their ends, ready to be appended."""
-    is_for_end = plan.objective in ENDS_EARLIEST
+    is_for_end = plan.search.objective in ENDS_EARLIEST
     if not earlier:
         liberties = taken_liberties(plan, default)
         if liberties:
             return f", which {' and '.join(liberties)}"
-        return "" if is_for_end else f"; this plan's objective is {plan.objective}"
+        return "" if is_for_end else f"; this plan's objective is {plan.search.objective}"
     if not breaks_more(plan, default):
         return ""
     if plan.figures.latency_excess_ms > 0:
@@ -197,9 +201,9 @@ def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
 
 def _restriction(plan: Plan) -> str:
     """What a choice of nodes must keep, where others that end earlier may not."""
-    if any(step.is_latency_ruled and step.location for step in plan.steps):
+    if any(step.is_latency_ruled and step.spec.location for step in plan.steps):
         missed = plan.figures.latency_excess_ms > 0
         return f" that {'breaks latency rules as little' if missed else 'keeps the latency rules'}"
-    if any(figures.moves_volumes for figures in plan.baselines.values()):
+    if any(figures.moves_volumes for figures in plan.comparison.baselines.values()):
         return " that leaves volumes where they are"
     return ""

@@ -55,9 +55,9 @@ def plan_view(
         past_runs: which ones it rests on, in words; "" = not known, or on none.
         answer: what changes would make of it, if somebody asked.
     """
-    nodes = counted(len(plan.cluster_nodes), "node")
-    source = f" ({plan.cluster_source})" if plan.cluster_source else ""
-    read_from = _SOURCES.get(plan.run_source, plan.run_source)
+    nodes = counted(len(plan.cluster.nodes), "node")
+    source = f" ({plan.cluster.source})" if plan.cluster.source else ""
+    read_from = _SOURCES.get(plan.run.source, plan.run.source)
     tables = [comparison_table(plan), steps_table(plan, detail)]
     limits = [table] if (table := limits_table(plan)) else []
     problems = [part for part in (_unschedulable(plan, detail), _warnings(plan, detail)) if part]
@@ -87,7 +87,7 @@ def plan_view(
         Line(search_sentence(plan)),
     ]
     return Document(
-        title=plan.run_name,
+        title=plan.run.name,
         kind="Placement plan",
         lead=f"{counted(len(plan.steps), 'step')} on {nodes}{source}, read from {read_from}",
         lines=[line for line in lines if line.text],
@@ -100,33 +100,34 @@ def plan_view(
 
 def _remarks(plan: Plan, past_runs: str) -> list[str]:
     """What it takes to get the same plan again, what it rests on, and what was assumed."""
+    search, bound = plan.search, plan.comparison.lower_bound
     facts = (
-        f"dispatch {plan.dispatch}, objective {plan.objective},"
-        f" lower bound {plan.lower_bound.kind}, seed {plan.seed}, {searched(plan)}"
+        f"dispatch {search.dispatch}, objective {search.objective},"
+        f" lower bound {bound.kind}, seed {search.seed}, {searched(plan)}"
     )
-    assumed = list(plan.assumptions)
-    guessed = sum(step.is_guessed for step in plan.steps)
+    assumed = list(plan.grounds.assumptions)
+    guessed = sum(step.run_time.is_guess for step in plan.steps)
     if guessed and not assumed:
         assumed.append(f"run time of {counted(guessed, 'step')} of {len(plan.steps)}")
-    if iterations := sum(step.assumed for step in plan.steps):
+    if iterations := sum(step.spec.assumed for step in plan.steps):
         width = "loops whose width is known only at run time"
         assumed.append(f"{counted(iterations, 'step')} of {width}")
-    if conditional := sum(step.conditional for step in plan.steps):
+    if conditional := sum(step.spec.is_conditional for step in plan.steps):
         assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
     return [
         *filter(None, (facts, promises.submission(plan), past_runs)),
-        *(f"policy: {line}" for line in plan.policy),
+        *(f"policy: {line}" for line in plan.grounds.policy),
         *(f"assumed: {line}" for line in assumed),
     ]
 
 
 def searched(plan: Plan) -> str:
     """How the plan was found: `120 generations in 2s`."""
-    how = counted(plan.generations, "generation")
-    if plan.exact:
-        orders = " and order" if plan.dispatch == "ordered" else ""
+    how = counted(plan.search.generations, "generation")
+    if plan.search.exact:
+        orders = " and order" if plan.search.dispatch == "ordered" else ""
         how = f"every assignment{orders} tried"
-    return f"{how} in {duration(plan.planning_seconds)}"
+    return f"{how} in {duration(plan.search.planning_seconds)}"
 
 
 def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
@@ -214,7 +215,7 @@ def _figures(plan: Plan) -> list[Figure]:
 
 def _compared(plan: Plan) -> list[Figure]:
     """How the plan compares with the first baseline."""
-    for name, figures in plan.baselines.items():
+    for name, figures in plan.comparison.baselines.items():
         words = verdict(plan, figures)
         if words == NONE:
             return []

@@ -103,7 +103,7 @@ def _search_alone(answer: Suggestions) -> list[str]:
 def _gain(present: Plan, seconds: float) -> str:
     """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
     amount, whole = duration(abs(seconds)), present.figures.makespan_seconds
-    if present.all_durations_assumed or whole <= 0:
+    if present.grounds.all_durations_assumed or whole <= 0:
         return amount
     return f"{amount} ({abs(seconds) / whole:.1%})"
 
@@ -148,7 +148,7 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Why the run may end later with more of something, which nobody expects; else ""."""
     told = answer.is_anomaly and _differs(present, answer)
-    if not told or answer.plan.dispatch != "ready":
+    if not told or answer.plan.search.dispatch != "ready":
         return ""
     return (
         "Steps start as soon as they fit, which may now be in another order. Gates keep the order"

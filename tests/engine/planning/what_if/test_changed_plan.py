@@ -196,7 +196,7 @@ def check_suggestions(run, cluster, asked):
         each.text: replace(each, end=from_scratch(each.run, each.cluster, asked))
         for each in every_single_change(run, cluster)
     }
-    if not plan.exact or None in [each.end for each in tried.values()]:
+    if not plan.search.exact or None in [each.end for each in tried.values()]:
         return False
     found = best_changes(run, cluster, plan, asked)
     expected = in_order(tried.values(), found.present_seconds)
@@ -242,7 +242,7 @@ def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data)
     change = read_change(text)
     plan = plan_run(case.run, case.cluster, asked)
     scratch = from_scratch(*with_changes(case.run, case.cluster, [change]), asked)
-    assume(plan.exact and scratch is not None)
+    assume(plan.search.exact and scratch is not None)
     answer = plan_with_changes(case.run, case.cluster, plan, [change], asked)
     present = math.inf if plan.figures.unplaced else plan.figures.makespan_seconds
     expected = 0.0 if present == scratch else present - scratch
@@ -263,7 +263,7 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     plan = plan_run(run, cluster, asked)
     limit_off = read_change("loop l limit=off")
     answer = plan_with_changes(run, cluster, plan, [limit_off], asked)
-    assert plan.exact
+    assert plan.search.exact
     # 120 s of iterations and six drivers, each of 1 s.
     assert plan.figures.makespan_seconds == 126
     assert answer.plan.figures.makespan_seconds == 163

@@ -1,0 +1,127 @@
+"""One step of a plan: where and when it runs, how long it takes, and why it goes there."""
+
+from dataclasses import dataclass
+
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.forecast import Basis
+from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind, is_guess
+from kfp_placement_engine.plans.limits import Phases
+from kfp_placement_engine.units.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another node that could take a step, and what that would cost.
+
+    Attributes:
+        node: index of the node.
+        loss_seconds: delay of the end of the run with the step there.
+        latency_ms: round trip there; None = unknown, or no rule asks for it.
+    """
+
+    node: int
+    loss_seconds: float
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a step goes to its node, and where else it could go.
+
+    Attributes:
+        sentence: the reason for people.
+        reason: the reason for programs; its nodes are positions in `Plan.cluster.nodes`. None =
+            only the sentence is known.
+        alternatives: the next best nodes, if they were asked for; nodes as in `reason`.
+    """
+
+    sentence: str
+    reason: Reason | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimeOrigin:
+    """Where a step's run time on its node comes from.
+
+    Attributes:
+        source: kind of the source, such as a hint or past runs.
+        basis: past runs that the run time rests on; None = none.
+        sized_input: name of the step's only input, where its size decides the run time; "" = there
+            is no such input.
+        node_speed: speed of the node, by which the reference run time was divided.
+    """
+
+    source: DurationSource
+    basis: Basis | None = None
+    sized_input: str = ""
+    node_speed: float = 1.0
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the run time is assumed, or rests on steps that have little in common with it."""
+        return is_guess(self.source, self.basis)
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step of a plan.
+
+    Attributes:
+        spec: the step as the run graph describes it.
+        node: name of the node; None if no node can take the step, or if it comes from the cache.
+        start_seconds: when its pod is bound (negative if it runs already); None if unschedulable or
+            ended.
+        finish_seconds: when its outputs are uploaded; None if unschedulable or ended.
+        phases: time spent on pulling the image, on transfers and on running.
+        run_time: origin of the run time in `phases`.
+        latency_ms: round trip between the step's location and the node; None = no rule or unknown.
+        is_latency_ruled: steps of its type go to the node of least round trip to their location.
+        requests: resources that the planner reserves for the step.
+        explanation: why the step goes there.
+        progress: whether the step waits, runs or has ended.
+    """
+
+    spec: Step
+    node: str | None
+    start_seconds: float | None
+    finish_seconds: float | None
+    phases: Phases
+    run_time: RunTimeOrigin
+    latency_ms: float | None
+    is_latency_ruled: bool
+    requests: Resources
+    explanation: Explanation
+    progress: ProgressState = ProgressState.WAITING
+
+    @property
+    def name(self) -> str:
+        """Name of the step, as in the run graph."""
+        return self.spec.name
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the step is taken to come from the cache: it has times but no node."""
+        return self.spec.assumed_cached and self.progress is ProgressState.WAITING
+
+    @property
+    def requests_nothing(self) -> bool:
+        """Whether nobody said what it needs: `requests` is what KFP's launcher reserves."""
+        return self.spec.kind is StepKind.CONTAINER and not self.spec.requests
+
+
+@dataclass(frozen=True)
+class PlannedDriver:
+    """A KFP driver pod on the plan's time line.
+
+    Attributes:
+        name: name of the step or group that the driver belongs to; "" is the run as a whole.
+        node: name of the node.
+        start_seconds, finish_seconds: when it runs, on the plan's clock.
+    """
+
+    name: str
+    node: str
+    start_seconds: float
+    finish_seconds: float
