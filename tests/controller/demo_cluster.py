@@ -16,7 +16,7 @@ from kfp import compiler
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.contract.texts import reason_text
+from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdict

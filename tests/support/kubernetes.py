@@ -5,9 +5,9 @@ from typing import Any
 
 from benchmarks.kube_scheduler.model import Decision
 from benchmarks.kube_scheduler.pod import Pod
-from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
 
 MEBIBYTE = 2**20

@@ -1,64 +1,86 @@
-"""Why a step goes where it goes, and what nodes have against a step.
+"""Reasons: why a step goes where it goes, and what nodes have against a step.
 
-Either is a code and what it says, in an order of its own (`FIELDS`). Rows of a PipelinePlacement
-hold these, since 5,000 sentences would not fit. Codes are only ever added, and fields only
-at the end. What this revision does not know is kept as it came. `contract.texts` has the sentences.
+A reason is a code and its arguments, because rows of a PipelinePlacement have no room for 5,000
+sentences. `SENTENCES` defines every code: the placeholders of its sentence name its fields, and the
+kind of each says how a stored argument is read and how it is shown. Codes are only ever added, and
+fields only at the end. A reason of another revision is kept as it came, and shown as it is.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.units.durations import format_duration, round_trip_text
+from kfp_placement_engine.units.quantities import format_resource
 
 Argument: TypeAlias = "str | int | float | tuple[Argument, ...]"
-"""What is said of a reason: a position, seconds, milliseconds, text, or a list of such."""
+"""Stored value of a field: a position, seconds, milliseconds, text, or a list of such."""
 
-_NEAR = ("location", "node_count", "latency_ms", "next_ms")
-_FAR = ("own_ms", "location", "node", "node_ms")
+_FROM_USERS = (
+    " to {location:text} of {node_count:nodes} with room: {latency_ms:milliseconds}"
+    "{next_ms:following}"
+)
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "started": (),
-    "ended": (),
-    "kept": (),
-    "cached": (),
-    "unlabelled": ("kind",),
-    "unmarked": (),
-    "volume-pinned": ("claim",),
-    "volume-shared": ("claim", "step", "more"),
-    "latency-unknown": ("location",),
-    "latency-missed": _FAR,
-    "latency-searched": _FAR,
-    "latency-best": _NEAR,
-    "latency-near": _NEAR,
-    "only-node": ("others",),
-    "unschedulable": ("node_count", "objections"),
-    "quickest": ("seconds", "node_seconds", "node"),
-    "chosen": ("node_count",),
-    "run-later": ("seconds", "node"),
-    "ends-first": ("seconds", "node"),
-    "keeps-room": (),
-    "found-in-time": ("seconds", "node"),
-    "equal-end": ("objective", "node", "other"),
-    "no-room": ("node", "other"),
-    "cordoned": (),
-    "taint": ("taint",),
-    "selector": (),
-    "volume": (),
-    "latency": ("location", "limit_ms"),
-    "no-latency": ("location",),
-    "short": ("resource", "requested", "free"),
+SENTENCES: Mapping[str, str] = {
+    "cached": "taken to come from the cache: only its driver pod runs",
+    "unlabelled": (
+        "KFP gives {kind:text} pods no labels; this is where the default scheduler would put it"
+    ),
+    "unmarked": "carries no scheduler mark; this is where the default scheduler would put it",
+    "volume-pinned": "volume claim {claim:text} is available on this node only",
+    "volume-shared": "shares volume {claim:text} with {step:text}{more:more}",
+    "latency-unknown": "no node with room states a latency to {location:text}",
+    "latency-missed": (
+        "{own_ms:latency} to {location:text}: {node:node} ({node_ms:milliseconds}) had no room "
+        "when the step was ready"
+    ),
+    "latency-searched": (
+        "{own_ms:latency} to {location:text}: the search found no better plan with it on "
+        "{node:node} ({node_ms:milliseconds})"
+    ),
+    "latency-best": f"lowest round trip{_FROM_USERS}",
+    "latency-near": f"round trip within the tolerance of the lowest{_FROM_USERS}",
+    "only-node": "the only node that can take it{others:others}",
+    "unschedulable": "none of {node_count:nodes} can take it ({objections:objections})",
+    "quickest": "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
+    "chosen": "one of {node_count:nodes} that take it; the search chose it for the whole run",
+    "run-later": (
+        "the run would end {seconds:seconds} later if this step alone went to {node:node}, the next"
+        " best"
+    ),
+    "ends-first": "ends first here, {seconds:seconds} later on {node:node}",
+    "keeps-room": "elsewhere it would take the room of a step that should be near its users",
+    "found-in-time": (
+        "found in the time given; {node:node} alone would end the run {seconds:seconds} earlier"
+    ),
+    "equal-end": (
+        "the run ends no earlier with it on {node:node}{other:other}; {objective:deciding}"
+    ),
+    "no-room": "no room on {node:node}{other:other} when the step was ready",
+    "started": "runs there already",
+    "ended": "has ended",
+    "kept": "keeps the node it was planned on; only steps of other runs move",
+    "cordoned": "node is cordoned",
+    "taint": "untolerated taint {taint:text}",
+    "selector": "node(s) didn't match node affinity/selector",
+    "volume": "its volume is elsewhere",
+    "latency": "round trip to {location:text} beyond {limit_ms:milliseconds}",
+    "no-latency": "round trip to {location:text} unknown",
+    "short": ("not enough {resource:text} (asks {requested:amount}, at most {free:amount} free)"),
 }
-"""What each code says; the last seven are objections of nodes, whose sentences say what is meant.
+"""Sentence of each code; `{other:node}` is the field `other`, which is of the kind `node`.
 
-Nodes are positions in the plan's list of nodes, which may be rewritten; resources are in canonical
-units.
+The last seven are objections of nodes. Nodes are positions in the plan's list of nodes, which may
+be rewritten; resources are in canonical units.
 """
 
-_OPTIONAL = frozenset({"more", "next_ms", "others", "other"})
-"""Fields that may be missing, at the end."""
-
-_NODES = frozenset({"node", "other"})
+_STORED_ORDER: Mapping[str, tuple[str, ...]] = {
+    "found-in-time": ("seconds", "node"),
+    "equal-end": ("objective", "node", "other"),
+}
+"""Fields of the codes that are not stored in the order of their sentence."""
 
 FAR_FROM_USERS = frozenset({"latency-missed", "latency-searched"})
 """Codes of nodes beyond the tolerance of a latency rule, or beyond a hard limit."""
@@ -66,14 +88,28 @@ FAR_FROM_USERS = frozenset({"latency-missed", "latency-searched"})
 NEAR_USERS = frozenset({"latency-best", "latency-near"})
 """Codes of nodes that are as near as the latency rule asks for."""
 
+_PLACEHOLDER = re.compile(r"\{([a-z_]+):([a-z]+)\}")
+
+_NODES = frozenset({"node", "other"})
+"""Fields that name a node."""
+
+_DECIDING: Mapping[str, str] = {
+    "": "that is just as good",
+    "completion": "this uses the nodes more evenly",
+    "makespan": "all runs together do better with this",
+    "packing": "this uses fewer nodes",
+    "paper": "Eq. (1) of the paper values this more",
+}
+"""What decides between equal ends, by objective."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a step goes where it goes, or what a node has against it.
 
     Attributes:
-        code: a key of `FIELDS`, or a word of a newer revision.
-        arguments: what it says, in the order of its fields; a newer revision may say more.
+        code: a key of `SENTENCES`, or a word of a newer revision.
+        arguments: values of its fields, in their stored order; a newer revision may add some.
     """
 
     code: str
@@ -81,22 +117,23 @@ class Reason:
 
     @property
     def values(self) -> dict[str, Any] | None:
-        """What it says, by field; None = it is of another revision, or written wrongly."""
-        fields = FIELDS.get(self.code)
-        if fields is None or len(self.arguments) < sum(each not in _OPTIONAL for each in fields):
+        """Values by field; None = it is of another revision, or written wrongly."""
+        fields = _FIELDS.get(self.code)
+        needed = (kind for kind in (fields or {}).values() if not kind.is_optional)
+        if fields is None or len(self.arguments) < sum(1 for _ in needed):
             return None
         try:
-            pairs = zip(fields, self.arguments, strict=False)
-            return {field: _READERS[field](argument) for field, argument in pairs}
+            pairs = zip(fields.items(), self.arguments, strict=False)
+            return {field: kind.read(argument) for (field, kind), argument in pairs}
         except InputError:
             return None
 
     def says(self, field: str) -> Any:
-        """The value of a field; None = it says none."""
+        """Return the value of a field, or None if the reason has none."""
         return (self.values or {}).get(field)
 
     def with_nodes(self, translate: Callable[[int], int]) -> "Reason":
-        """The same reason where the plan's list of nodes is another.
+        """Return the same reason for a plan with another list of nodes.
 
         Args:
             translate: old position to new.
@@ -112,36 +149,74 @@ class Reason:
 
 
 def reason(code: str, **values: Any) -> Reason:
-    """A reason of this revision.
+    """Return a reason of this revision.
 
     Args:
-        code: a key of `FIELDS`.
-        values: by field; None = not known, or not said.
+        code: a key of `SENTENCES`.
+        values: value of each field; None = not known, or left out.
     """
-    said = [values.get(field) for field in FIELDS[code]]
-    while said and said[-1] is None:
-        said.pop()
-    return Reason(code, tuple("" if each is None else each for each in said))
+    arguments = [values.get(field) for field in FIELDS[code]]
+    while arguments and arguments[-1] is None:
+        arguments.pop()
+    return Reason(code, tuple("" if each is None else each for each in arguments))
 
 
 def counted(node_count: int, objection: Reason) -> Argument:
-    """An objection that this many nodes have."""
+    """Return the argument that so many nodes have an objection."""
     return node_count, objection.code, *objection.arguments
 
 
-def _text(argument: Argument) -> str:
+def reason_text(reason: Reason, nodes: Sequence[str] = ()) -> str:
+    """Return the sentence of a reason, or the text of an objection.
+
+    Args:
+        reason: a reason of a plan.
+        nodes: `spec.nodes` of the same plan.
+    """
+    values = reason.values
+    if values is not None:
+        try:
+            return _PLACEHOLDER.sub(
+                lambda match: _shown(match[1], match[2], values, nodes), SENTENCES[reason.code]
+            )
+        except LookupError:
+            pass  # an objective or a node of another revision
+    shown = ", ".join(map(_plain, reason.arguments))
+    return f"{reason.code} ({shown})" if shown else reason.code
+
+
+def _shown(field: str, kind: str, values: Mapping[str, Any], nodes: Sequence[str]) -> str:
+    """Return the text of a field."""
+    value: Any = values.get(field)
+    if value is None and _KINDS[kind].is_optional:
+        return ""
+    if field in _NODES:
+        value = nodes[value]
+    # An amount is shown in the unit of its resource.
+    return (
+        format_resource(values["resource"], value) if kind == "amount" else _KINDS[kind].show(value)
+    )
+
+
+def _plain(argument: Argument) -> str:
+    if isinstance(argument, tuple):
+        return "[" + ", ".join(_plain(each) for each in argument) + "]"
+    return argument if isinstance(argument, str) else f"{argument:g}"
+
+
+def _read_text(argument: Argument) -> str:
     if not isinstance(argument, str):
         raise InputError("an argument should be a string")
     return argument
 
 
-def _number(argument: Argument) -> float:
+def _read_number(argument: Argument) -> float:
     if not isinstance(argument, (float, int)) or argument < 0:
         raise InputError("an argument should be a number from 0")
     return argument
 
 
-def _whole(argument: Argument) -> int:
+def _read_whole(argument: Argument) -> int:
     if isinstance(argument, float) and argument.is_integer():
         argument = int(argument)
     if not isinstance(argument, int) or argument < 0:
@@ -149,31 +224,79 @@ def _whole(argument: Argument) -> int:
     return argument
 
 
-def _latency(argument: Argument) -> float | None:
-    return None if argument == "" else _number(argument)
+def _read_latency(argument: Argument) -> float | None:
+    return None if argument == "" else _read_number(argument)
 
 
-def _objections(argument: Argument) -> tuple[tuple[int, Reason], ...]:
+def _read_objections(argument: Argument) -> tuple[tuple[int, Reason], ...]:
     """How many nodes have each objection."""
     if not isinstance(argument, tuple):
         raise InputError("an argument should be a list")
-    return tuple(map(_counted, argument))
+    return tuple(map(_read_objection, argument))
 
 
-def _counted(argument: Argument) -> tuple[int, Reason]:
+def _read_objection(argument: Argument) -> tuple[int, Reason]:
     if not isinstance(argument, tuple) or len(argument) < 2:
         raise InputError("an objection should be a list of a number and a code")
     number, code, *arguments = argument
-    return _whole(number), Reason(_text(code), tuple(arguments))
+    return _read_whole(number), Reason(_read_text(code), tuple(arguments))
 
 
-_READERS: Mapping[str, Callable[[Argument], Any]] = {
-    **dict.fromkeys(("claim", "kind", "location", "objective"), _text),
-    **dict.fromkeys(("resource", "step", "taint"), _text),
-    **dict.fromkeys(("latency_ms", "limit_ms", "next_ms", "node_ms"), _number),
-    **dict.fromkeys(("node_seconds", "seconds"), _number),
-    **dict.fromkeys(("free", "more", "node", "node_count", "other", "requested"), _whole),
-    **dict.fromkeys(("objections", "others"), _objections),
-    "own_ms": _latency,
+def _latency_text(latency_ms: float | None) -> str:
+    return "unknown latency" if latency_ms is None else round_trip_text(latency_ms)
+
+
+def _nodes_text(number: int) -> str:
+    return f"{number} node" if number == 1 else f"{number} nodes"
+
+
+def _objections_text(counted: Sequence[tuple[int, Reason]]) -> str:
+    return ", ".join(f"{_nodes_text(number)}: {reason_text(each)}" for number, each in counted)
+
+
+def _others_text(counted: Sequence[tuple[int, Reason]]) -> str:
+    return f"; the others cannot ({_objections_text(counted)})" if counted else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Kind of a field.
+
+    Attributes:
+        read: reads a stored argument; refuses with an `InputError` what is not of this kind.
+        show: makes the text of a value.
+        is_optional: the field may be missing at the end of a stored reason; it is shown as "" then.
+    """
+
+    read: Callable[[Argument], Any]
+    show: Callable[[Any], str] = str
+    is_optional: bool = False
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "text": _Kind(_read_text),
+    "deciding": _Kind(_read_text, _DECIDING.__getitem__),
+    "seconds": _Kind(_read_number, format_duration),
+    "milliseconds": _Kind(_read_number, round_trip_text),
+    "following": _Kind(_read_number, lambda ms: f", next {round_trip_text(ms)}", is_optional=True),
+    "latency": _Kind(_read_latency, _latency_text),
+    "amount": _Kind(_read_whole),
+    "node": _Kind(_read_whole),
+    "other": _Kind(_read_whole, lambda node: f" or {node}", is_optional=True),
+    "nodes": _Kind(_read_whole, _nodes_text),
+    "more": _Kind(_read_whole, lambda number: f" and {number} more", is_optional=True),
+    "objections": _Kind(_read_objections, _objections_text),
+    "others": _Kind(_read_objections, _others_text, is_optional=True),
 }
-"""What reads each field, whatever the code."""
+"""Kinds of fields, by their names in placeholders."""
+
+
+def _fields(code: str, sentence: str) -> dict[str, _Kind]:
+    kinds = {field: _KINDS[kind] for field, kind in _PLACEHOLDER.findall(sentence)}
+    return {field: kinds[field] for field in _STORED_ORDER.get(code, kinds)}
+
+
+_FIELDS = {code: _fields(code, sentence) for code, sentence in SENTENCES.items()}
+
+FIELDS: Mapping[str, tuple[str, ...]] = {code: tuple(fields) for code, fields in _FIELDS.items()}
+"""Fields of each code, in their stored order."""

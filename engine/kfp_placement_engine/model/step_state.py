@@ -1,7 +1,10 @@
 """What happened to a step of a run, and what keeps it from running."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from kfp_placement_engine.units.durations import format_duration
 
 
 class StepState(StrEnum):
@@ -47,3 +50,24 @@ class Waiting:
     since_seconds: float
     until_seconds: float | None = None
     detail: str = ""
+
+
+_WAITING_TEXTS: Mapping[str, str] = {
+    WaitingFor.PLAN: "its turn in the plan",
+    WaitingFor.QUOTA: "the namespace's quota",
+    WaitingFor.NODE: "room on a node",
+    WaitingFor.LIMIT: "a node within its limit",
+    WaitingFor.VOLUME: "its volume",
+    WaitingFor.IMAGE: "its image",
+}
+
+
+def waiting_text(waiting: Waiting, now_seconds: float) -> str:
+    """Return what a step waits for, for how long, until when at most, and what Kubernetes says."""
+    what = _WAITING_TEXTS.get(waiting.what, waiting.what)
+    since = format_duration(max(0.0, now_seconds - waiting.since_seconds))
+    text = f"waits for {what} since {since}"
+    if waiting.until_seconds is not None:
+        left = format_duration(max(0.0, waiting.until_seconds - now_seconds))
+        text += f", at most {left} more"
+    return f"{text}: {waiting.detail}" if waiting.detail else text

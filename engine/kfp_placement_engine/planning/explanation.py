@@ -1,4 +1,4 @@
-"""Why a step goes where it goes; `contract.texts` makes sentences of it."""
+"""Why a step goes where it goes; `model.reasons` makes sentences of it."""
 
 from collections import Counter
 from dataclasses import dataclass, field

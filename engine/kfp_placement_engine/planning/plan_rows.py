@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
@@ -17,7 +16,7 @@ from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
-from kfp_placement_engine.model.reasons import Reason, reason
+from kfp_placement_engine.model.reasons import Reason, reason, reason_text
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.plans.assumptions import Assumptions

@@ -19,11 +19,10 @@ from kfp_placement_engine.contract.placement import (
 )
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.rows import StateRow
-from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
-from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.model.step_state import StepState, waiting_text
 from kfp_placement_engine.views.formatting import shown
 from kfp_placement_engine.views.pods import PodView
 from kfp_placement_engine.views.queues import QueueView

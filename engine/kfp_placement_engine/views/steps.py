@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
-from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
-from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason
+from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason, reason_text
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting
 from kfp_placement_engine.plans.planned_step import Alternative
 from kfp_placement_engine.units.durations import round_trip_text

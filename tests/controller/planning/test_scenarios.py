@@ -24,8 +24,8 @@ from kfp_placement_engine.contract.keys import (
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
-from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator

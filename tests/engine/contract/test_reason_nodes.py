@@ -3,8 +3,7 @@
 import re
 
 from kfp_placement_engine.contract.rows import PlannedRow
-from kfp_placement_engine.contract.texts import REASON_TEXTS, reason_text
-from kfp_placement_engine.model.reasons import FIELDS, Reason
+from kfp_placement_engine.model.reasons import FIELDS, SENTENCES, Reason, reason_text
 from kfp_placement_engine.plans.planned_step import Alternative
 
 OLD = ("a", "b", "c")
@@ -34,7 +33,7 @@ def test_a_reason_says_the_same_with_another_list():
 
 
 def test_every_reason_that_names_nodes_says_which_fields_they_are():
-    for code, template in REASON_TEXTS.items():
+    for code, template in SENTENCES.items():
         named = re.findall(r"\{([a-z_]+):(?:node|other)\}", template)
         assert sorted(named) == sorted({"node", "other"} & set(FIELDS[code]))
 

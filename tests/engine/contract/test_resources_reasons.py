@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.rows import PlannedRow, planned_row
 from kfp_placement_engine.contract.rows_reading import read_planned_row
-from kfp_placement_engine.contract.texts import REASON_TEXTS, reason_text, waiting_text
-from kfp_placement_engine.model.reasons import FIELDS, Reason, reason
-from kfp_placement_engine.model.step_state import Waiting
+from kfp_placement_engine.model.reasons import FIELDS, SENTENCES, Reason, reason, reason_text
+from kfp_placement_engine.model.step_state import Waiting, waiting_text
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
@@ -24,7 +23,7 @@ NODES = ("cloud", "edge", "gpu")
 DATA = Path(__file__).with_name("data")
 PATTERNS = [
     re.compile(re.sub(r"\\\{[a-z_]+:[a-z]+\\\}", ".*", re.escape(template)))
-    for template in REASON_TEXTS.values()
+    for template in SENTENCES.values()
 ]
 
 
@@ -62,7 +61,7 @@ def test_every_code_has_a_sentence_and_an_example():
     found = [read_row(row) for row in rows_of("reasons")]
     (against,) = (each.says("objections") for each in found if each.code == "unschedulable")
     shown = {each.code for each in found} | {each.code for _, each in against}
-    assert shown == set(FIELDS) == set(REASON_TEXTS)
+    assert shown == set(FIELDS) == set(SENTENCES)
 
 
 @pytest.mark.parametrize("argument", [1.5, -1, "1", [1]])

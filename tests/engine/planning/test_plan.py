@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.texts import REASON_TEXTS
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.reasons import SENTENCES
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
@@ -42,7 +42,7 @@ from tests.support.builders import (
 
 PATTERNS = [
     re.compile(re.sub(r"\\\{[a-z_]+:[a-z]+\\\}", ".*", re.escape(template)))
-    for template in REASON_TEXTS.values()
+    for template in SENTENCES.values()
 ]
 QUICK = {"generations": 12, "threads": 1}
 

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.run_graph import DurationSource, Notice
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.views.plans.view import plan_view
@@ -70,7 +72,7 @@ def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
 
 
 def test_requests_that_nobody_made_are_marked():
-    plan = a_plan(a_step(requests_nothing=True), a_step("b"))
+    plan = a_plan(replace(a_step(), spec=Step("train", "train")), a_step("b"))
     text = plan_table(plan, wide=True)
     assert "cpu=~500m memory=~1Gi" in text
     assert "cpu=500m memory=1Gi" in text
