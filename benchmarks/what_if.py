@@ -61,7 +61,7 @@ def main(
         progress(f"{CASES[number].scarce} is scarce, {dispatch}: asking for suggestions")
         suggested.append(ask(number, dispatch, budget_seconds))
     for each in suggested:
-        scarce = f"{CASES[each.number].scarce} is scarce, {each.plan.dispatch}"
+        scarce = f"{CASES[each.number].scarce} is scarce, {each.plan.search.dispatch}"
         progress(f"{scarce}: searching every change")
         results.append(search_every(each, each_seconds))
     parts: list[Table | Sequence[str]] = [about(budget_seconds, each_seconds, load), table(results)]

@@ -119,7 +119,7 @@ def _searched_case(
     best = min(ends, key=lambda change: ends[change])
     return SearchedCase(
         case=CASES[suggested.number],
-        dispatch=suggested.plan.dispatch,
+        dispatch=suggested.plan.search.dispatch,
         present_seconds=present,
         tried=suggestions.tried,
         every=len(ends),

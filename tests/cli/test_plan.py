@@ -124,7 +124,7 @@ def test_html(plan, planner):
 
 
 def test_wide_has_reasons(plan, planner):
-    assert planner.plan.steps[0].reason in plan("-o", "wide").stdout
+    assert planner.plan.steps[0].explanation.sentence in plan("-o", "wide").stdout
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,11 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
 
     cluster = a_cluster(*nodes(2))
     monkeypatch.setattr(planning, "lower_bound", found_by("pattern-lp"))
-    assert searched(an_easy_run(), cluster, generations=30).generations == 30
+    assert searched(an_easy_run(), cluster, generations=30).search.generations == 30
     timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
     assert timed.generations <= AT_THE_BOUND
     monkeypatch.setattr(planning, "lower_bound", found_by("area"))
-    assert searched(an_easy_run(), cluster, generations=30).generations <= AT_THE_BOUND
+    assert searched(an_easy_run(), cluster, generations=30).search.generations <= AT_THE_BOUND
 
 
 def test_several_runs_stop_where_each_is_at_its_own_bound():

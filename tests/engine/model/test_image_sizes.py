@@ -109,7 +109,7 @@ def test_an_unknown_image_is_warned_of_once_and_pulled(golden):
     (notice,) = [notice for notice in plan.notices if notice.code == "unknown-images"]
     golden(notice.message, "warning")
     golden([text for text in plan.grounds.assumptions if "image" in text], "assumed")
-    assert plan.steps[0].image_pull_seconds == pytest.approx(400 * MIB / 50e6)
+    assert plan.steps[0].phases.image_pull_seconds == pytest.approx(400 * MIB / 50e6)
 
 
 @pytest.mark.parametrize(

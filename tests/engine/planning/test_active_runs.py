@@ -151,7 +151,7 @@ def test_a_running_step_keeps_its_node_and_its_time_so_far_counts():
     plan = planned(run, cluster, progress={"a": running("n2", 4)})
     first, second = plan.step("a"), plan.step("b")
     assert (first.node, first.start_seconds, first.finish_seconds) == ("n2", -4, 6)
-    assert (first.progress, first.reason) == (RUNNING, "runs there already")
+    assert (first.progress, first.explanation.sentence) == (RUNNING, "runs there already")
     assert (second.node, second.start_seconds, second.finish_seconds) == ("fast", 6, 8.5)
     assert plan.figures.makespan_seconds == 8.5
 
@@ -180,7 +180,11 @@ def test_what_has_ended_costs_nothing():
     plan = planned(run, a_cluster(), progress={"a": done("gone-since")})
     assert plan.figures.makespan_seconds == plan.step("b").finish_seconds == 5
     ended = plan.step("a")
-    assert (ended.node, ended.start_seconds, ended.reason) == ("gone-since", None, "has ended")
+    assert (ended.node, ended.start_seconds, ended.explanation.sentence) == (
+        "gone-since",
+        None,
+        "has ended",
+    )
     assert plan.unschedulable == ()
 
 
@@ -218,14 +222,14 @@ def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
         run, a_cluster(*nodes(2), a_node("fast", speed=9)), progress={"a": running("n2")}
     )
     assert plan.step("b").node == "n2"
-    golden(plan.step("b").reason)
-    assert "disk" in plan.step("b").reason
+    golden(plan.step("b").explanation.sentence)
+    assert "disk" in plan.step("b").explanation.sentence
 
 
 def test_a_held_step_keeps_its_node():
     run, cluster = a_run(a_step("a")), a_cluster(a_node("n1"), a_node("fast", speed=9))
     kept = planned(run, cluster, held={"a": "n1"}).step("a")
-    assert (kept.node, kept.why) == ("n1", reason("kept"))
+    assert (kept.node, kept.explanation.reason) == ("n1", reason("kept"))
     assert planned(run, cluster, held={"a": "lost"}).step("a").node == "fast"
 
 
@@ -413,12 +417,13 @@ def test_next_best_nodes_come_with_what_they_cost():
     plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
     named = {
         step.name: [
-            (plan.cluster.nodes[each.node], each.loss_seconds) for each in step.alternatives
+            (plan.cluster.nodes[each.node], each.loss_seconds)
+            for each in step.explanation.alternatives
         ]
         for step in plan.steps
     }
     assert named == {"a": [("plain", 5), ("slow", 15)], "b": [("plain", 2), ("slow", 6)]}
-    assert planned(run, cluster).steps[0].alternatives == ()
+    assert planned(run, cluster).steps[0].explanation.alternatives == ()
 
 
 def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
@@ -432,7 +437,8 @@ def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
     plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
     named = {
         name: {
-            plan.cluster.nodes[each.node]: each.latency_ms for each in plan.step(name).alternatives
+            plan.cluster.nodes[each.node]: each.latency_ms
+            for each in plan.step(name).explanation.alternatives
         }
         for name in ("ruled", "limited", "free")
     }
@@ -447,11 +453,13 @@ def test_at_most_three_are_named_and_volume_sharers_have_none():
     sharers = (a_step("b", claims=["disk"]), a_step("c", claims=["disk"]))
     run = a_run(a_step("a"), *sharers, claims=claims)
     plan = planned(run, a_cluster(*nodes(9)), replace(OPTIONS, alternatives=True))
-    assert [len(step.alternatives) for step in plan.steps] == [3, 0, 0]
+    assert [len(step.explanation.alternatives) for step in plan.steps] == [3, 0, 0]
 
 
 def test_where_trying_would_take_too_long_losses_are_estimated(monkeypatch):
     monkeypatch.setattr("kfp_placement_engine.planning.next_best.WHAT_IF_WORK", 0)
     cluster = a_cluster(a_node("best", speed=2), a_node("plain"))
     plan = planned(a_run(a_step("a")), cluster, replace(OPTIONS, alternatives=True))
-    assert [(each.node, each.loss_seconds) for each in plan.step("a").alternatives] == [(1, 5)]
+    assert [(each.node, each.loss_seconds) for each in plan.step("a").explanation.alternatives] == [
+        (1, 5)
+    ]

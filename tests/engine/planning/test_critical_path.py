@@ -143,7 +143,7 @@ def test_a_step_pulls_downloads_runs_and_uploads():
     run = a_kfp_run(
         a_step("load", seconds=8, image="tool:1", reads=[("", 200)], output_bytes={"data": 100})
     )
-    assert pieces(planned(run, a_cluster()).critical_path) == [
+    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
         ("driver", "root", 1.0, ""),
         ("driver", "load", 1.0, ""),
         ("image", "load", 2.0, "tool:1"),
@@ -159,7 +159,7 @@ def test_a_step_waits_for_the_image_that_another_pulls():
         a_step("first", image="tool:1", seconds=1),
         a_step("soon", image="tool:1", seconds=30),
     )
-    assert pieces(planned(run, a_cluster()).critical_path) == [
+    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
         ("image", "soon", 2.0, "tool:1"),
         ("running", "soon", 30.0, ""),
     ]
@@ -173,7 +173,7 @@ def test_data_come_from_another_node():
     )
     cluster = a_cluster(a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
     for dispatch in DISPATCHES:
-        path = planned(run, cluster, dispatch).critical_path
+        path = planned(run, cluster, dispatch).limits.critical_path
         assert pieces(path) == [
             ("running", "make", 4.0, ""),
             ("data", "use", 3.0, ""),
@@ -251,7 +251,7 @@ def test_a_loop_at_its_limit_holds_iterations_back():
         ),
         groups=loop,
     )
-    assert pieces(planned(run, a_cluster()).critical_path) == [
+    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
         ("driver", "root", 1.0, ""),
         ("driver", "each", 1.0, ""),
         ("loop-limit", "each[2]", 7.0, "each"),
@@ -268,7 +268,7 @@ def test_a_volume_that_one_pod_may_have_is_awaited():
         a_step("second", seconds=4, claims=["disk"]),
         claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
     )
-    assert pieces(planned(run, a_cluster()).critical_path) == [
+    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
         ("volume", "second", 5.0, "disk"),
         ("running", "second", 4.0, ""),
     ]
@@ -282,7 +282,7 @@ def test_a_volume_that_is_attached_elsewhere_is_awaited_on_the_node():
         claims=(RunClaim("disk", ("ReadWriteOnce",)),),
     )
     cluster = a_cluster(a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
-    path = planned(run, cluster).critical_path
+    path = planned(run, cluster).limits.critical_path
     assert pieces(path) == [
         ("volume", "second", 5.0, "disk"),
         ("running", "second", 4.0, ""),
@@ -312,8 +312,8 @@ def test_what_came_before_the_moment_of_planning_is_past():
 
 def test_nobody_asked_and_nothing_ends():
     """No path without the option, nor where a step fits no node."""
-    assert planned(a_run(a_step("one")), a_cluster(), limits=False).critical_path == ()
-    assert planned(a_run(a_step("huge", cpu=99)), a_cluster()).critical_path == ()
+    assert planned(a_run(a_step("one")), a_cluster(), limits=False).limits.critical_path == ()
+    assert planned(a_run(a_step("huge", cpu=99)), a_cluster()).limits.critical_path == ()
 
 
 def test_long_chains_of_waits_take_no_long_time():

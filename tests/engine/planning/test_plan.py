@@ -79,7 +79,8 @@ def with_known_latencies(plan):
         return dataclasses.replace(figures, latency_ms=0.0, latency_excess_ms=0.0)
 
     baselines = {name: known(figures) for name, figures in plan.comparison.baselines.items()}
-    return dataclasses.replace(plan, figures=known(plan.figures), baselines=baselines)
+    comparison = dataclasses.replace(plan.comparison, baselines=baselines)
+    return dataclasses.replace(plan, figures=known(plan.figures), comparison=comparison)
 
 
 @settings(max_examples=80)
@@ -111,11 +112,12 @@ def test_every_plan_adds_up(case, dispatch, objective, marked_only, generations)
         assert plan.figures.makespan_seconds == max(ends, default=0)
     waits = {use.claim for step in case.run.steps for use in step.claims}
     for step in plan.steps:
-        one_sentence(step.reason)
-        assert any(pattern.fullmatch(step.reason) for pattern in PATTERNS), step.reason
+        reason = step.explanation.sentence
+        one_sentence(reason)
+        assert any(pattern.fullmatch(reason) for pattern in PATTERNS), reason
         times_add_up(step, exact=not waits)
     told_of = {name for name, _ in plan.unschedulable}
-    assert told_of == {step.name for step in plan.steps if step.node is None and not step.cached}
+    assert told_of == {step.name for step in plan.steps if step.node is None and not step.is_cached}
     assert plan.figures.unplaced == len(told_of)
 
 
@@ -132,13 +134,13 @@ def one_sentence(reason):
 def times_add_up(step, exact):
     """Bind, pull, transfer, run; a step that waits for a volume ends later."""
     if step.node is None:
-        assert (step.start_seconds is None) == (not step.cached)
-        assert step.image_pull_seconds == step.transfer_seconds == 0
+        assert (step.start_seconds is None) == (not step.is_cached)
+        assert step.phases.image_pull_seconds == step.phases.transfer_seconds == 0
         return
     assert step.start_seconds is not None
     assert step.finish_seconds is not None
-    total = step.start_seconds + step.image_pull_seconds + step.transfer_seconds
-    total += step.duration_seconds
+    total = step.start_seconds + step.phases.image_pull_seconds + step.phases.transfer_seconds
+    total += step.phases.duration_seconds
     assert step.finish_seconds >= total - 1e-9
     if exact:
         assert step.finish_seconds == pytest.approx(total, abs=1e-9)
@@ -151,8 +153,12 @@ def test_the_times_of_a_step():
     )
     members = (a_node("n1", speed=2.0), a_node("n2", cpu=0.5, images={"tool:1": 200}))
     step = planned(run, a_cluster(*members)).step("a")
-    assert (step.node, step.start_seconds, step.image_pull_seconds) == ("n1", 2, 4)
-    assert (step.transfer_seconds, step.duration_seconds, step.finish_seconds) == (4, 5, 15)
+    assert (step.node, step.start_seconds, step.phases.image_pull_seconds) == ("n1", 2, 4)
+    assert (step.phases.transfer_seconds, step.phases.duration_seconds, step.finish_seconds) == (
+        4,
+        5,
+        15,
+    )
     assert step.requests == {"cpu": 1000, "memory": 256 * 2**20}
 
 
@@ -164,7 +170,10 @@ def test_the_default_scheduler_s_schedule_is_shown_where_it_is_compared():
     assert shown["last"].start_seconds >= shown["first"].finish_seconds == 10
     assert shown["first"].phases == Phases(0.0, 0.0, 10.0)
     assert {step.node for step in plan.comparison.default_schedule} <= set(plan.cluster.nodes)
-    assert planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).default_schedule == ()
+    assert (
+        planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).comparison.default_schedule
+        == ()
+    )
 
 
 def test_of_several_tie_breaks_the_one_nearest_to_their_mean_is_shown():
@@ -184,9 +193,9 @@ def test_waiting_for_data_counts_as_transfer():
     )
     members = (a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
     step = planned(run, a_cluster(*members), dispatch="ready").step("b")
-    assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (10, 5, 25)
+    assert (step.start_seconds, step.phases.transfer_seconds, step.finish_seconds) == (10, 5, 25)
     step = planned(run, a_cluster(*members)).step("b")
-    assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (15, 0, 25)
+    assert (step.start_seconds, step.phases.transfer_seconds, step.finish_seconds) == (15, 0, 25)
 
 
 def test_drivers_stand_on_the_time_line():
@@ -206,10 +215,10 @@ def test_a_cached_step_has_times_but_no_node(golden):
     run = a_kfp_run(a_step("a", cpu=99, assumed_cached=True), a_step("b", "a"))
     plan = planned(run, a_cluster())
     step = plan.step("a")
-    assert step.cached
+    assert step.is_cached
     assert (step.node, step.start_seconds, step.finish_seconds) == (None, 2, 2)
-    assert step.duration_seconds == 0
-    golden(step.reason)
+    assert step.phases.duration_seconds == 0
+    golden(step.explanation.sentence)
     assert plan.unschedulable == ()
     assert plan.figures.unplaced == 0
     assert plan.step("b").start_seconds == 3
@@ -223,9 +232,9 @@ def test_conditional_and_assumed_steps_are_marked():
         a_step("third", assumed=True, iteration=(2,)),
     )
     plan = planned(a_run(*steps), a_cluster())
-    assert [step.conditional for step in plan.steps] == [True, True, False]
-    assert [step.assumed for step in plan.steps] == [False, False, True]
-    assert plan.step("third").iteration == (2,)
+    assert [step.spec.is_conditional for step in plan.steps] == [True, True, False]
+    assert [step.spec.assumed for step in plan.steps] == [False, False, True]
+    assert plan.step("third").spec.iteration == (2,)
 
 
 def test_where_a_duration_comes_from():
@@ -236,9 +245,9 @@ def test_where_a_duration_comes_from():
         a_step("none", seconds=None, duration_source=DurationSource.HINT),
     )
     plan = planned(a_run(*steps), a_cluster())
-    assert [step.duration_source.value for step in plan.steps] == ["hint", "given", "assumed"]
+    assert [step.run_time.source.value for step in plan.steps] == ["hint", "given", "assumed"]
     assert not plan.grounds.all_durations_assumed
-    assert planned(a_run(a_step("a", seconds=None)), a_cluster()).all_durations_assumed
+    assert planned(a_run(a_step("a", seconds=None)), a_cluster()).grounds.all_durations_assumed
 
 
 def test_assumptions_are_listed_with_how_often_they_were_used(golden):
@@ -249,7 +258,7 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
         groups=(Group("loop", GroupKind.LOOP, width=3, width_assumed=True),),
     )
     cluster = a_cluster(a_node(images={"known:1": 5}))
-    texts = planned(run, cluster).assumptions
+    texts = planned(run, cluster).grounds.assumptions
     golden(texts, "all")
     text = "; ".join(texts)
     for used in (
@@ -262,14 +271,14 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
         assert used in text
     assert "object store" in text
     many = a_run(*(a_step(f"s{n}", seconds=None) for n in range(7)))
-    first = planned(many, cluster).assumptions[0]
+    first = planned(many, cluster).grounds.assumptions[0]
     golden(first, "many steps")
     assert "7 of 7 steps" in first
     assert "s4, ...)" in first
     plain = a_workflow(a_step("a"), a_step("b"))
-    assert len(planned(plain, a_cluster()).assumptions) == 1
+    assert len(planned(plain, a_cluster()).grounds.assumptions) == 1
     known = a_node(store_bytes_per_second=1e6)
-    assert planned(a_run(a_step("a")), a_cluster(known)).assumptions == ()
+    assert planned(a_run(a_step("a")), a_cluster(known)).grounds.assumptions == ()
 
 
 def test_the_cluster_s_own_assumptions_come_before_the_defaults():
@@ -315,7 +324,7 @@ def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
     golden(notice.message, "left alone")
     assert plan.step("other").node == "slow"
-    golden(plan.step("other").reason, "reason")
+    golden(plan.step("other").explanation.sentence, "reason")
     assert plan.step("marked").node == "quick"
 
 
@@ -332,14 +341,14 @@ def test_pods_without_labels_are_the_default_scheduler_s(golden):
         a_step("a", "load", "make"),
     )
     plan = planned(run, a_cluster())
-    golden(plan.step("load").reason, "importer")
-    golden(plan.step("make").reason, "volume maker")
-    assert plan.step("load").duration_seconds == 1
+    golden(plan.step("load").explanation.sentence, "importer")
+    golden(plan.step("make").explanation.sentence, "volume maker")
+    assert plan.step("load").phases.duration_seconds == 1
     assert plan.step("load").requests == {"cpu": 100, "memory": 64 * 2**20}
 
 
 def reason_of(run, cluster, name="a", **options):
-    return planned(run, cluster, **options).step(name).reason
+    return planned(run, cluster, **options).step(name).explanation.sentence
 
 
 def test_reason_the_only_node(golden):
@@ -373,9 +382,10 @@ def test_reason_nothing_takes_it(golden):
     wish = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("x",)),)),))
     plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), a_cluster(*members))
     for name in ("a", "b"):
-        golden(plan.step(name).reason, name)
-        assert plan.step(name).reason.index("(4 nodes: ") < plan.step(name).reason.index("1 node: ")
-    assert "2500m" in plan.step("a").reason
+        golden(plan.step(name).explanation.sentence, name)
+        reason = plan.step(name).explanation.sentence
+        assert reason.index("(4 nodes: ") < reason.index("1 node: ")
+    assert "2500m" in plan.step("a").explanation.sentence
 
 
 def test_reason_a_device_and_pods_that_lack(golden):
@@ -383,9 +393,9 @@ def test_reason_a_device_and_pods_that_lack(golden):
     full = a_node("n1", pods=1, used={"cpu": 0, "memory": 0, "pods": 1})
     run = a_run(a_step("a"), a_step("gpu", extended={"example.com/gpu": 1}))
     plan = planned(run, a_cluster(full, a_node("n2")))
-    golden(plan.step("a").reason, "pods")
-    golden(plan.step("gpu").reason, "a device")
-    assert "example.com/gpu" in plan.step("gpu").reason
+    golden(plan.step("a").explanation.sentence, "pods")
+    golden(plan.step("gpu").explanation.sentence, "a device")
+    assert "example.com/gpu" in plan.step("gpu").explanation.sentence
 
 
 def test_reason_the_run_would_end_later(golden):
@@ -403,7 +413,7 @@ def test_reason_it_ends_first_though_the_run_does_not():
     large = {"kind": "large"}
     run = a_run(a_step("long", seconds=500, cpu=4, node_selector=large), a_step("a", seconds=20))
     members = (a_node("n1", cpu=4, labels=large), a_node("n2"), a_node("n3", speed=0.5))
-    reason = planned(run, a_cluster(*members)).step("a").reason
+    reason = planned(run, a_cluster(*members)).step("a").explanation.sentence
     assert reason in (
         "ends first here, 20s later on n3",
         "the run ends no earlier with it on n2; this uses the nodes more evenly",
@@ -425,7 +435,7 @@ def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it(golde
     members = (a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
     plan = planned(run, a_cluster(*members), dispatch="ready")
     assert plan.step("a").node == "n2"
-    golden(plan.step("a").reason)
+    golden(plan.step("a").explanation.sentence)
 
 
 def test_progress_goes_up_to_one():

@@ -31,7 +31,7 @@ def test_the_resource_of_which_most_is_in_use_changes_over_time():
         a_step("compute", cpu=3, memory=8, seconds=4),
         a_step("join", "compute", cpu=1, memory=48, seconds=2),
     )
-    assert planned(run, a_cluster()).binding_resources == (
+    assert planned(run, a_cluster()).limits.binding_resources == (
         ResourceUse(0.0, 4.0, "cpu", 0.75),
         ResourceUse(4.0, 6.0, "memory", 0.75),
     )
@@ -43,13 +43,13 @@ def test_only_nodes_that_the_run_may_use_and_their_free_room_count():
     cluster = a_cluster(
         a_node("n1", cpu=4, used={"cpu": 2000}, labels={"zone": "a"}), a_node("n2", cpu=64)
     )
-    assert planned(run, cluster).binding_resources == (ResourceUse(0.0, 3.0, "cpu", 0.5),)
+    assert planned(run, cluster).limits.binding_resources == (ResourceUse(0.0, 3.0, "cpu", 0.5),)
 
 
 def test_many_spans_become_few_that_say_the_same_on_average():
     """200 steps of different ends: the mean over all spans is that of the steps."""
     run = a_run(*(a_step(f"s{number}", seconds=1 + number) for number in range(200)))
-    spans = planned(run, a_cluster(*nodes(100, cpu=4))).binding_resources
+    spans = planned(run, a_cluster(*nodes(100, cpu=4))).limits.binding_resources
     assert 1 < len(spans) <= MOST_SPANS
     work = sum(1 + number for number in range(200)) / 400
     assert sum((u.finish_seconds - u.start_seconds) * u.share for u in spans) == pytest.approx(
@@ -116,4 +116,4 @@ def test_spans_touch_and_cover_the_run(case):
 def test_a_step_says_the_speed_of_its_node():
     """Also for steps whose time does not depend on it."""
     plan = planned(a_run(a_step("lone")), a_cluster(a_node("n1", speed=0.5)))
-    assert plan.step("lone").node_speed == 0.5
+    assert plan.step("lone").run_time.node_speed == 0.5

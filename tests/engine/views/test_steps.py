@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +6,12 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.views.plans.detail import TEXT, WIDE
 from kfp_placement_engine.views.plans.steps import grouped, reference_seconds, steps_table, why
-from tests.support.plans import a_plan, a_step, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    unplaced_step,
+    varied,
+)
 from tests.support.renderings import plan_table
 
 
@@ -27,7 +30,7 @@ def a_loop(width=12, nodes=3):
 
 
 def names(groups):
-    return [group[0].task for group in groups]
+    return [group[0].spec.task for group in groups]
 
 
 def test_a_loop_is_one_row():
@@ -135,8 +138,8 @@ def test_a_slow_node_says_why_the_step_takes_longer(golden):
     golden(why(slow), "reason")
     golden(plan_table(a_plan(slow), reasons=True).split("\n\n")[2], "with reasons")
     for other in ({"node_speed": 1.0}, {"node": None}, {"duration_seconds": 0.0}):
-        assert "NOTE" not in cells(replace(slow, **other))
-        assert why(replace(slow, **other)) == slow.explanation.sentence
+        assert "NOTE" not in cells(varied(slow, **other))
+        assert why(varied(slow, **other)) == slow.explanation.sentence
 
 
 @pytest.mark.parametrize(
