@@ -221,7 +221,7 @@ def _resuming(workflow: JsonObject) -> Mapping[str, Any] | None:
     """Return the patch that lets a run go on; None if it does not wait in a queue."""
     version = workflow["metadata"]["resourceVersion"]
     if is_held(workflow):
-        return releasing_patch(version, says_so=bool(held_message(workflow)))
+        return releasing_patch(version, has_message=bool(held_message(workflow)))
     if is_preempted(workflow) and not has_ended(workflow):
         return resuming_patch(version)
     return None

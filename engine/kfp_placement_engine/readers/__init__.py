@@ -1,4 +1,4 @@
-"""What others write -> our nouns: run files to `RunGraph`, cluster files to `Cluster`; pure."""
+"""Readers of files: from a run file to a `RunGraph`, from a cluster file to a `Cluster`; pure."""
 
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.run_files import read_run, read_run_file

@@ -1,7 +1,7 @@
-"""Changes as people write them: `+2 of worker`, `gpu-node cpu=32`, `loop for-loop-1 limit=off`.
+"""A reader of changes from text: `+2 of worker`, `gpu-node cpu=32`, `loop for-loop-1 limit=off`.
 
-Every form begins with what it is about and ends with its new state. Names of steps may hold
-spaces, as those of workflow formats do, and so may times (`20 minutes`).
+Every form begins with its subject and ends with the subject's new state. Names of steps may have
+spaces, as in some workflow formats, and so may times (`20 minutes`).
 """
 
 import re
@@ -34,21 +34,21 @@ FORMS = (
     "image IMAGE everywhere",
     "volume CLAIM access=MODE",
 )
-"""All forms; NODE is a node, `worker` for all of worker-1, worker-2, ..., or a pattern with `*`."""
+"""Forms of a change; NODE is a node, `worker` for worker-1, worker-2 ..., or a pattern with `*`."""
 
 MAX_CHARACTERS = 1_000
-"""Longer text is not a change; names in Kubernetes have at most 253 characters."""
+"""Length of the longest change, in characters; names in Kubernetes have at most 253."""
 
 MOST_NODES = 10_000
-"""Nodes that one change adds or removes, at most."""
+"""Largest number of nodes that one change adds or removes."""
 
 MOST_ITERATIONS = 10**9
-"""A loop's limit, at most; with more there is no limit."""
+"""Largest limit of a loop; one beyond it would not limit anything."""
 
 _REQUESTED = ("cpu", "memory", "ephemeral-storage", "gpu")
 _DEVICE = re.compile(r".*/|hugepages-")
 _GPU = "nvidia.com/gpu"
-"""What `gpu` is short for."""
+"""The resource that `gpu` is short for."""
 
 _PROPERTIES: Mapping[Kind, tuple[str, ...]] = {
     "node": (*_REQUESTED, "pods", "speed"),
@@ -62,16 +62,16 @@ _COUNTED = re.compile(r"([+-])\s*([0-9]+)(?:\s*x)?\s+(?:of\s+)?(\S+)")
 _IMAGE = re.compile(r"image\s+([^\s=]+)(?:\s+everywhere)?")
 _EQUALS = re.compile(r"\s*=\s*")
 _BETWEEN = re.compile(r"\s+(?=[^\s=]+=\S)")
-"""What is between the parts of a form that ends with `name=value`, once or several times."""
+"""Space before each `name=value` at the end of a form."""
 _UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
-"""What people leave between a number and its unit."""
+"""Space that people leave between a number and its unit."""
 
 
 def read_change(text: str) -> Change:
     """Read one change.
 
     Raises:
-        ChangeError: it has none of the forms, or a value that cannot be; the message shows them.
+        ChangeError: the text has none of the forms, or a bad value; the message shows the forms.
     """
     cleaned = _EQUALS.sub("=", text.strip()) if len(text) <= MAX_CHARACTERS else ""
     several = "; give several changes one by one" if "," in cleaned else ""
@@ -89,14 +89,14 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
     """Read the values of properties.
 
     Args:
-        values: name and value of each, as people write them.
+        values: names and values of the properties, as people write them.
 
     Returns:
-        Amounts of resources in canonical units, and all else by the names of the model's fields; in
-        place of those, `node` is the name of the nodes that a step may go to.
+        Amounts of resources in canonical units; and other values by the names of the model's
+        fields, except that `node` is the name of the nodes that a step may go to.
 
     Raises:
-        InputError: one cannot be a value of its property.
+        InputError: a value does not fit its property.
     """
     amounts: dict[str, int] = {}
     fields: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
 
 
 def _read(cleaned: str) -> Change | None:
-    """The change; None where the text has none of the forms."""
+    """Return the change, or None where the text has none of the forms."""
     if match := _COUNTED.fullmatch(cleaned):
         make = AddNodes if match[1] == "+" else RemoveNodes
         return make(match[3], _whole(match[2], MOST_NODES, "a number of nodes"))
@@ -127,10 +127,10 @@ def _read(cleaned: str) -> Change | None:
     kinds, called = _subject(subject, values)
     for name in values:
         if not _has(kinds[0], name):
-            known = list(_PROPERTIES[kinds[0]])
-            if "cpu" in known:
-                known.append("and devices in full, such as amd.com/gpu")
-            advice = key_advice(name, known)
+            properties = list(_PROPERTIES[kinds[0]])
+            if "cpu" in properties:
+                properties.append("and devices in full, such as amd.com/gpu")
+            advice = key_advice(name, properties)
             raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
     read_values(values.items())
     # Names of nodes have no spaces.
@@ -139,22 +139,22 @@ def _read(cleaned: str) -> Change | None:
 
 
 def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], str]:
-    """What kind of thing is meant, and its name.
+    """Return the kinds of which a change's subject may be, and the subject's name.
 
     Without a word for the kind the properties tell it: the same amounts may be those of a node, or
     of a step.
     """
-    word, *name = text.split(maxsplit=1) or [""]
+    word, *names = text.split(maxsplit=1) or [""]
     for kind in _PROPERTIES:
-        if kind == word and name:
-            return (kind,), name[0]
-    known = {kind: sum(_has(kind, each) for each in properties) for kind in _PROPERTIES}
-    return tuple(kind for kind in known if known[kind] == max(known.values())), text
+        if kind == word and names:
+            return (kind,), names[0]
+    fitting = {kind: sum(_has(kind, name) for name in properties) for kind in _PROPERTIES}
+    return tuple(kind for kind in fitting if fitting[kind] == max(fitting.values())), text
 
 
 def _has(kind: Kind, name: str) -> bool:
-    known = _PROPERTIES[kind]
-    return name in known or ("cpu" in known and _DEVICE.match(name) is not None)
+    properties = _PROPERTIES[kind]
+    return name in properties or ("cpu" in properties and _DEVICE.match(name) is not None)
 
 
 def _whole(digits: str, most: int, what: str, otherwise: str = "") -> int:
@@ -187,4 +187,4 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "max-latency": ("max_latency_ms", _max_latency_ms),
     "access": ("access_modes", _access_modes),
 }
-"""Field of the model, and what reads its value, of each property that is not an amount."""
+"""Field of the model and reader of its value, for each property that is not an amount."""

@@ -1,7 +1,7 @@
-"""A cluster from a file: what kubectl prints, or the short Cluster file that people write.
+"""A reader of clusters from files: dumps of kubectl, and short Cluster files by people.
 
-`cluster_writer` makes the second of the first: what an admin hands to authors, without what pods
-carry in their environment.
+`cluster_writer` turns a dump into a Cluster file that an admin can give to authors: it has nothing
+of the environment of pods.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ UNUSED_KEYS = frozenset(
         "volumesAttached", "volumesInUse",
     }
 )  # fmt: skip
-"""Objects and lists below these keys are not needed: most of what a dump of pods weighs."""
+"""Keys whose objects and lists are dropped while reading: they are most of a dump of pods."""
 
 _SHOWN_PROBLEMS = 5
 
@@ -70,8 +70,8 @@ def read_cluster_file(path: str | Path, *, progress: Progress = no_progress) -> 
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be understood; the message names the place in it.
-        LimitError: it is beyond the limits of `readers.documents`.
+        InputError: the file cannot be understood; the message names the place in it.
+        LimitError: the file is beyond the limits of `text.documents`.
     """
     return read_cluster(
         read_file(path, max_bytes=CLUSTER_MAX_BYTES), name=str(path), progress=progress
@@ -82,8 +82,8 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     """Read a cluster from the bytes of a file of either form.
 
     Raises:
-        InputError: it cannot be understood; the message names the place in it.
-        LimitError: it is beyond the limits of `readers.documents`.
+        InputError: the file cannot be understood; the message names the place in it.
+        LimitError: the file is beyond the limits of `text.documents`.
     """
     documents = load_documents(
         data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=UNUSED_KEYS
@@ -142,8 +142,8 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
                 raise InputError(f"{name}: nodes[{index}]: node {node.name!r:.80} appears twice")
             nodes[node.name] = node
             members.setdefault(node_entry.name, []).append(node.name)
-    known = {each: [each] for each in nodes} | members
-    latencies = _latencies(entry, tuple(nodes.values()), known, name)
+    by_name = {each: [each] for each in nodes} | members
+    latencies = _latencies(entry, tuple(nodes.values()), by_name, name)
     notices.extend(bad_latency_labels(nodes.values(), latencies))
     notices.extend(_without_units(entry.nodes))
     policy = None if entry.policy is None else _policy(entry.policy, name)
@@ -164,7 +164,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
 
 
 def _without_units(entries: Sequence[NodeEntry]) -> list[Notice]:
-    """A notice of nodes in whose memory no container runs: `memory: 8` is 8 bytes."""
+    """Return a notice about nodes in whose memory no container runs: `memory: 8` is 8 bytes."""
     tiny = [entry for entry in entries if 0 < entry.memory < MIN_MEMORY_BYTES]
     if not tiny:
         return []
@@ -205,19 +205,19 @@ def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
 
 
 def _latencies(
-    entry: ClusterEntry, nodes: tuple[Node, ...], known: Mapping[str, Sequence[str]], name: str
+    entry: ClusterEntry, nodes: tuple[Node, ...], by_name: Mapping[str, Sequence[str]], name: str
 ) -> dict[str, dict[str, float]]:
-    """Round trips from labels, and those of `latencies`, which win."""
+    """Return round trips from labels, and from `latencies`, which win."""
     latencies = latencies_from_labels(nodes)
     spelled = {location.lower(): location for location in latencies}
     for location, trips in entry.latencies.items():
         place = spelled.setdefault(location.lower(), location)
         for node_name, latency_ms in trips.items():
-            if node_name not in known:
+            if node_name not in by_name:
                 raise InputError(
                     f"{name}: latencies.{location:.80}: no node or entry is named {node_name!r:.80}"
                 )
-            for member in known[node_name]:
+            for member in by_name[node_name]:
                 latencies.setdefault(place, {})[member] = latency_ms
     return latencies
 
@@ -235,7 +235,7 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
 
 
 def node_term(name: str) -> NodeSelectorTerm:
-    """The term that only the node of this name fulfils."""
+    """Return the term that only the node of this name fulfils."""
     return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
 
 
@@ -245,9 +245,9 @@ def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, f
 
 
 def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
-    """What is said of plans in the form of a PlacementPolicy's spec."""
+    """Read `policy`, which has the form of a PlacementPolicy's spec."""
     if settings == {"actuator": Actuator.GATES}:
-        # What most files say; the library that reads the rest takes longer to import than to plan.
+        # Most files have only this; the import of what reads the rest takes longer than a plan.
         return PlanningPolicy(actuator=Actuator.GATES)
     from kfp_placement_engine.contract.fields import unknown_fields
     from kfp_placement_engine.contract.policy import planning_policy
@@ -265,6 +265,6 @@ def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
 
 
 def _shown(problems: Sequence[str]) -> str:
-    """What is wrong where, for at most five places."""
+    """Return the first problems as one text, at most five."""
     more = len(problems) - _SHOWN_PROBLEMS
     return "; ".join(problems[:_SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -1,6 +1,6 @@
 """The form of a Cluster file: `kind: Cluster`, nodes in a few lines each, for people to write.
 
-What is in it becomes canonical numbers here; `cluster_file` makes a `Cluster` of it.
+Values become canonical numbers here; `cluster_file` makes a `Cluster` from them.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from kfp_placement_engine.units.quantities import is_whole, parse_cpu, parse_qua
 KIND = "Cluster"
 
 MAX_NODES = 20_000
-"""A Cluster file may describe this many nodes, those of `count` included."""
+"""Largest number of nodes in a Cluster file, those of `count` included."""
 
 _MAX_LOOP_WIDTH = 100_000
 _MARKED_PIPELINES = "marked"
@@ -29,17 +29,18 @@ _MARKED_PIPELINES = "marked"
 
 @dataclass(frozen=True)
 class NodeEntry:
-    """One node, or `count` equal ones, then named `name-1` to `name-<count>`.
+    """One node, or `count` equal nodes named `name-1` to `name-<count>`.
 
     Attributes:
-        name, cpu, memory, pods, labels, taints, unschedulable: as in Kubernetes, canonical units.
-        count: how many.
-        extended: other resources, such as `nvidia.com/gpu` or `ephemeral-storage`.
-        speed, images: as in `Node`.
-        store_bandwidth, pull_rate: bytes per second.
-        used: what runs there already and stays: the sum of its requests, `pods` included.
-        scored_used: CPU and memory of the same as kube-scheduler's scores count them; None = the
-            same.
+        name, cpu, memory, pods, labels, taints, unschedulable: values of Kubernetes in canonical
+            units.
+        count: number of nodes.
+        extended: amounts of other resources, such as `nvidia.com/gpu` or `ephemeral-storage`.
+        speed, images: values of the same fields of `Node`.
+        store_bandwidth, pull_rate: rates in bytes per second.
+        used: sum of the requests of pods that run there already and stay, `pods` included.
+        scored_used: CPU and memory of those pods as kube-scheduler's scores count them; None = as
+            in `used`.
     """
 
     name: str
@@ -61,13 +62,13 @@ class NodeEntry:
 
 @dataclass(frozen=True)
 class ClaimEntry:
-    """A volume claim that exists.
+    """A volume claim that exists already.
 
     Attributes:
-        name, namespace, access_modes: as in Kubernetes.
-        node: the node that its volume is bound to.
+        name, namespace, access_modes: values of Kubernetes.
+        node: name of the node that its volume is bound to; "" = none.
         node_affinity: node selector terms of its volume, where more than one node reaches it.
-        used_on: nodes on which running pods mount it.
+        used_on: names of nodes on which running pods mount it.
     """
 
     name: str
@@ -80,16 +81,15 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class ClusterEntry:
-    """The whole file.
+    """A whole Cluster file.
 
     Attributes:
-        api_version, kind: say what it is.
-        nodes, claims: their entries.
-        latencies: location -> node, or entry of several nodes -> round trip in milliseconds.
+        api_version, kind: version and kind of the file.
+        nodes, claims: entries for nodes and for claims.
+        latencies: round trips in milliseconds, by location and by node or entry of several nodes.
         images: sizes of images that no node holds yet.
-        defaults: what to assume in place of the built-in assumptions, by field of `Assumptions`.
-        policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` override
-            its own.
+        defaults: values in place of the built-in assumptions, by field of `Assumptions`.
+        policy: the PlacementPolicy's settings for plans, as they came; `defaults` override its own.
         pipelines: namespaces in which all steps of KFP runs count as marked.
     """
 
@@ -114,11 +114,11 @@ ASSUMPTION_FIELDS = {
     "loop_width": "loop_width",
     "link_bandwidth": "link_bytes_per_second",
 }
-"""Key of `defaults`, in snake case -> field of `Assumptions`."""
+"""Fields of `Assumptions` by key of `defaults` in snake case."""
 
 
 def _extended(place: Place, value: Any) -> dict[str, int]:
-    """Kubernetes takes devices in whole numbers alone; half a GPU must not become one."""
+    """Read other resources; devices must be whole numbers: half a GPU must not become one."""
     amounts = place.resources(value)
     for name in amounts:
         if "/" in name and not is_whole(value[name]):
@@ -127,7 +127,7 @@ def _extended(place: Place, value: Any) -> dict[str, int]:
 
 
 def _taint(place: Place, value: Any) -> Taint:
-    """`key=value:Effect`, `key:Effect`, or an object."""
+    """Read a taint: `key=value:Effect`, `key:Effect`, or an object."""
     if isinstance(value, dict):
         taint = Fields(value, place)
         key, text, effect = taint.text("key"), taint.text("value"), taint.text("effect")
@@ -144,7 +144,7 @@ def _taint(place: Place, value: Any) -> Taint:
 
 
 def _pipelines(place: Place, value: Any) -> frozenset[str]:
-    """The namespaces that say `all`, as their label would."""
+    """Read namespaces and return those with `all`, the value that their label would have."""
     named = place.text_mapping(value)
     for namespace, which in named.items():
         if which not in (ALL_PIPELINES, _MARKED_PIPELINES):

@@ -1,4 +1,4 @@
-"""Cluster -> the short Cluster file that people read, and that `cluster_file` reads back."""
+"""A writer of the short Cluster file that people read, and that `cluster_file` reads back."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -83,12 +83,12 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _given(optional: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not empty."""
+    """Return the entries that are not empty."""
     return {key: value for key, value in optional.items() if value}
 
 
 def _labels(node: Node) -> dict[str, str]:
-    """All but the one that a node of a Cluster file has anyway."""
+    """Return all labels but the one that each node of a Cluster file has anyway."""
     labels = dict(node.labels)
     if labels.get(HOST_LABEL) == node.name:
         del labels[HOST_LABEL]
@@ -122,7 +122,7 @@ def _taint(taint: Taint) -> str | dict[str, str]:
 
 
 def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """The round trips that the nodes' labels do not state already."""
+    """Return the round trips that the nodes' labels do not state already."""
     labelled = latencies_from_labels(cluster.nodes)
     return {
         location: missing
@@ -150,7 +150,7 @@ def _claim(claim: Claim, nodes: set[str]) -> dict[str, Any]:
 
 
 def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:
-    """The node that the terms name, if they are one name and nothing else."""
+    """Return the node that the terms name, or None unless they are one name and nothing else."""
     names = {name for term in terms for each in term.requirements for name in each.values}
     name = next(iter(names), "")
     return name if terms == (node_term(name),) else None
@@ -168,7 +168,7 @@ def _term(term: NodeSelectorTerm) -> dict[str, Any]:
 
 
 def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
-    """What the policy sets of what a plan follows."""
+    """Return the policy's own settings for plans."""
     if policy is None:
         return {}
     from kfp_placement_engine.contract.policy import policy_spec
@@ -177,7 +177,7 @@ def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
 
 
 def _defaults(cluster: Cluster) -> dict[str, Any]:
-    """What is assumed, without what the policy says."""
+    """Return the cluster's assumptions, without those of the policy."""
     keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
     of_policy = {} if cluster.policy is None else cluster.policy.assumed_values()
     written: dict[str, Any] = {}

@@ -9,14 +9,14 @@ from kfp_placement_engine.units.durations import parse_duration
 
 
 def read_durations(data: bytes, *, name: str) -> dict[str, float]:
-    """Read run times in seconds by step name, such as `train: 20m`.
+    """Read run times in seconds by step name, from lines such as `train: 20m`.
 
     Args:
-        data: the file's bytes.
-        name: what to call the file in messages.
+        data: bytes of the file.
+        name: name of the file, for messages.
 
     Raises:
-        InputError: no mapping, or a duration is malformed.
+        InputError: the file is not a mapping, or a duration is malformed.
     """
     documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES)
     if len(documents) != 1 or not isinstance(documents[0], dict):
@@ -36,6 +36,6 @@ def read_durations_file(path: str | Path) -> dict[str, float]:
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be read or is malformed.
+        InputError: the file cannot be read or is malformed.
     """
     return read_durations(read_file(path, max_bytes=RUN_MAX_BYTES), name=str(path))

@@ -11,7 +11,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.documents import load_documents
 
 MAX_FILE_BYTES = 64 * 2**20
-"""200 pipelines of a namespace with 256 KiB each, and some more for YAML."""
+"""Size of the largest file: 200 pipelines with 256 KiB each, and some more for YAML."""
 
 _KIND = "PipelineHistory"
 _EXPECTED = (
@@ -21,14 +21,14 @@ _EXPECTED = (
 
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
-    """Read the past runs of pipelines; of several objects of one the last counts, as the newest.
+    """Read the past runs of pipelines; of several objects of one pipeline the last counts.
 
     Args:
-        data: the file's bytes: objects of the kind PipelineHistory, alone or in a List.
-        name: what to call the file in messages.
+        data: bytes of the file: objects of the kind PipelineHistory, alone or in a List.
+        name: name of the file, for messages.
 
     Raises:
-        InputError: it holds something else or nothing, or an object is malformed.
+        InputError: the file holds something else or nothing, or an object is malformed.
     """
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
@@ -40,7 +40,7 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
 
 
 def _objects(documents: Iterable[Any]) -> Iterator[Any]:
-    """The objects, those in lists included; `load_documents` limits how deep lists are nested."""
+    """Yield the objects, also those in lists; `load_documents` limits how deep lists are nested."""
     for document in documents:
         given = document if isinstance(document, dict) else {}
         kind, version = given.get("kind"), given.get("apiVersion")
@@ -53,9 +53,9 @@ def _objects(documents: Iterable[Any]) -> Iterator[Any]:
 
 
 def _read(parsed: Any) -> PipelineHistory:
-    found = read_resource(PipelineHistory, parsed)
+    history = read_resource(PipelineHistory, parsed)
     # Fields of the status that planners of later versions add are skipped; people write the spec.
-    for place, known in unknown_fields(found.spec, parsed["spec"]):
-        fields = ", ".join(known)
+    for place, keys in unknown_fields(history.spec, parsed["spec"]):
+        fields = ", ".join(keys)
         raise InputError(f"spec.{place:.120} is not a field; known are {fields:.200}")
-    return found
+    return history

@@ -1,7 +1,7 @@
-"""RUN files of any known format -> run graph; the format is recognised by what is in them.
+"""A reader of RUN files of any known format, which is recognised by the keys of the file.
 
-The reader of a format is imported when a file of that format comes: a fifth of what planning a
-small package costs would be the import of the others.
+The reader of a format is imported when a file of that format comes: the import of the others would
+be a fifth of what planning a small package costs.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ _WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
 _WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"))
 
 _Reader = Callable[[list[dict[str, Any]], str, ReadOptions], RunGraph]
-"""Reads the documents of a run, the one that was recognised first."""
+"""Reader of the documents of a run, with the recognised document first."""
 
 
 def read_run(
@@ -43,13 +43,13 @@ def read_run(
 
     Args:
         data: YAML or JSON: a KFP package with one or two documents, an Argo Workflow, wfformat.
-        name: what to call the file in messages.
-        options: what the user says about the run.
-        progress: called while reading.
+        name: name of the file, for messages.
+        options: the user's settings for reading the run; None = the defaults.
+        progress: called with the progress while reading.
 
     Raises:
-        InputError: it is not one of these, or is malformed; the message names the place.
-        LimitError: beyond a documented limit.
+        InputError: the file is not one of these, or is malformed; the message names the place.
+        LimitError: the file is beyond a documented limit.
     """
     documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES, progress=progress)
     return _read(_unwrapped(documents, name), data, name, options or ReadOptions())
@@ -61,21 +61,22 @@ def read_run_file(
     """Read a run from a file.
 
     Args:
-        path: the file.
-        options: what the user says about the run.
-        progress: called while reading.
+        path: path of the file.
+        options: the user's settings for reading the run; None = the defaults.
+        progress: called with the progress while reading.
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be read, is not a run, or malformed; the message names the place.
-        LimitError: beyond a documented limit.
+        InputError: the file cannot be read, is not a run, or malformed; the message names the
+            place.
+        LimitError: the file is beyond a documented limit.
     """
     data = read_file(path, max_bytes=RUN_MAX_BYTES)
     return read_run(data, name=str(path), options=options, progress=progress)
 
 
 def _unwrapped(documents: list[Any], name: str) -> list[dict[str, Any]]:
-    """The documents as mappings, lists of objects and API wrappers taken apart."""
+    """Return the documents as mappings, with lists of objects and API wrappers taken apart."""
     unwrapped: list[dict[str, Any]] = []
     for document in documents:
         if not isinstance(document, dict):
@@ -129,13 +130,13 @@ def _read(
 
 
 def run_in(document: Any, place: Place) -> str:
-    """What run a document of a file describes, in words; "" = none."""
+    """Return the kind of run that a document describes, as text for people; "" = none."""
     parts = _parts(document, place) if isinstance(document, dict) else []
     return next((_READERS[read] for part in parts if (read := _reader_of(part))), "")
 
 
 def _reader_of(document: dict[str, Any]) -> _Reader | None:
-    """What reads a document that describes a run; None where it does not."""
+    """Return the reader of a document that describes a run, or None for any other document."""
     if "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document):
         return _read_package
     version = document.get("apiVersion")
@@ -177,7 +178,7 @@ _READERS: Mapping[_Reader, str] = {
 
 
 def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:
-    """What a file holds beside its run."""
+    """Return notices about documents beside the run."""
     if not documents:
         return []
     count = "1 document" if len(documents) == 1 else f"{len(documents)} documents"
@@ -189,7 +190,7 @@ def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:
 
 
 def _problem(documents: list[dict[str, Any]]) -> str:
-    """What was found in place of a run, in words."""
+    """Return what the documents are in place of a run, as text for people."""
     if not documents:
         return "holds no object"
     first = documents[0]

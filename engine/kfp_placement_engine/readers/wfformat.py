@@ -1,4 +1,4 @@
-"""Workflow instances of WfCommons (wfformat 1.5, and the simple cases of 1.0 to 1.4) -> run graph.
+"""A reader of WfCommons' workflow instances: wfformat 1.5, and simple cases of 1.0 to 1.4.
 
 Task ids are opaque names. Data moves from task to task directly; there are no driver pods.
 """
@@ -18,7 +18,7 @@ from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 SOURCE = "wfformat"
 
 MIN_RUNTIME_SECONDS = 0.01
-"""Some recorded tasks took no time at all; a task that takes some can be drawn and ordered."""
+"""Shortest run time of a task; some recorded ones took none, but could not be drawn like that."""
 
 _KNOWN_VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 _KILOBYTE = 1000
@@ -26,7 +26,7 @@ _KILOBYTE = 1000
 
 @dataclass(frozen=True)
 class _WorkflowTask:
-    """One task, in the terms of version 1.5."""
+    """A task in the terms of version 1.5."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class _WorkflowTask:
 
     @property
     def place(self) -> Place:
-        """Where it is in the file."""
+        """Place in the file."""
         return self.execution.place
 
 
@@ -46,14 +46,15 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     """Read a workflow instance.
 
     Args:
-        document: the instance.
-        name: the file's name, for messages.
-        options: the limits are taken from here.
+        document: the workflow instance.
+        name: name of the file, for messages.
+        options: settings, of which the limits are used.
 
     Raises:
         ArgumentError: arguments or loop widths are given.
-        InputError: malformed, dangling or circular dependencies, absurd numbers.
-        LimitError: more tasks or dependencies than allowed.
+        InputError: the instance is malformed, or has dangling or circular dependencies or absurd
+                numbers.
+        LimitError: the instance has more tasks or dependencies than allowed.
     """
     if options.arguments or options.loop_widths:
         raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
@@ -88,7 +89,7 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
 
 
 def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
-    """Tasks of version 1.5; `sizes` is filled with the sizes of all files."""
+    """Read tasks of version 1.5, and fill `sizes` with the sizes of all files."""
     specification = workflow.fields("specification")
     for file in specification.each("files"):
         key = file.name("id")

@@ -132,7 +132,7 @@ class ArgoSource:
 
     def release_patch(self, run: QueuedRun) -> JsonPatch:
         """Give a held Workflow to Argo, as if it had been created now."""
-        return releasing_patch(run.version, says_so=bool(run.held_message))
+        return releasing_patch(run.version, has_message=bool(run.held_message))
 
     def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
         """Let Argo make no new pods for a Workflow; it still reads the existing ones."""

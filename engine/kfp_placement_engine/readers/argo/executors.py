@@ -29,14 +29,14 @@ MAX_NODE_NAME_CHARACTERS = 16_384
 
 
 def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> str | None:
-    """The step whose pod has this node name; None = none of these steps.
+    """Return the step whose pod has this node name, or None unless it is one of these steps.
 
     Retries are the same step. KFP's own levels are known by where they stand, so that tasks may be
     called `iteration-item`, `executor` or `x-driver`.
 
     Args:
-        node_name: annotation `workflows.argoproj.io/node-name`.
-        workflow: the Workflow's name.
+        node_name: value of the annotation `workflows.argoproj.io/node-name`.
+        workflow: name of the Workflow.
         steps: names of the plan's steps.
     """
     if len(node_name) > MAX_NODE_NAME_CHARACTERS:
@@ -64,10 +64,10 @@ def is_unmarked_executor(pod: Fields) -> bool:
     and importers of KFP do not have.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     metadata = pod.flat("metadata")
     labels = metadata.flat("labels")

@@ -1,7 +1,7 @@
-"""Workflows that wait in a queue: which ones, the change that lets one wait, begin, stop or go on.
+"""Workflows that wait in a queue, and the patches that let one wait, begin, stop or go on.
 
-The label asks for a controller that there is none of, so Argo leaves the Workflow alone and no
-clock runs. `spec.suspend` would begin it, and its deadline with it.
+A label asks for a workflow controller that does not exist, so Argo leaves the Workflow alone and no
+clock runs. `spec.suspend` would begin the Workflow, and its deadline with it.
 """
 
 from collections.abc import Mapping
@@ -18,101 +18,101 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import UNNAMED
 
 PENDING = "Pending"
-"""The phase of a Workflow that waits."""
+"""Phase of a Workflow that waits."""
 
 MAX_MESSAGE_CHARACTERS = 256
-"""Kept from what a Workflow says, whoever has written it."""
+"""Length of the longest message that is kept, in characters; anybody may have written it."""
 
 HELD_SELECTOR = f"{INSTANCE_LABEL}={QUEUE_INSTANCE}"
-"""Selects Workflows that are held."""
+"""Label selector of Workflows that wait in a queue."""
 
 PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
-"""Selects Workflows that their queue has suspended."""
+"""Label selector of Workflows that their queue has suspended."""
 
 
 def is_held(workflow: Mapping[str, Any]) -> bool:
-    """Whether a Workflow waits in a queue."""
+    """Return whether a Workflow waits in a queue."""
     labels = _metadata(workflow, "labels")
     return labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE
 
 
 def is_preempted(workflow: Mapping[str, Any]) -> bool:
-    """Whether its queue has suspended a Workflow; one that others have suspended is theirs."""
+    """Return whether its queue has suspended a Workflow; others may have suspended it as well."""
     annotations = _metadata(workflow, "annotations")
     is_suspended = _mapping(workflow.get("spec")).get("suspend") is True
     return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
 
 
 def is_for_others(workflow: Mapping[str, Any]) -> bool:
-    """Whether a Workflow asks for another workflow controller, so that Argo does not look at it."""
+    """Return whether a Workflow asks for a workflow controller that is not this cluster's Argo."""
     labels = _metadata(workflow, "labels")
     return bool(labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE)
 
 
 def has_ended(workflow: Mapping[str, Any]) -> bool:
-    """Whether Argo is done with a Workflow."""
+    """Return whether Argo is done with a Workflow."""
     labels = _metadata(workflow, "labels")
     return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
 def held_message(workflow: Mapping[str, Any]) -> str:
-    """What a held Workflow says of that; "" = nothing yet, or something else."""
+    """Return the message of a Workflow that waits in a queue; "" = it has none."""
     status = _mapping(workflow.get("status"))
     message = status.get("message")
-    says = is_held(workflow) and status.get("phase") == PENDING and isinstance(message, str)
-    return str(message)[:MAX_MESSAGE_CHARACTERS] if says else ""
+    is_waiting = is_held(workflow) and status.get("phase") == PENDING and isinstance(message, str)
+    return str(message)[:MAX_MESSAGE_CHARACTERS] if is_waiting else ""
 
 
 def holding_patch(version: str, message: str) -> dict[str, Any]:
-    """The merge patch by which a held Workflow says that it waits.
+    """Return the merge patch that writes into a held Workflow's status that it waits.
 
     Without a phase, KFP shows its status as unknown.
     """
     return _versioned(version) | {"status": {"phase": PENDING, "message": message}}
 
 
-def releasing_patch(version: str, *, says_so: bool) -> dict[str, Any]:
-    """The merge patch that gives a held Workflow to Argo, as if it had been created now.
+def releasing_patch(version: str, *, has_message: bool) -> dict[str, Any]:
+    """Return the merge patch that gives a held Workflow to Argo, as if it had been created now.
 
     Args:
-        version: of the Workflow that it was decided by.
-        says_so: the Workflow says that it waits.
+        version: resource version of the Workflow that was looked at.
+        has_message: whether the Workflow's status says that it waits.
     """
     patch = _versioned(version, labels={INSTANCE_LABEL: None})
-    return patch | ({"status": {"phase": None, "message": None}} if says_so else {})
+    return patch | ({"status": {"phase": None, "message": None}} if has_message else {})
 
 
 def suspending_patch(version: str, preempted_for: str) -> dict[str, Any]:
-    """The merge patch after which Argo makes no new pods for a Workflow.
+    """Return the merge patch after which Argo makes no new pods for a Workflow.
 
     Args:
-        version: of the Workflow that it was decided by.
-        preempted_for: what it makes room for.
+        version: resource version of the Workflow that was looked at.
+        preempted_for: run for which the Workflow makes room.
     """
     return _suspension(version, preempted_for, suspend=True)
 
 
 def resuming_patch(version: str) -> dict[str, Any]:
-    """The merge patch by which Argo goes on with a Workflow that its queue has suspended."""
+    """Return the merge patch by which Argo goes on with a Workflow that its queue has suspended."""
     return _suspension(version, None, suspend=None)
 
 
 def hold_operations(
     workflow: Mapping[str, Any], before: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """The JSON patch that lets a Workflow wait while it is admitted; empty = it begins, or goes on.
+    """Return the JSON patch that lets a Workflow wait from its admission; empty = it does not wait.
 
     Only a run that is new to Argo, or tried again after its end, may wait: Argo does not see the
-    steps of a run end that gets the label while it goes on. One that asks for another workflow
-    controller is left alone until it does so no longer. What the status of a new Workflow says
-    does not count: its creator may write there what he likes.
+    steps of a run end that gets the label while it goes on. A Workflow that asks for another
+    workflow controller is left alone as long as it does. The status of a new Workflow does not
+    count: its creator may write anything into it.
 
     Args:
-        workflow: as it would be stored.
-        before: as it is stored; None = it is being created.
+        workflow: the Workflow as it would be stored.
+        before: the Workflow as it is stored; None = it is being created.
 
     Raises:
-        InputError: one of them is malformed.
+        InputError: one of the two is malformed.
     """
     created = Fields(workflow, UNNAMED)
     metadata = created.fields("metadata")
@@ -133,7 +133,7 @@ def hold_operations(
 
 
 def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
-    """Whether a Workflow, as it was until now, has ended, or was not for this cluster's Argo."""
+    """Return whether a stored Workflow has ended, or was not for this cluster's Argo."""
     labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
     return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
 
@@ -143,7 +143,7 @@ def _is_completed(labels: Mapping[str, str]) -> bool:
 
 
 def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> dict[str, Any]:
-    """Both marks and the suspension, in one patch: neither is ever there without the others."""
+    """Return one patch for both marks and the suspension, which never occur alone."""
     metadata = {
         "annotations": {PREEMPTED_ANNOTATION: preempted_for},
         "labels": {PREEMPTED_LABEL: "true" if suspend else None},

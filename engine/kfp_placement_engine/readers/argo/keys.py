@@ -1,4 +1,4 @@
-"""Names that Argo gives: of the kind Workflow, and of labels and annotations."""
+"""Argo's names: of the kind Workflow, and of labels and annotations."""
 
 from kfp_placement_engine.contract.keys import KindNames
 
@@ -11,19 +11,19 @@ WORKFLOW_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "Cr
 """Kinds of objects that hold a run."""
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
-"""On pods: the Workflow's name."""
+"""Label of pods with the name of their Workflow."""
 
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
-"""On Workflows: `true` once they have ended."""
+"""Label of Workflows that is `true` once they have ended."""
 
 INSTANCE_LABEL = "workflows.argoproj.io/controller-instanceid"
-"""On Workflows: which of several controllers looks after it; one that has none leaves it alone."""
+"""Label of Workflows that names one of several workflow controllers; all others ignore them."""
 
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
-"""On pods: the name of the Workflow's node."""
+"""Annotation of pods with the name of their node in the Workflow."""
 
 KFP_POD_LABEL = "pipelines.kubeflow.org/v2_component"
-"""On pods of KFP's runs, drivers and importers included."""
+"""Label of all pods of KFP's runs, drivers and importers included."""
 
 LAUNCHER_CONTAINER = "kfp-launcher"
-"""An init container that of KFP's pods only executors have."""
+"""Name of an init container that of KFP's pods only executors have."""

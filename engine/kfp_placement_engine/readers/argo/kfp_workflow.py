@@ -1,8 +1,8 @@
-"""Argo Workflows as KFP's API server makes them -> task tree, before any pod exists.
+"""A reader of Argo Workflows that KFP's API server has made, before any pod of them exists.
 
-Every KFP task is a driver task and a task of its own; what it runs is in arguments of the
-driver. Container specs are shared by hash, so the way leads through the driver's arguments, never
-through component names.
+Every KFP task is a driver task and a task of its own, whose component, container and task spec are
+arguments of the driver. Container specs are shared by hash, so they are found by the driver's
+arguments and never by component names.
 """
 
 import re
@@ -38,7 +38,7 @@ _METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
 
 
 def is_kfp_workflow(spec: Mapping[str, Any]) -> bool:
-    """Whether a Workflow spec was made by KFP's compiler."""
+    """Return whether a Workflow spec was made by KFP's compiler."""
     arguments = spec.get("arguments")
     parameters = arguments.get("parameters") if isinstance(arguments, dict) else None
     return isinstance(parameters, list) and any(
@@ -47,7 +47,7 @@ def is_kfp_workflow(spec: Mapping[str, Any]) -> bool:
 
 
 def is_older_kfp_workflow(metadata: Mapping[str, Any]) -> bool:
-    """Whether a Workflow comes from KFP before 2.3: components in annotations, not in arguments."""
+    """Return whether a Workflow is from KFP before 2.3, with its components in annotations."""
     annotations = metadata.get("annotations")
     return isinstance(annotations, dict) and _OLD_ROOT in annotations
 
@@ -60,8 +60,8 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
         metadata: the Workflow's metadata.
 
     Raises:
-        InputError: malformed.
-        LimitError: nested too deeply.
+        InputError: the Workflow is malformed.
+        LimitError: the Workflow is nested too deeply.
     """
     reader = _WorkflowReader(spec)
     component, runtime, template = reader.entry()
@@ -89,7 +89,7 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
 
 
 _DriverTasks = dict[str, tuple[Fields, Fields | None]]
-"""Tasks by name, each with the one that prepares it."""
+"""Tasks by name, each with its driver task, or None where it has no driver."""
 
 
 class _WorkflowReader:
@@ -107,7 +107,7 @@ class _WorkflowReader:
         self._nesting = Nesting()
 
     def entry(self) -> tuple[Fields, Fields, str]:
-        """The root component, the runtime config and the root DAG's template."""
+        """Return the root component, the runtime config and the root DAG's template."""
         tasks = self._templates.dag_tasks(self._entrypoint)
         place = self._templates.place(self._entrypoint)
         drivers = [task for task in tasks.values() if task.get("template") == DAG_DRIVER]
@@ -121,14 +121,14 @@ class _WorkflowReader:
         return component, runtime, template
 
     def pipeline_name(self) -> str:
-        """The pipeline's own name, which the drivers are given."""
+        """Return the pipeline's own name from the drivers' options; "" = they have none."""
         for option, value in pairwise(self._driver_options):
             if option == "--pipeline_name":
                 return value
         return ""
 
     def dag(self, template: str, component: Fields) -> Dag:
-        """The DAG of a template; one object however often it is used."""
+        """Return the DAG of a template, as one object however often it is used."""
         if template in self._dags:
             return self._dags[template]
         place = self._templates.place(template)
@@ -180,7 +180,7 @@ class _WorkflowReader:
             body, inputs = self._body(task, driver, task.place)
         spec = self._templates.json_argument(arguments, "task", task.place)
         if parallelism:
-            # What Argo obeys, should it differ from what the pipeline said.
+            # Argo obeys this limit, should it differ from the pipeline's own.
             policy = {"iteratorPolicy": {"parallelismLimit": parallelism}}
             spec = Fields({**spec.raw, **policy}, task.place)
         listed = (other for other in dependencies(spec) if other in known)
@@ -196,7 +196,7 @@ class _WorkflowReader:
     def _body(
         self, task: Fields, driver: Fields | None, place: Place
     ) -> tuple[Leaf | Dag, Mapping[str, Expression]]:
-        """What a task runs; all that is read for it is at one place, that of the task."""
+        """Return the leaf or DAG that a task runs, with all its fields at the place of the task."""
         template = task.name("template")
         own = named_parameters(task)
         arguments = named_parameters(driver or task)
@@ -220,7 +220,7 @@ class _WorkflowReader:
         return self._defaults.under(leaf, template), inputs
 
     def _loop_tasks(self, task: Fields) -> tuple[Fields, Fields, Fields | None, int] | None:
-        """Driver, body task and body driver of a loop's iterations, and its parallelism."""
+        """Return driver, body task, body driver and parallelism of a loop; None for other tasks."""
         name = task.text("template")
         template = self._templates.template(name)
         if "dag" not in template:
@@ -239,7 +239,7 @@ class _WorkflowReader:
 
 
 def _with_drivers(tasks: dict[str, Fields]) -> _DriverTasks:
-    """Tasks of a DAG, each with the task of the same DAG that only prepares it, if there is one."""
+    """Return the tasks of a DAG by name, each with its driver task if it has one."""
     drivers = {
         name
         for name, task in tasks.items()
@@ -255,7 +255,7 @@ def _with_drivers(tasks: dict[str, Fields]) -> _DriverTasks:
 
 
 def _pod_metadata(arguments: Arguments) -> dict[str, dict[str, str]]:
-    """Labels and annotations as the executor's arguments carry them."""
+    """Return labels and annotations, which are in the executor's arguments."""
     metadata: dict[str, dict[str, str]] = {}
     for name, key in arguments.items():
         match = _METADATA.match(name)

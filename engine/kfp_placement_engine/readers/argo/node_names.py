@@ -1,4 +1,4 @@
-"""The grammar of Argo node names, as pods carry them in an annotation.
+"""The grammar of Argo's node names, which are in an annotation of pods.
 
 `<workflow>(0).root(0).for-loop-1(0).iteration-iterations(1:1)(0).iteration-item.work.executor(0)`:
 names joined by dots; `(1:...)` after a name is a loop index and its item, a last `(0)` the attempt,
@@ -27,12 +27,12 @@ _SEGMENT = re.compile(
 
 @dataclass(frozen=True)
 class Segment:
-    """One name of a node name.
+    """One of the names that make a node name.
 
     Attributes:
-        name: the task's or template level's name.
-        index: loop index, or None.
-        retry: number of the attempt, or None where Argo did not write one.
+        name: name of a task, or of a level that Argo or KFP adds.
+        index: loop index; None outside of a loop.
+        retry: number of the attempt; None where Argo does not write one.
     """
 
     name: str
@@ -41,11 +41,13 @@ class Segment:
 
 
 def split_node_name(node_name: str, workflow: str) -> tuple[int | None, list[Segment]] | None:
-    """The Workflow's own attempt number and the segments after its name; None = not of this form.
+    """Split a node name into the Workflow's own attempt and the segments after its name.
+
+    The result is None for a malformed name, and for a node of another Workflow.
 
     Args:
-        node_name: the annotation's value.
-        workflow: the Workflow's name, which may hold dots.
+        node_name: value of the annotation.
+        workflow: name of the Workflow, which may have dots.
     """
     if not workflow or not node_name.startswith(workflow):
         return None
@@ -63,14 +65,14 @@ def _number(digits: str | None) -> int | None:
 
 
 def plain_path(segments: Iterable[Segment]) -> str:
-    """The dotted path of a plain Workflow's steps."""
+    """Return the dotted path of a plain Workflow's steps."""
     return ".".join(_indexed(segment.name, segment.index) for segment in segments)
 
 
 def kfp_path(segments: Sequence[Segment]) -> str:
-    """The dotted path of KFP's tasks: without the levels that its loops and exit tasks add.
+    """Return the dotted path of KFP's tasks, without the levels that loops and exit tasks add.
 
-    These are known by where they stand, so that tasks may be called `iteration-item`.
+    Those levels are recognised by their position, so that tasks may be called `iteration-item`.
     """
     names: list[str] = []
     position = 0

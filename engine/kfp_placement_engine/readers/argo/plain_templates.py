@@ -1,4 +1,4 @@
-"""Argo templates that are pods -> leaves."""
+"""A reader of Argo templates that run a pod, and so become leaves of the task tree."""
 
 from typing import Any
 
@@ -16,22 +16,22 @@ _MAX_ATTEMPTS = 1000
 
 
 def merge(low: Any, high: Any) -> Any:
-    """Two mappings as one: mappings are merged, everything else is taken from `high`."""
+    """Merge two values: mappings key by key, everything else is taken from `high`."""
     if isinstance(low, dict) and isinstance(high, dict):
         return {**low, **{key: merge(low.get(key), value) for key, value in high.items()}}
     return low if high is None else high
 
 
 def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
-    """The leaf of a template that is a pod.
+    """Return the leaf of a template that runs a pod.
 
     Args:
-        template: the template, its defaults merged in.
+        template: the template with its defaults merged in.
         spec: the Workflow's spec, for what it sets for all pods.
-        tags: reads tags.
+        tags: reader of tags.
 
     Raises:
-        InputError: malformed.
+        InputError: the template or the spec is malformed.
     """
     place = template.place
     spec = Fields(spec.raw, place)
@@ -55,10 +55,10 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
 
 
 def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
-    """Values of input parameters that a template sets itself.
+    """Return the values of input parameters that a template sets itself.
 
     Raises:
-        InputError: malformed.
+        InputError: the template or the spec is malformed.
     """
     defaults = {}
     for fields in template.fields("inputs").each("parameters"):
@@ -69,10 +69,10 @@ def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
 
 
 def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
-    """The `podSpecPatch` of a spec or template; one that is known only at run time counts as none.
+    """Return the `podSpecPatch` of a spec or template; empty if it is known only at run time.
 
     Raises:
-        InputError: malformed.
+        InputError: the template or the spec is malformed.
     """
     text = tags.plain(fields.get("podSpecPatch"))
     if not text.strip() or "{{" in text:
@@ -83,7 +83,7 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
 
 
 def _containers(template: Fields, patch: Fields) -> list[Fields]:
-    """The pod's containers, the main one first."""
+    """Return the pod's containers, the main one first."""
     containers = [
         template.fields(kind) for kind in ("container", "script") if template.get(kind) is not None
     ]
@@ -122,7 +122,7 @@ def _resources(containers: list[Fields], tags: TagReader) -> tuple[ResourceSpec,
 def _constraint(
     key: str, template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
-    """A template's own setting replaces the Workflow's; patches are applied on top."""
+    """Return a setting: the template's own or else the Workflow's, then the one of the patches."""
     settings = [template.get(key) or spec.get(key), patch.get(key)]
     return tuple(tags.structure(value) for value in settings if value)
 
@@ -171,7 +171,7 @@ def _attempts(template: Fields, spec: Fields, tags: TagReader) -> int:
     try:
         return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS)
     except InputError:
-        # Negative: Argo's older way to say "no limit".
+        # A negative number is Argo's older form of "no limit".
         if limit.strip().startswith("-"):
             return _MAX_ATTEMPTS
         raise

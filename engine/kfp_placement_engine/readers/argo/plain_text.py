@@ -1,4 +1,4 @@
-"""Argo's template tags -> expressions: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
+"""A reader of Argo's template tags: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
 
 import re
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ _OUTPUT = re.compile(
 
 
 class TagReader:
-    """Translates text of one Workflow.
+    """Translator of one Workflow's text with tags to expressions.
 
     Args:
-        parameters: the Workflow's parameters that have a value.
-        variables: other tags known before the run, such as `workflow.name`.
+        parameters: values of the Workflow's parameters, without those that have none.
+        variables: values of other tags that are known before the run, such as `workflow.name`.
     """
 
     def __init__(self, parameters: Mapping[str, str], variables: Mapping[str, str]) -> None:
@@ -40,17 +40,17 @@ class TagReader:
         self._variables = variables
 
     def text(self, value: Any) -> Expression:
-        """A scalar that may hold tags."""
+        """Translate a scalar that may have tags."""
         if not isinstance(value, str):
             return Constant(value)
         return text_with_gaps(value, _TAG, lambda match: self._tag(match[1].strip()))
 
     def structure(self, value: Any) -> Expression:
-        """A mapping or list of which any text may hold tags."""
+        """Translate a mapping or list in which any text may have tags."""
         if isinstance(value, dict):
             pairs = tuple((key, self.structure(entry)) for key, entry in value.items())
-            known = {key: entry.value for key, entry in pairs if isinstance(entry, Constant)}
-            return Constant(known) if len(known) == len(pairs) else Mapped(pairs)
+            constants = {key: entry.value for key, entry in pairs if isinstance(entry, Constant)}
+            return Constant(constants) if len(constants) == len(pairs) else Mapped(pairs)
         if isinstance(value, list):
             entries = tuple(self.structure(entry) for entry in value)
             plain = [entry.value for entry in entries if isinstance(entry, Constant)]
@@ -58,12 +58,12 @@ class TagReader:
         return self.text(value)
 
     def plain(self, value: Any) -> str:
-        """Text with the tags replaced that are known now; the others stay."""
+        """Replace the tags whose values are known before the run; the others stay."""
         if not isinstance(value, str):
             return "" if value is None else scalar_text(value)
-        return _TAG.sub(self._known, value)
+        return _TAG.sub(self._replacement, value)
 
-    def _known(self, match: re.Match[str]) -> str:
+    def _replacement(self, match: re.Match[str]) -> str:
         expression = self._tag(match.group(1).strip())
         return str(expression.value) if isinstance(expression, Constant) else match.group(0)
 
@@ -85,5 +85,5 @@ class TagReader:
 
 
 def output_tasks(expression: Expression) -> list[str]:
-    """Names of the tasks whose outputs an expression reads."""
+    """Return the names of the tasks whose outputs an expression reads."""
     return [part.task for part in within(expression) if isinstance(part, TaskOutput)]

@@ -1,4 +1,4 @@
-"""Plain Argo Workflows (DAG and steps templates with our labels on their pods) -> task tree."""
+"""A reader of plain Argo Workflows: DAG and steps templates with our labels on their pods."""
 
 import re
 from collections.abc import Mapping
@@ -51,19 +51,19 @@ def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) ->
     Args:
         spec: the Workflow's spec, at the place of its file.
         metadata: the Workflow's metadata.
-        options: arguments are taken from here.
+        options: settings, of which the arguments are used.
 
     Raises:
-        ArgumentError: an argument that it does not take.
-        InputError: malformed.
-        LimitError: nested too deeply.
+        ArgumentError: the Workflow does not take one of the arguments.
+        InputError: the Workflow is malformed.
+        LimitError: the Workflow is nested too deeply.
     """
     workflow, generated = metadata.text("name"), metadata.text("generateName")
     namespace = metadata.text("namespace")
     parameters, missing = _parameters(spec, options)
     variables = {"workflow.name": workflow, "workflow.namespace": namespace}
-    known = {key: text for key, text in variables.items() if text}
-    reader = _PlainReader(spec, TagReader(parameters, known))
+    named = {key: text for key, text in variables.items() if text}
+    reader = _PlainReader(spec, TagReader(parameters, named))
     root = reader.root(parameters)
     return TaskTree(
         name=generated.rstrip("-") or workflow or spec.place.spelled,
@@ -100,7 +100,7 @@ class _PlainReader:
         self.notices: list[Notice] = []
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
-        """The outermost DAG; a Workflow of a single pod is one of a single task."""
+        """Return the outermost DAG; that of a Workflow of a single pod has a single task."""
         place = self._spec.where("entrypoint")
         entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
         body = self._named(entrypoint, place)
@@ -115,11 +115,11 @@ class _PlainReader:
         return Dag(tasks, defaults=defaults, place=self._spec.place)
 
     def _named(self, template: str, place: Place) -> Leaf | Dag | None:
-        """What a template runs.
+        """Return the leaf or DAG that a template runs, or None where it runs no pod.
 
         Args:
-            template: its name.
-            place: of what names it.
+            template: name of the template.
+            place: place that names the template.
         """
         if template in self._nesting:
             message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
@@ -229,7 +229,7 @@ class _PlainReader:
         return inputs, artifacts
 
     def _outside_artifacts(self, task: Fields) -> dict[str, Expression]:
-        """Input artifacts whose place the task's template names itself."""
+        """Return input artifacts that the task's template takes from a place outside of the run."""
         template = self._templates.template(str(task.get("template")))
         artifacts: dict[str, Expression] = {}
         for fields in template.fields("inputs").each("artifacts"):

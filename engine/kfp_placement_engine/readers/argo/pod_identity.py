@@ -1,7 +1,6 @@
-"""From a pod to its step: Argo's node name, looked up in the run graph.
+"""Finds the step of a pod by Argo's node name and the run graph.
 
-By the grammar alone a task called `iteration` or `x-driver` would be misread; the graph knows which
-names there are.
+The grammar alone would misread a task called `iteration` or `x-driver`; the graph has all names.
 """
 
 import re
@@ -24,14 +23,14 @@ _DRIVER = "-driver"
 
 
 class PodIndex:
-    """Finds what the pods of one run are; made once per graph."""
+    """Index of the pods of one run, by node name; made once for each graph."""
 
     def __init__(self, graph: RunGraph, workflow: str = "") -> None:
         """Index a graph.
 
         Args:
-            graph: the run.
-            workflow: the Workflow's name, where the graph was read before it had one.
+            graph: graph of the run.
+            workflow: name of the Workflow, where the graph was read before the Workflow had one.
         """
         self._workflow = workflow or graph.workflow
         self._has_drivers = bool(graph.groups)
@@ -47,24 +46,24 @@ class PodIndex:
         self._loops = {
             task_of(group.name) for group in graph.groups if group.kind is GroupKind.LOOP
         }
-        self._known: dict[str, PodIdentity | None] = {}
+        self._identities: dict[str, PodIdentity | None] = {}
 
     def identify(self, node_name: str) -> PodIdentity | None:
-        """What the pod with this node name is; None = not a pod of this run.
+        """Return the identity of the pod with this node name, or None for a pod of another run.
 
-        Every name is read once: the nodes of a run that goes on are asked for repeatedly.
+        Every name is read once: the nodes of a run are looked up repeatedly while it goes on.
 
         Args:
-            node_name: annotation `workflows.argoproj.io/node-name`.
+            node_name: value of the annotation `workflows.argoproj.io/node-name`.
         """
-        if node_name not in self._known:
+        if node_name not in self._identities:
             parts = split_node_name(node_name, self._workflow)
             read = self._of_kfp if self._has_drivers else self._plain
-            self._known[node_name] = None if parts is None else read(*parts)
-        return self._known[node_name]
+            self._identities[node_name] = None if parts is None else read(*parts)
+        return self._identities[node_name]
 
     def _plain(self, retry: int | None, segments: list[Segment]) -> PodIdentity | None:
-        """In a plain Workflow the node name is the path itself."""
+        """Return a pod of a plain Workflow, whose node name is the path itself."""
         if segments:
             return self._named(plain_path(segments), segments[-1].retry)
         lone = [step for step in self._tasks.values() if not step.exit_task]
@@ -93,12 +92,14 @@ class PodIndex:
     def _named(
         self, name: str, retry: int | None, role: PodRole | None = None
     ) -> PodIdentity | None:
-        """A pod of the step or group of this name, or of the whole if the graph has fewer.
+        """Return a pod of the step or group of this name, or None for an unknown name.
+
+        Where the graph has fewer iterations, it is a pod of the step or group as a whole.
 
         Args:
-            name: with loop indexes.
-            retry: number of the attempt; None = the only one.
-            role: what it does; None = it is the step's or group's own.
+            name: name with loop indexes.
+            retry: number of the attempt; None = the only attempt.
+            role: role of the pod; None = it is the step's or group's own.
         """
         task = task_of(name)
         if task not in self._known_tasks:

@@ -1,4 +1,4 @@
-"""Argo Workflow objects -> run graph, whoever made them."""
+"""A reader of Argo Workflow objects, whoever made them, to a run graph."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,14 +23,14 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
     """Read a Workflow object, before any pod of it exists.
 
     Args:
-        document: the object.
-        name: what to call it in messages.
-        options: what the user says about the run.
+        document: the Workflow.
+        name: name of the file, for messages.
+        options: the user's settings for reading the run.
 
     Raises:
-        ArgumentError: an argument that it does not take.
-        InputError: malformed, or steps that are elsewhere.
-        LimitError: more steps than allowed.
+        ArgumentError: the Workflow does not take one of the arguments.
+        InputError: the Workflow is malformed, or its steps are in another object.
+        LimitError: the run has more steps than allowed.
     """
     workflow = Fields(document, Place(name))
     metadata, spec = workflow.fields("metadata"), _spec(workflow)
@@ -60,7 +60,7 @@ def _unknown_versions(version: str, metadata: Fields) -> Iterator[str]:
 
 
 def _spec(workflow: Fields) -> Fields:
-    """The spec of a run, at the place of its file."""
+    """Return the spec of a run, at the place of its file."""
     spec = workflow.flat("spec")
     if workflow.get("kind") == "CronWorkflow":
         spec = spec.flat("workflowSpec")

@@ -19,17 +19,17 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class WorkflowDefaults:
-    """What a Workflow sets for the pods of each of its templates."""
+    """Constraints that a Workflow sets for the pods of each of its templates."""
 
     def __init__(self, spec: Fields, templates: WorkflowTemplates) -> None:
-        """Take what a spec sets.
+        """Read the constraints of a spec.
 
         Args:
             spec: the Workflow's spec, at the place of its file.
-            templates: the same by name.
+            templates: templates of the same spec, by name.
 
         Raises:
-            InputError: malformed.
+            InputError: the spec is malformed.
         """
         self._spec = spec
         self._templates = templates
@@ -37,14 +37,14 @@ class WorkflowDefaults:
         self._patch = pod_spec_patch(spec, TagReader({}, {}))
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
-        """The leaf with the defaults of its pod's template under its own settings.
+        """Return the leaf with the defaults of its pod's template beneath its own settings.
 
         Args:
-            leaf: the task as KFP describes it.
-            template: the template that the task names.
+            leaf: leaf of the task, as KFP describes it.
+            template: name of the task's template.
 
         Raises:
-            InputError: malformed.
+            InputError: the spec is malformed.
         """
         pod = self._templates.template(self._pod_template(template))
         selector = {
@@ -67,7 +67,7 @@ class WorkflowDefaults:
         )
 
     def _pod_template(self, template: str) -> str:
-        """The template that is the pod: KFP's executors are DAGs of one task."""
+        """Return the name of the pod's template: KFP's executors are DAGs of one task."""
         dag = self._templates.template(template).fields("dag")
         tasks = dag.entries("tasks")
         if not tasks:
@@ -78,7 +78,7 @@ class WorkflowDefaults:
         return pod.get(key) or self._defaults.get(key) or self._spec.get(key)
 
     def _affinities(self, leaf: Leaf, affinity: Any) -> tuple[Expression, ...]:
-        """The task's own terms, and the kinds of terms that it does not set."""
+        """Return the task's own terms, and the defaults for kinds of terms that it does not set."""
         fields = Fields.of(affinity, self._spec.place).fields("nodeAffinity")
         kinds = {_REQUIRED, _PREFERRED}
         for own in leaf.affinities:

@@ -1,7 +1,7 @@
-"""The nodes of a running Workflow as Argo writes them: what the controller knows of pods' ends.
+"""The nodes in a Workflow's status, by which the controller learns how steps go and end.
 
 Nothing in a status is trusted: a node that cannot be read is left out, and of each only a few short
-fields are kept. The compressed form is read by whoever fetched the object.
+fields are kept. Whoever fetches the object decompresses the compressed form.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.units.times import read_moment
 
 MAX_NODES = 300_000
-"""Nodes read of one Workflow: a step has up to ten, a run up to 20,000 steps."""
+"""Largest number of nodes of a Workflow: a step has up to ten, a run up to 20,000 steps."""
 
 MAX_MESSAGE_CHARACTERS = 512
 
 KNOWN_OUTPUTS = frozenset({"cached-decision", "condition", "iteration-count"})
-"""Outputs of KFP's drivers that say what happens to a step, a branch or a loop."""
+"""Outputs of KFP's drivers that decide what happens to a step, a branch or a loop."""
 
 _MAX_OUTPUT_CHARACTERS = 32
 
@@ -28,12 +28,12 @@ class ArgoNode:
     """One node of a Workflow's status.
 
     Attributes:
-        name: as pods carry it in the annotation `workflows.argoproj.io/node-name`.
+        name: name of the node, as in the annotation `workflows.argoproj.io/node-name` of pods.
         type: `Pod`, `Retry`, `DAG`, `Steps`, `StepGroup`, `TaskGroup`, `Skipped`, ...
         phase: `Pending`, `Running`, `Succeeded`, `Failed`, `Error`, `Skipped` or `Omitted`.
-        started_at, finished_at: whole seconds; None = not said.
-        message: Argo's or Kubernetes' words, cut.
-        host: name of the node that ran its pod, or "".
+        started_at, finished_at: times in whole seconds; None = not in the status.
+        message: text of Argo or Kubernetes, cut to its first characters.
+        host: name of the cluster's node that ran its pod; "" = none yet.
         outputs: the driver outputs named in `KNOWN_OUTPUTS`, by name.
     """
 
@@ -48,10 +48,10 @@ class ArgoNode:
 
 
 def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
-    """Read `status.nodes`; what is not a node is left out.
+    """Read `status.nodes`; entries that are not nodes are left out.
 
     Raises:
-        InputError: it is not a mapping, or holds more nodes than any run we plan.
+        InputError: the value is not a mapping, or has more nodes than any run we plan.
     """
     if nodes is None:
         return ()

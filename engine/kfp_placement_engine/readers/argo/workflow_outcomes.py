@@ -1,9 +1,9 @@
-"""What a Workflow's nodes say of the steps of its run: outcomes, cache hits, widths of loops.
+"""A reader of outcomes from a Workflow's nodes: of steps, with cache hits, and of loops' widths.
 
 A step has several nodes: `train` (Retry), `train(0)` (DAG), `train(0).executor`,
-`train(0).executor(0)` (Pod). The outermost says how the step ended, the innermost when its pod ran.
-A skipped executor inside a task that succeeded is a cache hit; a skipped or omitted group is the
-branch not taken.
+`train(0).executor(0)` (Pod). The outermost tells how the step ended, the innermost when its pod
+ran. A skipped executor inside a task that succeeded is a cache hit; a skipped or omitted group is a
+branch that was not taken.
 """
 
 import re
@@ -32,7 +32,7 @@ _LOOP_DRIVER = re.compile(r"\.iteration-driver(\([0-9]+\))?$")
 
 @dataclass
 class _StepNodes:
-    """The nodes of one step, collected."""
+    """Nodes of one step."""
 
     outermost: ArgoNode | None = None
     pods: dict[str, tuple[int, ArgoNode]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class _StepNodes:
 
 
 class _Widths:
-    """Widths of loops: a driver says them, or they are counted once the loop has ended."""
+    """Widths of loops: from the output of a driver, or counted once the loop has ended."""
 
     def __init__(self) -> None:
         self._by_driver: dict[str, int] = {}
@@ -50,7 +50,7 @@ class _Widths:
         self._ended: set[str] = set()
 
     def note(self, node: ArgoNode, identity: PodIdentity) -> None:
-        """What one node says of the loop that it is, or that it is in."""
+        """Note what one node tells of its own loop and of the loops around it."""
         for loop, index in loop_indexes(identity.name, identity.iteration):
             self._counted[loop] = max(self._counted.get(loop, 0), index + 1)
         if _LOOP_DRIVER.search(node.name):
@@ -60,8 +60,8 @@ class _Widths:
         elif node.phase in _ENDED:
             self._ended.add(identity.name)
 
-    def known(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """Widths that are certain, and iterations seen of the other loops."""
+    def certain_and_seen(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return widths that are certain, and the iterations seen of the other loops."""
         certain = {loop: n for loop, n in self._counted.items() if loop in self._ended}
         seen = {loop: n for loop, n in self._counted.items() if loop not in self._ended}
         for loop in self._by_driver:
@@ -70,20 +70,20 @@ class _Widths:
 
 
 class OutcomeReader:
-    """Reads the outcomes of one run, repeatedly while it goes on."""
+    """Reader of one run's outcomes, used repeatedly while the run goes on."""
 
     def __init__(self, graph: RunGraph, index: RunIndex) -> None:
         """Prepare for a graph.
 
         Args:
-            graph: the run.
-            index: of the same graph.
+            graph: graph of the run.
+            index: index of the pods of the same graph.
         """
         self._index = index
         self._step_names = {step.name for step in graph.steps}
 
     def read(self, nodes: Iterable[ArgoNode]) -> RunOutcome:
-        """What these nodes say."""
+        """Read the outcomes from a Workflow's nodes."""
         collected: dict[str, _StepNodes] = {}
         left_out: list[str] = []
         widths = _Widths()
@@ -98,10 +98,10 @@ class OutcomeReader:
                 left_out.append(identity.name)
         steps = {name: _outcome(step_nodes) for name, step_nodes in collected.items()}
         self._leave_out(left_out, steps)
-        return RunOutcome(steps, *widths.known())
+        return RunOutcome(steps, *widths.certain_and_seen())
 
     def _leave_out(self, groups: Iterable[str], steps: dict[str, StepOutcome]) -> None:
-        """Steps of groups that are left out, unless they have nodes of their own."""
+        """Count the steps of skipped groups as skipped, unless they have nodes of their own."""
         prefixes = {group for group in groups if group not in self._step_names}
         if not prefixes:
             return

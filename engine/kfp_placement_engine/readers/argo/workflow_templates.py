@@ -13,10 +13,10 @@ Arguments = dict[str, str]
 
 
 def named_parameters(holder: Fields) -> Arguments:
-    """The parameters of its `arguments` as name -> text; those without a value are left out.
+    """Return the parameters in `arguments` by name; those without a value are left out.
 
     Raises:
-        InputError: malformed.
+        InputError: the Workflow is malformed.
     """
     arguments: Arguments = {}
     for parameter in holder.fields("arguments").each("parameters"):
@@ -28,13 +28,13 @@ def named_parameters(holder: Fields) -> Arguments:
 
 
 def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
-    """Claims that Argo makes for the run, by the name of their template, with access modes.
+    """Return access modes of the claims that Argo makes for the run, by name of their template.
 
     Args:
         spec: the Workflow's spec, at the place of its file.
 
     Raises:
-        InputError: malformed.
+        InputError: the Workflow is malformed.
     """
     access_modes = {}
     for claim in spec.each("volumeClaimTemplates"):
@@ -44,7 +44,7 @@ def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
 
 
 class WorkflowTemplates:
-    """What a Workflow's spec holds by name."""
+    """Templates and arguments of one Workflow spec, by name."""
 
     def __init__(self, spec: Fields) -> None:
         """Index a spec.
@@ -53,7 +53,7 @@ class WorkflowTemplates:
             spec: the Workflow's spec, at the place of its file.
 
         Raises:
-            InputError: malformed, or two templates of one name.
+            InputError: the spec is malformed, or has two templates of one name.
         """
         self._file = spec.place
         self._arguments = named_parameters(spec)
@@ -69,15 +69,15 @@ class WorkflowTemplates:
         return template in self._templates
 
     def place(self, template: str) -> Place:
-        """The place of a template."""
+        """Return the place of a template."""
         return self._file.then(": template {:.80}", template)
 
     def template(self, name: str) -> Fields:
-        """A template, without any field if there is none of that name."""
+        """Return a template, without any field if there is none of that name."""
         return self._templates.get(name) or Fields({}, self._file)
 
     def dag_tasks(self, name: str) -> dict[str, Fields]:
-        """The tasks of a DAG template by name.
+        """Return the tasks of a DAG template by name.
 
         Raises:
             InputError: there is no such template, or it is malformed.
@@ -94,15 +94,15 @@ class WorkflowTemplates:
         return tasks
 
     def json_argument(self, arguments: Arguments, key: str, place: Place) -> Fields:
-        """A mapping that an argument holds as JSON, itself or in the Workflow's argument it names.
+        """Read a JSON mapping from an argument, or from the Workflow's argument that it names.
 
         Args:
-            arguments: of a task.
-            key: of the argument; one that is not there holds an empty mapping.
-            place: of the text, and of the mapping.
+            arguments: arguments of a task.
+            key: name of the argument; a missing argument counts as an empty mapping.
+            place: place of the text, and so of the mapping.
 
         Raises:
-            InputError: no JSON mapping, or no such argument.
+            InputError: the text is not a JSON mapping, or the Workflow has no such argument.
         """
         text = arguments.get(key) or "{}"
         match = _PARAMETER.match(text.strip())
@@ -117,7 +117,7 @@ class WorkflowTemplates:
         return Fields(self._parsed[name], place)
 
     def command_line(self, *templates: str) -> list[str]:
-        """Arguments of the container of the first of these templates that has some."""
+        """Return the container's arguments of the first of these templates that has some."""
         for template in templates:
             container = self.template(template).get("container")
             if isinstance(container, dict) and isinstance(container.get("args"), list):

@@ -1,4 +1,4 @@
-"""Pipeline arguments: what the user gives, typed by the pipeline's own parameter definitions."""
+"""Pipeline arguments: the user's values, typed by the pipeline's own parameter definitions."""
 
 import difflib
 import math
@@ -25,15 +25,15 @@ _BOOLEAN_KEY = re.compile(
 def pipeline_arguments(
     root: Fields, given: Mapping[str, Any], file: Place
 ) -> tuple[dict[str, Any], list[str]]:
-    """Values of a pipeline's parameters, and the names of those without one.
+    """Return the values of a pipeline's parameters, and the names of those without one.
 
     Args:
-        root: the pipeline's root component.
-        given: what the user gives; text is converted to the parameter's type.
-        file: where the pipeline is written, for messages.
+        root: root component of the pipeline.
+        given: the user's values; text is converted to the parameter's type.
+        file: place of the pipeline, for messages.
 
     Raises:
-        ArgumentError: an argument that the pipeline does not have, or of the wrong type.
+        ArgumentError: the pipeline does not have an argument, or has it with another type.
         InputError: the definitions are malformed.
     """
     definitions = root.fields("inputDefinitions")
@@ -56,11 +56,11 @@ def pipeline_arguments(
 
 
 def misread_notices(root: Mapping[str, Any], data: bytes) -> list[Notice]:
-    """What to say about parameters whose names KFP's backend reads as booleans.
+    """Return notices about parameters whose names KFP's backend reads as booleans.
 
     Args:
-        root: the pipeline's root component.
-        data: the package, as it is written.
+        root: root component of the pipeline.
+        data: bytes of the package.
     """
     candidates = {match.decode() for match in _BOOLEAN_KEY.findall(data)}
     definitions = root.get("inputDefinitions") if candidates else None
@@ -76,7 +76,7 @@ def misread_notices(root: Mapping[str, Any], data: bytes) -> list[Notice]:
 
 
 def missing_notices(missing: list[str]) -> list[Notice]:
-    """What to say about parameters without a value."""
+    """Return notices about parameters without a value."""
     if not missing:
         return []
     names = ", ".join(f"{name:.80}" for name in sorted(missing)[:10])
@@ -88,10 +88,10 @@ def missing_notices(missing: list[str]) -> list[Notice]:
     return [Notice("missing-argument", message)]
 
 
-def unknown_parameter(name: str, known: list[str]) -> str:
-    """What to say of an argument for a parameter that there is none of."""
-    close = difflib.get_close_matches(name, known, 1)
-    has = f"it has {listed(known)}" if known else "it has no parameters"
+def unknown_parameter(name: str, parameters: list[str]) -> str:
+    """Return the message about an argument for a parameter that the pipeline does not have."""
+    close = difflib.get_close_matches(name, parameters, 1)
+    has = f"it has {listed(parameters)}" if parameters else "it has no parameters"
     hint = f"did you mean {close[0]!r:.80}?" if close else has
     return f"the pipeline has no parameter {name!r:.80}; {hint}"
 
@@ -104,7 +104,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "LIST": (list, "a list, as JSON"),
     "STRUCT": (dict, "a mapping, as JSON"),
 }
-"""Types of parameters: what their values are, in Python and in words."""
+"""Python types of the values of each type of parameters, and their names in messages."""
 
 
 def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:

@@ -1,4 +1,4 @@
-"""KFP's Kubernetes settings of one executor -> constraints and claims of its leaf."""
+"""A reader of KFP's Kubernetes settings of one executor: constraints and claims of its leaf."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from kfp_placement_engine.readers.tree.expressions import Constant, Expression, 
 
 
 class KubernetesConfig:
-    """KFP's KubernetesExecutorConfig; keys it may get later are ignored.
+    """KFP's KubernetesExecutorConfig of one executor; unknown keys of later versions are ignored.
 
     Values given by parameters are resolved in the enclosing DAG, so each becomes an extra input of
     the task (`inputs`), which the leaf then reads.
@@ -21,11 +21,11 @@ class KubernetesConfig:
         self.inputs: dict[str, Expression] = {}
 
     def on_pod(self, field: str) -> bool:
-        """Whether a kind of setting reaches the pod."""
+        """Return whether a kind of setting reaches the pod."""
         return self._on_pod.get(field, True)
 
     def node_selectors(self) -> tuple[Expression, ...]:
-        """Each evaluates to a mapping of labels."""
+        """Return node selectors, each of which evaluates to a mapping of labels."""
         selector = self._config.fields("nodeSelector")
         if not selector or not self.on_pod("KUBERNETES_NODE_SELECTOR"):
             return ()
@@ -34,14 +34,14 @@ class KubernetesConfig:
         return (Constant(selector.text_mapping("labels")),)
 
     def tolerations(self) -> tuple[Expression, ...]:
-        """Each evaluates to one toleration or a list."""
+        """Return tolerations, each of which evaluates to one toleration or a list."""
         entries = self._entries("KUBERNETES_TOLERATIONS", "tolerations")
         return tuple(
             self._given(entry, "tolerationJson") or Constant(entry.raw) for entry in entries
         )
 
     def affinities(self) -> tuple[Expression, ...]:
-        """Each evaluates to a Kubernetes node affinity."""
+        """Return affinities, each of which evaluates to a Kubernetes node affinity."""
         affinities: list[Expression] = []
         for entry in self._entries("KUBERNETES_AFFINITY", "nodeAffinity"):
             if given := self._given(entry, "nodeAffinityJson"):
@@ -51,7 +51,7 @@ class KubernetesConfig:
         return tuple(affinities)
 
     def claims(self) -> tuple[Expression, ...]:
-        """Each evaluates to the name of a claim."""
+        """Return claims, each of which evaluates to the name of a claim."""
         claim_names: list[Expression] = []
         for entry in self._entries("KUBERNETES_VOLUMES", "pvcMount"):
             if given := self._given(entry, "pvcNameParameter"):
@@ -66,11 +66,11 @@ class KubernetesConfig:
         return self._config.each(key) if self.on_pod(setting) else ()
 
     def _given(self, entry: Fields, key: str) -> Expression | None:
-        """What a parameter gives for an entry; None where it is written out."""
+        """Return the parameter that an entry is given by, or None for a literal entry."""
         return None if entry.get(key) is None else self._parameter(entry.fields(key))
 
     def _parameter(self, spec: Fields) -> Expression:
-        """A value from outside of the task; it is an input called as its place."""
+        """Return a value from outside of the task, as an input with the name of its place."""
         source = parameter_source(spec)
         if isinstance(source, Constant):
             return text_with_inputs(source.value) if isinstance(source.value, str) else source
@@ -80,7 +80,7 @@ class KubernetesConfig:
 
 
 def _affinity(term: Mapping[str, Any]) -> dict[str, Any]:
-    """KFP's own form of one term, as Kubernetes writes it; a weight makes it a preference."""
+    """Convert KFP's form of one term to Kubernetes' form; a weight makes it a preference."""
     selector = {key: term[key] for key in ("matchExpressions", "matchFields") if key in term}
     if term.get("weight") is not None:
         preferred = [{"weight": term["weight"], "preference": selector}]
@@ -90,6 +90,6 @@ def _affinity(term: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def on_pod_settings(component: Fields) -> Mapping[str, bool]:
-    """Settings that a component wants for itself (trainer jobs) instead of on its pod."""
+    """Return which settings reach a component's pod; trainer jobs want some for themselves."""
     entries = component.each("taskConfigPassthroughs")
     return {entry.text("field"): entry.flag("applyToTask") for entry in entries}

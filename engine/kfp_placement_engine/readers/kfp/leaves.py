@@ -1,7 +1,8 @@
-"""KFP executors -> leaves: container spec, Kubernetes config and task spec of one task.
+"""A reader of KFP's executors, which become leaves of the task tree.
 
-The rules are those of KFP's container driver, which makes the pod's resources, constraints and
-volumes from the same three pieces at run time.
+A leaf is made from the container spec, Kubernetes config and task spec of one task. The rules are
+those of KFP's container driver, which makes the pod's resources, constraints and volumes from the
+same three pieces at run time.
 """
 
 import json
@@ -21,13 +22,13 @@ DRIVER_ONLY_IMAGES = {
     "argostub/createpvc": StepKind.CREATE_PVC,
     "argostub/deletepvc": StepKind.DELETE_PVC,
 }
-"""Images that are never pulled: KFP's driver does the work itself."""
+"""Kinds of steps by images that are never pulled: KFP's driver does the work itself."""
 
 _DRIVER_RESOURCES = (
     ResourceSpec(Constant("cpu"), Constant("100m")),
     ResourceSpec(Constant("memory"), Constant("64Mi")),
 )
-"""What KFP's compiler asks for driver and importer pods."""
+"""Requests of driver and importer pods, as KFP's compiler sets them."""
 
 _MAX_ATTEMPTS = 1000
 
@@ -35,18 +36,18 @@ _MAX_ATTEMPTS = 1000
 def container_leaf(
     container: Fields, kubernetes: Fields, component: Fields, task: Fields
 ) -> tuple[Leaf, Mapping[str, Expression]]:
-    """A container task, or one that KFP's driver does itself (createpvc, deletepvc).
+    """Read a container task, or one that KFP's driver does itself (createpvc, deletepvc).
 
-    Beside the leaf come the inputs that it reads besides those of its task.
+    Return the leaf, and the inputs that it reads besides those of its task.
 
     Args:
         container: the container spec, at the task's place like all others.
-        kubernetes: the Kubernetes config of the executor.
-        component: what the task runs.
-        task: its PipelineTaskSpec.
+        kubernetes: Kubernetes config of the executor.
+        component: component that the task runs.
+        task: PipelineTaskSpec of the task.
 
     Raises:
-        InputError: malformed.
+        InputError: one of the pieces is malformed.
     """
     image = container.text("image")
     if image in DRIVER_ONLY_IMAGES:
@@ -77,20 +78,20 @@ def container_leaf(
 
 
 def _component_digest(container: Fields) -> str:
-    """Of image, command and arguments; requests and environment may change without another one."""
+    """Return a digest of image, command and arguments; requests and environment do not count."""
     parts = [container.get(key) for key in ("image", "command", "args")]
     return text_digest(json.dumps(parts, sort_keys=True, default=str))
 
 
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:
-    """An importer: one pod of KFP's launcher, without driver and without the author's labels.
+    """Read an importer: one pod of KFP's launcher, without driver and without the author's labels.
 
     Args:
-        importer: its spec, at the task's place.
-        component: what the task runs, at the task's place.
+        importer: importer spec, at the task's place.
+        component: component that the task runs, at the task's place.
 
     Raises:
-        InputError: malformed.
+        InputError: one of the pieces is malformed.
     """
     workspace = importer.flag("downloadToWorkspace")
     return Leaf(
@@ -115,17 +116,17 @@ def _driver_leaf(image: str, component: Fields) -> Leaf:
 
 
 def input_defaults(component: Fields) -> dict[str, Any]:
-    """Default values of a component's input parameters.
+    """Return default values of a component's input parameters.
 
     Raises:
-        InputError: malformed.
+        InputError: one of the pieces is malformed.
     """
     named = _parameters(component)
     return {name: fields.get("defaultValue") for name, fields in named if "defaultValue" in fields}
 
 
 def _numeric_inputs(component: Fields) -> frozenset[str]:
-    """Names of the input parameters that are numbers or booleans, so never a path."""
+    """Return names of the input parameters that are numbers or booleans, so never a path."""
     kinds = ("NUMBER_INTEGER", "NUMBER_DOUBLE", "BOOLEAN")
     named = _parameters(component)
     return frozenset(name for name, fields in named if fields.get("parameterType") in kinds)
@@ -158,7 +159,7 @@ def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:
 
 
 def _amount(resources: Fields, new: str, old: str, unit: str) -> Expression | None:
-    """The text field if it is set, else the older number of cores or GB."""
+    """Return the text field if it is set, else the older number of cores or GB; None = neither."""
     text = resources.text(new)
     if text:
         return text_with_inputs(text)

@@ -1,4 +1,4 @@
-"""KFP pipeline packages (IR YAML, both documents) -> task tree."""
+"""A reader of KFP pipeline packages: IR YAML with one or two documents."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,14 +40,14 @@ def package_tree(
     """Read a package.
 
     Args:
-        pipeline: the pipeline spec, the package's first document.
-        platform: the platform spec, its second document, or {}.
-        name: the file's name, for messages.
-        options: arguments are taken from here.
+        pipeline: pipeline spec, the first document of the package.
+        platform: platform spec, the second document; {} without one.
+        name: name of the file, for messages.
+        options: settings, of which the arguments are used.
 
     Raises:
-        InputError: malformed, or arguments that do not fit.
-        LimitError: nested too deeply.
+        InputError: the package is malformed, or the arguments do not fit.
+        LimitError: the package is nested too deeply.
     """
     package = Fields(pipeline, Place(name))
     info, root = package.fields("pipelineInfo"), package.fields("root")
@@ -92,7 +92,7 @@ class _PackageReader:
         self.notices: list[Notice] = []
 
     def run_claims(self) -> dict[str, tuple[str, ...]]:
-        """The run's workspace, if the package asks for one."""
+        """Return access modes of the run's workspace by claim; empty without a workspace."""
         config = self._platform.fields("pipelineConfig")
         if config.get("workspace") is None:
             return {}
@@ -100,7 +100,7 @@ class _PackageReader:
         return {WORKSPACE_CLAIM: patch.texts("accessModes")}
 
     def dag(self, name: str, component: Fields) -> Dag:
-        """The DAG of a component; one object however often it is used."""
+        """Return the DAG of a component, as one object however often it is used."""
         if name in self._dags:
             return self._dags[name]
         component = Fields(component.raw, self._file.then(": {:.80}", name))
@@ -141,7 +141,7 @@ class _PackageReader:
         return tasks
 
     def _component(self, spec: Fields) -> tuple[str, Fields]:
-        """The component that a task names, as a part of the task."""
+        """Return name and fields of a task's component, at the place of the task."""
         name = spec.fields("componentRef").name("name")
         if name not in self._components:
             raise spec.error(f"component {name!r:.80} does not exist")
@@ -155,7 +155,7 @@ class _PackageReader:
         return self._leaf(component, spec)
 
     def _executor(self, component: Fields) -> tuple[str, Fields]:
-        """The executor of a task's component, as a part of the task, and its label."""
+        """Return label and fields of a component's executor, at the place of the task."""
         label = component.text("executorLabel")
         if not label:
             raise component.error(
@@ -179,7 +179,7 @@ class _PackageReader:
         return container_leaf(container, Fields(config, spec.place), component, spec)
 
     def _can_have_exit(self, spec: Fields) -> bool:
-        """KFP's compiler attaches exit tasks to containers and DAGs only."""
+        """Return whether KFP attaches an exit task to a task: only to containers and DAGs."""
         if spec.get("parameterIterator") is not None or spec.get("artifactIterator") is not None:
             return False
         _, component = self._component(spec)
@@ -190,10 +190,10 @@ class _PackageReader:
         return "container" in executor and image not in DRIVER_ONLY_IMAGES
 
     def _exit_targets(self, specs: dict[str, Fields], place: Place) -> dict[str, tuple[str, ...]]:
-        """Exit tasks of a DAG and the tasks after which each runs; none = it never runs.
+        """Return a DAG's exit tasks, each with the tasks after which it runs; none = it never runs.
 
-        As KFP's compiler does it: every task that an exit task waits for gets it as its exit hook,
-        and of two exit tasks of one task the last by name wins.
+        This is KFP's rule: every task that an exit task waits for gets it as its exit hook, and of
+        two exit tasks of one task the last by name wins.
         """
         exits = [name for name in sorted(specs) if is_exit_task(specs[name])]
         owner: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""KFP's PipelineTaskSpec -> `Task`, for packages and Workflows alike."""
+"""A reader of KFP's PipelineTaskSpec, for packages and Workflows alike."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -31,14 +31,14 @@ EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 MAX_DISPLAY_NAME = 256
-"""A display name may hold any text; of a longer one, people could not read more than this."""
+"""Length of the longest display name, in characters; people could not read a longer one."""
 
 
 def dependencies(spec: Fields) -> tuple[str, ...]:
-    """Tasks that a task waits for: those listed, and the producers of its inputs.
+    """Return the tasks that a task waits for: the listed ones, and the producers of its inputs.
 
     Raises:
-        InputError: malformed.
+        InputError: the spec is malformed.
     """
     names = dict.fromkeys(spec.texts("dependentTasks"))
     inputs = spec.fields("inputs")
@@ -50,10 +50,10 @@ def dependencies(spec: Fields) -> tuple[str, ...]:
 
 
 def is_exit_task(spec: Fields) -> bool:
-    """Whether a task runs at the end of another, whatever the outcome.
+    """Return whether a task runs at the end of another, whatever the outcome.
 
     Raises:
-        InputError: malformed.
+        InputError: the spec is malformed.
     """
     # Protocol buffers write the strategy's name, or its number.
     return spec.fields("triggerPolicy").text("strategy") in (EXIT_STRATEGY, "2")
@@ -68,18 +68,18 @@ def read_task(
     exit_of: tuple[str, ...],
     extra_inputs: Mapping[str, Expression],
 ) -> Task:
-    """A task of a DAG.
+    """Read a task of a DAG.
 
     Args:
-        name: its name in the DAG.
-        spec: its PipelineTaskSpec.
-        body: what it runs.
-        depends_on: tasks it waits for.
-        exit_of: for an exit task: the tasks after which it runs.
+        name: name of the task in the DAG.
+        spec: PipelineTaskSpec of the task.
+        body: leaf or DAG that the task runs.
+        depends_on: tasks that it waits for.
+        exit_of: tasks after which an exit task runs; empty for other tasks.
         extra_inputs: inputs of the body besides those of the spec.
 
     Raises:
-        InputError: malformed.
+        InputError: the spec is malformed.
     """
     inputs, own_inputs = _parameters(spec)
     inputs.update(extra_inputs)
@@ -101,10 +101,10 @@ def read_task(
 
 
 def dag_outputs(component: Fields) -> Outputs:
-    """Where a DAG's output parameters and artifacts come from.
+    """Return the sources of a DAG's output parameters and artifacts.
 
     Raises:
-        InputError: malformed.
+        InputError: the spec is malformed.
     """
     listed = component.fields("dag").fields("outputs")
     outputs: dict[tuple[OutputKind, str], OutputSources] = {}
@@ -124,7 +124,7 @@ def _sources(selectors: Iterable[Fields], key: str) -> OutputSources:
 
 
 def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
-    """Inputs from the DAG, and those put together from the task's other inputs."""
+    """Return inputs from the DAG, and inputs put together from the task's other inputs."""
     inputs: dict[str, Expression] = {}
     own: dict[str, Expression] = {}
     for name, source in spec.fields("inputs").each_named("parameters"):
@@ -153,7 +153,7 @@ def _artifacts(spec: Fields) -> dict[str, Expression]:
 
 
 def _loop(spec: Fields, inputs: dict[str, Expression]) -> Loop | None:
-    """The task's loop; its item becomes one more input."""
+    """Return the task's loop, whose item becomes one more input; None without a loop."""
     parallelism = spec.fields("iteratorPolicy").count("parallelismLimit")
     if spec.get("artifactIterator") is not None:
         return Loop(Runtime(), parallelism)

@@ -1,4 +1,4 @@
-"""Where KFP's inputs come from: constants, inputs of the DAG, outputs of tasks, text with gaps."""
+"""Sources of KFP's inputs: constants, inputs of the DAG, outputs of tasks, text with gaps."""
 
 import re
 
@@ -18,15 +18,15 @@ _SELECTOR = re.compile(r"""^parseJson\(string_value\)\["(.*)"\]$""", re.DOTALL)
 
 
 def text_with_inputs(text: str) -> Expression:
-    """Text in which `{{$.inputs.parameters['x']}}` stands for the task's own input x."""
+    """Read text in which `{{$.inputs.parameters['x']}}` stands for the task's own input x."""
     return text_with_gaps(text, _INPUT, lambda match: Input(match[1] or match[2] or ""))
 
 
 def parameter_source(spec: Fields) -> Expression:
-    """Where a task's input parameter comes from, in the enclosing DAG.
+    """Return the source of a task's input parameter, in the enclosing DAG.
 
     Raises:
-        InputError: malformed.
+        InputError: the spec is malformed.
     """
     source: Expression
     if "componentInputParameter" in spec:

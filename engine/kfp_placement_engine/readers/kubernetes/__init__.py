@@ -1,1 +1,1 @@
-"""Objects of Kubernetes as the API server prints them."""
+"""Readers of Kubernetes' objects, as the API server prints them."""

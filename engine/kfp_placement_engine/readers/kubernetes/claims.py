@@ -1,4 +1,4 @@
-"""PersistentVolumeClaim and PersistentVolume objects -> claims; which pods mount which claim."""
+"""A reader of volume claims, of volumes, and of the claims that a pod mounts."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,14 +9,14 @@ from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.text.fields import Fields
 
 VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...]]
-"""Volume name -> terms that say which nodes reach it."""
+"""Terms of the nodes that reach a volume, by name of the volume."""
 
 
 def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | None]:
-    """Read a volume: its name, and the terms of its node affinity, or None if any node reaches it.
+    """Read a volume's name and the terms of its node affinity, or None if any node reaches it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the object is malformed.
     """
     name = volume.flat("metadata").text("name")
     volume = volume.at(" {:.80}", name)
@@ -35,12 +35,12 @@ def read_claim(
     """Read a claim.
 
     Args:
-        claim: the object.
-        volumes: node affinity of volumes.
-        users: nodes on which running pods mount a claim.
+        claim: object of the claim.
+        volumes: terms of the nodes that reach each volume.
+        users: names of nodes on which running pods mount a claim.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the object is malformed.
     """
     name = claim.fields("metadata").text("name")
     if not name:
@@ -60,7 +60,7 @@ def read_claim(
 
 
 def mounted_claims(pod: Fields) -> list[ClaimKey]:
-    """The claims a pod mounts, those made for it (generic ephemeral volumes) included.
+    """Return the claims that a pod mounts, generic ephemeral volumes included.
 
     Raises:
         InputError: the object is malformed.

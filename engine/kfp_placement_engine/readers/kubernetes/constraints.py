@@ -1,4 +1,4 @@
-"""Node selectors, affinity and tolerations as Kubernetes writes them -> our nouns."""
+"""A reader of Kubernetes' node selectors, affinities and tolerations."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def read_tolerations(value: Any, place: Place) -> tuple[Toleration, ...]:
-    """One toleration or a list of them.
+    """Read one toleration or a list of them.
 
     Raises:
-        InputError: malformed.
+        InputError: the value is malformed.
     """
     tolerations = []
     for fields in Fields.each_of([value] if isinstance(value, dict) else value, place):
@@ -38,10 +38,10 @@ def read_tolerations(value: Any, place: Place) -> tuple[Toleration, ...]:
 
 
 def read_node_affinity(fields: Fields) -> NodeAffinity:
-    """A Kubernetes node affinity.
+    """Read a node affinity.
 
     Raises:
-        InputError: malformed.
+        InputError: the value is malformed.
     """
     terms = None
     if fields.get(_REQUIRED) is not None:
@@ -55,19 +55,19 @@ def read_node_affinity(fields: Fields) -> NodeAffinity:
 
 
 def read_terms(value: Any, place: Place) -> tuple[NodeSelectorTerm, ...]:
-    """A list of node selector terms.
+    """Read a list of node selector terms.
 
     Raises:
-        InputError: malformed.
+        InputError: the value is malformed.
     """
     return tuple(read_term(term) for term in Fields.each_of(value, place))
 
 
 def read_term(fields: Fields) -> NodeSelectorTerm:
-    """One node selector term.
+    """Read one node selector term.
 
     Raises:
-        InputError: malformed.
+        InputError: the value is malformed.
     """
     requirements = [
         *_requirements(fields, "matchExpressions", on_field=False),
@@ -90,7 +90,7 @@ def _requirements(term: Fields, kind: str, *, on_field: bool) -> list[Requiremen
 
 
 def merge_affinities(affinities: list[NodeAffinity]) -> NodeAffinity:
-    """One affinity of several, as KFP's driver joins them: any required term may match."""
+    """Merge affinities into one, as KFP's driver does: any required term may match."""
     required = [term for affinity in affinities for term in affinity.required or ()]
     preferred = tuple(term for affinity in affinities for term in affinity.preferred)
     if not any(affinity.required is not None for affinity in affinities):

@@ -1,4 +1,4 @@
-"""The scheduling gates of a pod, and what else decides how ours comes off."""
+"""A reader of a pod's scheduling gates, and the patch that takes ours off."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,26 +18,26 @@ _POD = Place("pod")
 
 
 def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The gates of a pod, as they are.
+    """Return the gates of a pod, as they came.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     spec = Fields(pod, _POD).flat("spec")
     return [Place("gate").mapping(gate) for gate in spec.entries("schedulingGates")]
 
 
 def is_gated(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod has our gate.
+    """Return whether a pod has our gate.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     return has_our_gate(read_gates(pod))
 
@@ -45,16 +45,16 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
 def opening_patch(
     pod: Mapping[str, Any] | None, uid: str | None, pin: Pin | None = None
 ) -> dict[str, Any] | None:
-    """The merge patch that takes our gate off a pod, and only ours; None = there is none to take.
+    """Return the merge patch that takes our gate off a pod, or None without one to take off.
 
-    There is none where the pod is gone, where a later one of the same name has taken its place, and
-    where our gate is off already.
+    There is none where the pod is gone, where a later pod of the same name has taken its place, and
+    where our gate is off already. Gates of others stay.
 
     Args:
-        pod: what now has the pod's name, as the API server prints it; the patch is refused
-            if others have written it since. None = nothing.
-        uid: of the pod that is meant; None = it has none.
-        pin: where it is to go; None = anywhere.
+        pod: the pod that has the name now, as the API server prints it; None = there is none. The
+            patch is refused if others have written the pod since.
+        uid: uid of the meant pod; None = it has none.
+        pin: nodes that the pod may go to; None = all nodes.
 
     Raises:
         InputError: the pod is malformed.
@@ -75,13 +75,13 @@ def opening_patch(
 
 
 def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
-    """What a pod says of nodes itself.
+    """Return the pod's own node affinity.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     nodes = Fields(pod, _POD).flat("spec").flat("affinity").flat("nodeAffinity")
     required = nodes.flat(REQUIRED)

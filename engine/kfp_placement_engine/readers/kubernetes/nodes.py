@@ -1,4 +1,4 @@
-"""A Node object as the API server prints it -> a node of the cluster."""
+"""A reader of Node objects."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -23,7 +23,7 @@ from kfp_placement_engine.units.quantities import (
 from kfp_placement_engine.units.resources import Resources, without_zeros
 
 MAX_SPEED = 1000.0
-"""A node faster than this against the reference node is a typing error."""
+"""Largest speed against the reference node; a larger one is a typing error."""
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -31,10 +31,10 @@ Value = TypeVar("Value")
 
 
 def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
-    """Read one node; the room taken on it stays empty.
+    """Read one node, without the room that pods take on it.
 
     Raises:
-        InputError: it is malformed, or an amount is malformed, negative or absurd.
+        InputError: the node is malformed, or an amount is malformed, negative or absurd.
     """
     name = raw.fields("metadata").text("name")
     if not name:
@@ -62,17 +62,17 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
 
 
 def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
-    """A notice for each label that has the name of a location, in any case, and is not a latency.
+    """Return a notice for each label with the name of a location whose value is not a latency.
 
     Args:
-        nodes: their labels are read.
-        locations: what is known to be one: other nodes or Locations say so.
+        nodes: nodes whose labels are read.
+        locations: names of locations, in any case, as other nodes or Locations have them.
     """
-    known = {location.lower() for location in locations}
+    names = {location.lower() for location in locations}
     bad: dict[str, list[str]] = {}
     for node in nodes:
         for key, value in location_labels(node.labels):
-            if key.lower() not in known:
+            if key.lower() not in names:
                 continue
             try:
                 parse_latency_ms(value)
@@ -88,7 +88,7 @@ def _with_others(first: str, *others: str) -> str:
 
 
 def room(resources: Resources) -> dict[str, int]:
-    """A node's size: always CPU, memory and pods, and other resources if it has any."""
+    """Return a node's size: always CPU, memory and pods, and other resources if it has any."""
     least = {name: resources.get(name, 0) for name in ("cpu", "memory", "pods")}
     return {**least, **without_zeros(resources)}
 
@@ -97,7 +97,7 @@ def read_speed(value: object) -> float:
     """Read a speed against the reference node.
 
     Raises:
-        QuantityError: no number above 0, or an absurd one.
+        QuantityError: the value is not a number above 0, or is an absurd one.
     """
     try:
         speed = float(value) if isinstance(value, str | int | float) else -1.0
@@ -111,10 +111,10 @@ def read_speed(value: object) -> float:
 
 
 def read_rate(value: object) -> float:
-    """Read bytes per second, a quantity such as `125M`.
+    """Read a rate in bytes per second, a quantity such as `125M`.
 
     Raises:
-        QuantityError: no quantity, or 0.
+        QuantityError: the value is not a quantity, or is 0.
     """
     rate = parse_quantity(value)
     if rate == 0:
@@ -129,7 +129,7 @@ def from_label(
     node: str,
     notices: list[Notice],
 ) -> Value | None:
-    """What a label of a node says, or None; a bad one is noted and not used."""
+    """Return the value of a node's label, or None without it; a bad one adds a notice."""
     if key not in labels:
         return None
     try:
@@ -159,7 +159,7 @@ def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
 
 
 def _not_ready(status: Fields) -> bool:
-    """Whether the node says that it is not ready; one that says nothing counts as ready."""
+    """Return whether the node is reported not ready; without a report it counts as ready."""
     for condition in status.each("conditions"):
         if condition.get("type") == "Ready":
             return condition.get("status") != "True"
@@ -171,7 +171,7 @@ def _images(status: Fields) -> dict[str, int]:
     for image in status.each("images"):
         size_bytes = _size_bytes(image)
         for name in image.texts("names"):
-            # kube-scheduler never finds names without a tag: it adds one to what pods ask for.
+            # kube-scheduler never finds names without a tag: it adds a tag to the images of pods.
             if normalised(name) == name and not name.startswith("<none>"):
                 sizes.setdefault(name, size_bytes)
     return sizes

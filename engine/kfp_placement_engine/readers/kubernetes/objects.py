@@ -1,10 +1,10 @@
-"""What `kubectl get nodes,pods,pvc,pv -A -o yaml` (or json) prints -> Cluster.
+"""A reader of dumps of a cluster, as `kubectl get nodes,pods,pvc,pv -A -o yaml` prints them.
 
-A List, several Lists, single objects, several documents and JSON arrays all do; Locations, the
-PlacementPolicy and namespaces may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol,ns`). Of
-a namespace only counts whether it lets all steps of KFP runs count as marked. Nothing in such a
-file is trusted: a bad node is an error, as no plan is right without it; another bad object is left
-out with a notice.
+A dump is a List, several Lists, single objects, several documents or JSON arrays. Locations, the
+PlacementPolicy and namespaces may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol,ns`); of
+a namespace only counts whether it lets all steps of KFP runs count as marked. Nothing in a dump is
+trusted: a bad node is an error, as no plan is right without it; any other bad object is left out
+with a notice.
 """
 
 from collections import Counter
@@ -52,17 +52,17 @@ _KINDS = {
     "Location": API_VERSION,
     "PlacementPolicy": API_VERSION,
 }
-"""Kinds that are read, and their versions."""
+"""API versions of the kinds that are read."""
 
 GIVE = "give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
-"""What to do about a file that lacks something."""
+"""Advice for a file that lacks something."""
 
 _ENDED = ("Succeeded", "Failed")
 _SHOWN_NOTICES = 20
 
 
 class _Collected:
-    """Objects of a dump by kind, and what there is to say about them."""
+    """Objects of a dump by kind, with the notices about them."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -71,7 +71,7 @@ class _Collected:
         self.notices: list[Notice] = []
 
     def skip(self, error: InputError) -> None:
-        """Leave an object out."""
+        """Note that an object is left out."""
         self.notices.append(Notice("malformed-object", f"left out: {error}"))
 
 
@@ -79,11 +79,11 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     """Read a cluster from plain values.
 
     Args:
-        documents: what the file holds.
-        name: what to call it in messages.
+        documents: values of the file's documents.
+        name: name of the file, for messages.
 
     Raises:
-        InputError: no nodes, two of one name, or a node that cannot be read.
+        InputError: the dump has no nodes, two of one name, or one that cannot be read.
     """
     collected = _Collected(name)
     for document in documents:
@@ -121,7 +121,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
 
 
 def _of_all_pipelines(raw: Fields) -> str:
-    """The name of a namespace in which all steps of KFP runs count as marked; "" of any other."""
+    """Return the name of a namespace where all steps of KFP runs count as marked, else ""."""
     metadata = raw.at(", namespace").fields("metadata")
     labels = metadata.fields("labels")
     if labels.get(PIPELINES_LABEL) != ALL_PIPELINES or labels.get(ENABLED_LABEL) == "false":
@@ -180,7 +180,7 @@ def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
 def _with_used_room(
     nodes: tuple[Node, ...], collected: _Collected, claims_used: dict[ClaimKey, list[str]]
 ) -> tuple[Node, ...]:
-    """The nodes with the room that bound pods take; notes which claims these mount where."""
+    """Return the nodes with the room that bound pods take; fill `claims_used` with their claims."""
     used: dict[str, dict[str, int]] = {node.name: {"pods": 0} for node in nodes}
     scored: dict[str, dict[str, int]] = {node.name: {"cpu": 0, "memory": 0} for node in nodes}
     seen: set[tuple[str, str]] = set()
@@ -215,7 +215,7 @@ def _with_used_room(
 
 
 def _bound_to(raw: Fields) -> tuple[str | None, tuple[str, str]]:
-    """The node whose room the pod takes, or None; and the pod's namespace and name."""
+    """Return the node whose room a pod takes, or None, and the pod's namespace and name."""
     metadata = raw.fields("metadata")
     name, namespace = metadata.text("name"), metadata.text("namespace") or "default"
     pod = raw.at(", pod {:.80}", name)

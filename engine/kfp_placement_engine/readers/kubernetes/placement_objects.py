@@ -1,4 +1,4 @@
-"""Locations and the PlacementPolicy of a dump -> latencies, and the policy in force."""
+"""A reader of Locations and of the PlacementPolicy in a dump."""
 
 from collections.abc import Iterable
 
@@ -11,14 +11,14 @@ from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.text.fields import Fields
 
 _NAMED = 5
-"""Nodes that a notice names."""
+"""Largest number of nodes that a notice names."""
 
 
 def read_location(raw: Fields) -> StatedPlace:
     """Read a Location.
 
     Raises:
-        InputError: it is malformed; the message names the first field in question.
+        InputError: the object is malformed; the message names the first bad field.
     """
     return read_resource(Location, raw.raw).stated()
 
@@ -27,22 +27,22 @@ def read_policy(raw: Fields) -> PlacementPolicy:
     """Read a PlacementPolicy.
 
     Raises:
-        InputError: it is malformed; the message names the first field in question.
+        InputError: the object is malformed; the message names the first bad field.
     """
     return read_resource(PlacementPolicy, raw.raw)
 
 
 def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notice]:
-    """Say where a Location hides round trips that only labels state: their nodes then have none.
+    """Return notices about Locations that hide round trips which only labels of nodes state.
 
     Args:
-        by_label: what node labels say.
-        with_all: the same with Locations, as `with_places` gives it.
+        by_label: round trips by the labels of nodes.
+        with_all: the same with those of Locations, as `with_places` returns them.
     """
-    known = {name.lower(): (name, trips) for name, trips in with_all.items()}
+    by_lower_name = {name.lower(): (name, trips) for name, trips in with_all.items()}
     notices = []
     for label, by_node in by_label.items():
-        name, trips = known[label.lower()]
+        name, trips = by_lower_name[label.lower()]
         hidden = [node for node in by_node if node not in trips]
         if hidden:
             message = (
@@ -55,7 +55,7 @@ def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notic
 
 
 def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlanningPolicy | None:
-    """What the policy that counts says of plans; one of another name does not count."""
+    """Return the settings for plans of the policy `default`, or None without that policy."""
     named = (policy.spec for policy in policies if policy.metadata.name == POLICY_NAME)
     in_force = next(named, None)
     return None if in_force is None else planning_policy(in_force)

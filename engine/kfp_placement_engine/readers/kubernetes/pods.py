@@ -1,4 +1,4 @@
-"""A Pod object as the API server prints it -> what it requests.
+"""A reader of the resources that a Pod object requests.
 
 The request is `max(sum of containers and sidecars, peak of the init containers) + overhead`
 (`component-helpers/resource/helpers.go`, PodRequests), with the API server's defaults applied: a
@@ -21,11 +21,11 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 class PodRequests(NamedTuple):
-    """What a pod requests.
+    """Requests of a pod, in two counts.
 
     Attributes:
         real: actual amounts.
-        scored: CPU and memory as the resource scores count them once it is bound.
+        scored: CPU and memory as kube-scheduler's scores count them once the pod is bound.
     """
 
     real: dict[str, int]
@@ -39,7 +39,7 @@ class _Container(NamedTuple):
 
 
 def read_requests(pod: Fields) -> PodRequests:
-    """Read what a pod requests; of a running pod, also what a resize in place has given it.
+    """Read the requests of a pod, including a resize in place of a running pod.
 
     Raises:
         InputError: the object is malformed, or an amount is malformed.
@@ -60,7 +60,7 @@ def read_requests(pod: Fields) -> PodRequests:
 
 
 def is_schedulable(name: str) -> bool:
-    """Whether kube-scheduler counts a resource of this name (`util.IsScalarResourceName`)."""
+    """Return whether kube-scheduler counts a resource (`util.IsScalarResourceName`)."""
     return (
         name in _PLAIN_NAMES
         or "/" in name
@@ -69,7 +69,7 @@ def is_schedulable(name: str) -> bool:
 
 
 def _pod_level(spec: Fields) -> dict[str, int]:
-    """What is given to the pod as a whole."""
+    """Return the resources of the pod as a whole."""
     given = spec.mapping("resources")
     if not given:
         return {}
@@ -111,7 +111,10 @@ def _requested(resources: Fields) -> dict[str, int]:
 
 
 def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> dict[str, int]:
-    """The larger of what is asked for, allocated and in force (determineEffectiveRequests)."""
+    """Return the largest of requested, allocated and actual amounts.
+
+    This is Kubernetes' `determineEffectiveRequests`.
+    """
     actual = status.flat("resources").resources("requests")
     lists = [actual, status.resources("allocatedResources")]
     if not infeasible:

@@ -1,4 +1,4 @@
-"""The hosts that a pod requires, as one under a hard latency limit does once its gate is off."""
+"""The hosts that a pod requires, as a pod with a hard latency limit does once its gate is off."""
 
 from collections.abc import Iterator
 
@@ -9,36 +9,36 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def requires_hosts(pod: Fields) -> bool:
-    """Whether a required term of its node affinity asks for hosts.
+    """Return whether a required term of a pod's node affinity names hosts.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
-    return any(True for _ in _asked(pod))
+    return any(True for _ in _host_expressions(pod))
 
 
 def is_unsatisfiable(pod: Fields) -> bool:
-    """Whether it requires a host that there is none of: no node was within its limit.
+    """Return whether a pod requires a host that does not exist, since no node was within its limit.
 
-    What a pod requires cannot be changed once its gate is off, so it waits until it is deleted.
+    Its requirement cannot be changed once its gate is off, so the pod waits until it is deleted.
 
     Args:
-        pod: as the API server prints it.
+        pod: the pod, as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     return any(
         isinstance(host, str) and host.startswith(NO_NODE_WITHIN)
-        for each in _asked(pod)
+        for each in _host_expressions(pod)
         for host in each.entries("values")
     )
 
 
-def _asked(pod: Fields) -> Iterator[Fields]:
+def _host_expressions(pod: Fields) -> Iterator[Fields]:
     affinity = pod.flat("spec").flat("affinity")
     if not affinity:
         return

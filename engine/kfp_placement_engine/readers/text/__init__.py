@@ -1,1 +1,1 @@
-"""Files as people give them: YAML and JSON within limits."""
+"""Reading of text to typed values: YAML and JSON within limits, fields, places of errors."""

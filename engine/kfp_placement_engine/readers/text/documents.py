@@ -1,6 +1,6 @@
-"""Files as people give them -> plain values (dict, list, str, numbers, None), within limits.
+"""A reader of YAML and JSON files to plain values (dict, list, str, numbers, None), within limits.
 
-Every refusal names the file, the place in it and what to do; nothing else is ever raised, whatever
+Every refusal names the file, the place in it and what to do. Nothing else is ever raised, whatever
 the bytes are.
 """
 
@@ -17,10 +17,10 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 
 RUN_MAX_BYTES = 16 * 2**20
-"""Largest RUN file: ten times the largest Workflow that etcd can hold."""
+"""Size of the largest RUN file: ten times the largest Workflow that etcd can hold."""
 
 CLUSTER_MAX_BYTES = 512 * 2**20
-"""Largest CLUSTER file: a dump of some ten thousand pods with their environment."""
+"""Size of the largest CLUSTER file: a dump of some ten thousand pods with their environment."""
 
 MAX_DEPTH = 100
 """Deepest nesting; the deepest known files (custom resource schemas) reach about 40."""
@@ -39,8 +39,8 @@ def read_file(path: str | Path, *, max_bytes: int) -> bytes:
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be read, or is a folder.
-        LimitError: it is larger than `max_bytes`.
+        InputError: the file cannot be read, or is a folder.
+        LimitError: the file is larger than `max_bytes`.
     """
     if not str(path):
         raise InputError("the name of a file is empty; name a file")
@@ -68,17 +68,17 @@ def load_documents(
     """Read YAML or JSON: every document in it that is not empty, at least one.
 
     Args:
-        data: the file's bytes: UTF-8, or UTF-16 with a byte-order mark.
-        name: what to call the file in messages.
-        max_bytes: larger files are refused.
-        progress: called while reading.
+        data: bytes of the file: UTF-8, or UTF-16 with a byte-order mark.
+        name: name of the file, for messages.
+        max_bytes: size of the largest file that is read.
+        progress: called with the progress while reading.
         drop: keys that are left out of every JSON object where a list or an object is below
             them (never a label of that name): saves most of the memory that a dump of pods takes.
             YAML keeps them.
 
     Raises:
-        InputError: no YAML or JSON, a key twice in one mapping, or nothing in it.
-        LimitError: larger, deeper or more repetitive than allowed.
+        InputError: the file is not YAML or JSON, is empty, or has a key twice in one mapping.
+        LimitError: the file is larger, deeper or more repetitive than allowed.
     """
     _check_size(data, name, max_bytes)
     progress(0.0, f"reading {name}")
@@ -96,12 +96,12 @@ def parse_json(text: str, *, place: Place) -> Any:
     """Read JSON text that is inside a file, such as an argument of a Workflow.
 
     Args:
-        text: the text.
-        place: file and place in it, for messages.
+        text: the JSON text.
+        place: place of the text in its file, for messages.
 
     Raises:
-        InputError: no JSON, or a key twice in one object.
-        LimitError: nested too deeply.
+        InputError: the text is not JSON, or has a key twice in one object.
+        LimitError: the text is nested too deeply.
     """
     values = _load_json(text, text.encode("utf-8", "replace"), place)
     if len(values) != 1:
@@ -241,7 +241,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _nested_deeper(data: bytes, limit: int) -> bool:
-    """Whether brackets outside of strings nest deeper; fast, and safe for any depth."""
+    """Return whether brackets outside of strings nest deeper; fast, and safe for any depth."""
     if data.count(b"{") + data.count(b"[") <= limit:
         return False
     brackets = _JSON_STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
@@ -255,7 +255,7 @@ def _nested_deeper(data: bytes, limit: int) -> bool:
 
 
 def _refuse_surrogates(values: list[Any], place: Place) -> None:
-    """Half a character cannot be written to any output."""
+    """Refuse half a character, which cannot be written to any output."""
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

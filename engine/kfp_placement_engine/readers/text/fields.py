@@ -1,7 +1,7 @@
-"""A cursor over mappings that others wrote: typed reads, and a place that only an error spells.
+"""A mapping that others wrote, with typed reads and a place that only an error spells.
 
-`Fields` is a mapping at a `Place`. What is read of it has the type that is asked for, or is refused
-with the place of the field: `file.yaml: node n1: spec.taints: must be a list, is text`.
+`Fields` is a mapping at a `Place`. A value that is read has the wanted type, or is refused with the
+place of the field: `file.yaml: node n1: spec.taints: must be a list, is text`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,70 +16,70 @@ ValueT = TypeVar("ValueT")
 
 
 class Fields:
-    """A mapping and its place.
+    """A mapping at its place.
 
     A method reads the field `key`; in a message its place is the mapping's, then the key.
 
     Attributes:
-        raw: the mapping as it came.
-        place: where it is.
+        raw: the mapping, as it came.
+        place: place of the mapping.
     """
 
     __slots__ = ("place", "raw")
 
     def __init__(self, raw: Mapping[str, Any], place: Place) -> None:
-        """Read a mapping."""
+        """Take a mapping."""
         self.raw = raw
         self.place = place
 
     @classmethod
     def of(cls, value: Any, place: Place) -> Self:
-        """Read a value that must be a mapping; nothing counts as an empty one.
+        """Take a value that must be a mapping; nothing counts as an empty one.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         return cls(place.mapping(value), place)
 
     @classmethod
     def each_of(cls, value: Any, place: Place) -> Iterator[Self]:
-        """Read a value that must be a list of mappings; each entry's place has its index.
+        """Yield the entries of a list of mappings; each entry's place has its index.
 
         Raises:
-            InputError: it is not a list, or an entry is not a mapping.
+            InputError: the value is not a list, or an entry is not a mapping.
         """
         for index, entry in enumerate(place.entries(value)):
             yield cls.of(entry, place.item(index))
 
     def __contains__(self, key: object) -> bool:
-        """Whether the field is present, even if it is empty."""
+        """Return whether the mapping has a field, even an empty one."""
         return key in self.raw
 
     def __bool__(self) -> bool:
-        """Whether there is any field."""
+        """Return whether the mapping has any field."""
         return bool(self.raw)
 
     def get(self, key: str, default: object = None) -> object:
-        """A field as it came."""
+        """Return a field, as it came."""
         return self.raw.get(key, default)
 
     def at(self, form: str, *values: Any) -> "Fields":
-        """The same mapping at a place of its own within its place, as in `Place.then`."""
+        """Return the same mapping at a named place within its place, as in `Place.then`."""
         return Fields(self.raw, self.place.then(form, *values))
 
     def error(self, message: str) -> InputError:
-        """The error to raise: the mapping's place, and what is wrong there."""
+        """Return the error to raise: the mapping's place, and what is wrong there."""
         return self.place.error(message)
 
     def where(self, key: str) -> Place:
-        """The place of a field."""
+        """Return the place of a field."""
         return self.place.field(key)
 
     def text(self, key: str) -> str:
-        """Text; numbers and truth values count as what they look like in YAML.
+        """Read text; numbers and truth values count as their text in YAML.
 
         Raises:
-            InputError: it is a mapping or a list.
+            InputError: the value is a mapping or a list.
         """
         value = self.raw.get(key)
         if type(value) is str:
@@ -87,35 +87,35 @@ class Fields:
         return "" if value is None else self.where(key).text(value)
 
     def name(self, key: str) -> str:
-        """Text that is not empty.
+        """Read text that is not empty.
 
         Raises:
-            InputError: it is empty, or a mapping or a list.
+            InputError: the value is empty, or a mapping or a list.
         """
         value = self.raw.get(key)
         return value if value and type(value) is str else self.where(key).name(value)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts.
+        """Read a list of texts.
 
         Raises:
-            InputError: it is not a list, or an entry is a mapping or a list.
+            InputError: the value is not a list, or an entry is a mapping or a list.
         """
         return self._read(key, Place.texts, ())
 
     def text_mapping(self, key: str) -> dict[str, str]:
-        """A mapping of texts, such as labels.
+        """Read a mapping of texts, such as labels.
 
         Raises:
-            InputError: it is not a mapping, or a value is a mapping or a list.
+            InputError: the value is not a mapping, or an entry is a mapping or a list.
         """
         return self._read(key, Place.text_mapping, {})
 
     def resources(self, key: str) -> dict[str, int]:
-        """A Kubernetes resource list, in canonical units.
+        """Read a Kubernetes resource list, in canonical units.
 
         Raises:
-            InputError: it is not a mapping.
+            InputError: the value is not a mapping.
             QuantityError: an amount is malformed, negative or beyond int64.
         """
         return self._read(key, Place.resources, {})
@@ -125,35 +125,35 @@ class Fields:
         return nothing if value is None else read(self.where(key), value)
 
     def count(self, key: str, *, maximum: int = MAX_COUNT) -> int:
-        """A whole number from 0 to `maximum`; text with digits is accepted.
+        """Read a whole number from 0 to `maximum`; text with digits is accepted.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         value = self.raw.get(key)
         return 0 if value is None else self.where(key).count(value, maximum=maximum)
 
     def number(self, key: str) -> float:
-        """A finite number of 0 or more.
+        """Read a finite number of 0 or more.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         return self._read(key, Place.number, 0.0)
 
     def flag(self, key: str) -> bool:
-        """True or false.
+        """Read true or false.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         return self._read(key, Place.flag, False)
 
     def moment(self, key: str) -> datetime | None:
-        """A time as the API server writes it, of UTC unless it says otherwise; None = nothing.
+        """Read a time of the API server, in UTC unless it has an offset; None for an empty field.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         value = self.raw.get(key)
         if value is None:
@@ -164,10 +164,10 @@ class Fields:
             raise self.where(key).error(f"{value!r:.40} is not a time") from error
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """A mapping as it came.
+        """Read a mapping, as it came.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         value = self.raw.get(key)
         if value is None:
@@ -175,10 +175,10 @@ class Fields:
         return value if type(value) is dict else self.where(key).mapping(value)
 
     def entries(self, key: str) -> list[Any]:
-        """A list as it came.
+        """Read a list, as it came.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         value = self.raw.get(key)
         if value is None:
@@ -186,18 +186,18 @@ class Fields:
         return value if type(value) is list else self.where(key).entries(value)
 
     def fields(self, key: str) -> "Fields":
-        """A mapping whose fields are spelled below it: `spec.nodeName`.
+        """Read a mapping whose fields are spelled below it: `spec.nodeName`.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         return Fields.of(self.raw.get(key), self.where(key))
 
     def flat(self, key: str) -> "Fields":
-        """A mapping whose fields are spelled like those of this one: `nodeName` for one of `spec`.
+        """Read a mapping whose fields are spelled as if they were of this one: `nodeName`.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         value = self.raw.get(key)
         if type(value) is dict:
@@ -205,28 +205,28 @@ class Fields:
         return Fields({} if value is None else self.where(key).mapping(value), self.place)
 
     def each(self, key: str) -> "Iterator[Fields]":
-        """The mappings of a list, whose fields are spelled below their index: `volumes[2].name`.
+        """Yield the mappings of a list, spelled with their index: `volumes[2].name`.
 
         Raises:
-            InputError: it is not a list, or an entry is not a mapping.
+            InputError: the value is not a list, or an entry is not a mapping.
         """
         return Fields.each_of(self.raw.get(key), self.where(key))
 
     def each_named(self, key: str) -> "Iterator[tuple[str, Fields]]":
-        """The mappings of a mapping by name, whose fields are spelled below it.
+        """Yield the mappings of a mapping with their names, which are part of their places.
 
         Raises:
-            InputError: it is not a mapping, or an entry is not.
+            InputError: the value is not a mapping, or an entry is not.
         """
         place = self.where(key)
         for name, entry in self.mapping(key).items():
             yield name, Fields.of(entry, place.entry(name))
 
     def each_flat(self, key: str) -> "Iterator[Fields]":
-        """The mappings of a list, whose fields are spelled like those of this mapping.
+        """Yield the mappings of a list, whose fields are spelled like those of this mapping.
 
         Raises:
-            InputError: it is not a list, or an entry is not a mapping.
+            InputError: the value is not a list, or an entry is not a mapping.
         """
         for entry in self.entries(key):
             flat = entry if type(entry) is dict else self.where(key).mapping(entry)

@@ -1,7 +1,7 @@
-"""Files that people write by hand: what each key may hold, and everything that is wrong at once.
+"""Forms of files that people write by hand: values of each key, and all errors at once.
 
-A `Form` reads a mapping. Where `Fields` ignores keys that it does not know, since objects of others
-have many, a form refuses them: they are typing errors.
+A `Form` reads a mapping. `Fields` ignores keys that it does not know, since objects of others have
+many; a form refuses them, since they are typing errors.
 """
 
 import difflib
@@ -17,11 +17,11 @@ from kfp_placement_engine.readers.text.place import Place
 EntryT = TypeVar("EntryT")
 
 Reader = Callable[[Place, Any], Any]
-"""Reads the value of a key at its place, as the methods of `Place` do."""
+"""Reader of a key's value at its place, such as the methods of `Place`."""
 
 
 class FormError(InputError):
-    """All that is wrong with a part of a file, each with its place."""
+    """The problems of a part of a file, each with its place."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -30,13 +30,13 @@ class FormError(InputError):
 
 @dataclass(frozen=True)
 class Form(Generic[EntryT]):
-    """How a mapping is read.
+    """Form of a mapping: its keys, and the entry that is made from their values.
 
     Attributes:
-        entry: makes the entry of the values; its parameters are the keys in snake case.
-        keys: what reads the value of each key, in camel case.
-        required: keys that must be there.
-        others: keys that people write in place of one of these, and what to write.
+        entry: makes the entry; its parameters are the keys in snake case.
+        keys: readers of the values, by key in camel case.
+        required: keys that must be in the mapping.
+        others: advice by key that people write in place of one of these.
     """
 
     entry: Callable[..., EntryT]
@@ -48,8 +48,8 @@ class Form(Generic[EntryT]):
         """Read a mapping; a key that holds nothing counts as left out.
 
         Raises:
-            FormError: keys that are missing, unknown, or hold what they may not.
-            InputError: it is not a mapping.
+            FormError: keys are missing or unknown, or have a bad value.
+            InputError: the value is not a mapping.
         """
         given = {key: each for key, each in place.mapping(value).items() if each is not None}
         problems: list[str] = []
@@ -70,14 +70,14 @@ class Form(Generic[EntryT]):
         return str(place.field(key[:80]).error(f"is not known here; {advice}"))
 
 
-def key_advice(key: str, known: Sequence[str]) -> str:
-    """What to write in place of a key that is not known."""
-    near = difflib.get_close_matches(key[:80], known, n=1)
-    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
+def key_advice(key: str, keys: Sequence[str]) -> str:
+    """Return advice for a key that is not known: the nearest one, or all."""
+    near = difflib.get_close_matches(key[:80], keys, n=1)
+    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
 
 
 def list_of(read: Reader) -> Reader:
-    """Reads a list of values into a tuple."""
+    """Make a reader of a list, which returns a tuple."""
 
     def read_list(place: Place, value: Any) -> tuple[Any, ...]:
         entries = enumerate(place.entries(value))
@@ -87,7 +87,7 @@ def list_of(read: Reader) -> Reader:
 
 
 def mapping_of(read: Reader) -> Reader:
-    """Reads a mapping of names to values."""
+    """Make a reader of a mapping of names to values."""
 
     def read_mapping(place: Place, value: Any) -> dict[str, Any]:
         given = {str(key): each for key, each in place.mapping(value).items()}
@@ -101,7 +101,7 @@ def _read_each(read: Reader, values: Iterable[tuple[Place, Any]]) -> list[Any]:
     """Read values at their places.
 
     Raises:
-        FormError: all that is wrong with any of them.
+        FormError: values are wrong; the error has all problems.
     """
     problems: list[str] = []
     read_values = []
@@ -114,7 +114,7 @@ def _read_each(read: Reader, values: Iterable[tuple[Place, Any]]) -> list[Any]:
 
 
 def amount(parse: Callable[[Any], Any]) -> Reader:
-    """Reads what a parser of quantities, durations or latencies reads."""
+    """Make a reader from a parser of quantities, durations or latencies."""
 
     def read_amount(place: Place, value: Any) -> Any:
         try:
@@ -126,7 +126,7 @@ def amount(parse: Callable[[Any], Any]) -> Reader:
 
 
 def whole_number(maximum: int) -> Reader:
-    """Reads a whole number from 1 to `maximum`."""
+    """Make a reader of a whole number from 1 to `maximum`."""
 
     def read_number(place: Place, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
@@ -138,7 +138,7 @@ def whole_number(maximum: int) -> Reader:
 
 @contextmanager
 def _collected(problems: list[str]) -> Iterator[None]:
-    """Keep what is wrong instead of raising it."""
+    """Collect problems instead of raising them."""
     try:
         yield
     except FormError as error:

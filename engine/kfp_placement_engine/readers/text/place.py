@@ -1,6 +1,6 @@
-"""Where a value is that others wrote, spelled only by an error; and what a value there must be.
+"""The place of a value that others wrote, and typed reads of values with errors that spell it.
 
-A `Place` is a chain of parts, and becomes text when a message needs it:
+A `Place` is a chain of parts, and becomes text only when a message needs it:
 `file.yaml: node n1: spec.taints: must be a list, is text`.
 """
 
@@ -10,7 +10,7 @@ from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.units.quantities import parse_resources
 
 MAX_COUNT = 2**31
-"""The largest whole number that is read, where nothing else is said."""
+"""Largest whole number that is read by default."""
 
 _KINDS = {
     dict: "a mapping",
@@ -24,12 +24,12 @@ _KINDS = {
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words."""
+    """Return the name of a value's type for people."""
     return _KINDS.get(type(value), type(value).__name__)
 
 
 def scalar_text(value: Any) -> str:
-    """How Kubernetes tools write a scalar: `true`, `3`, `0.5`."""
+    """Return a scalar as Kubernetes' tools write it: `true`, `3`, `0.5`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -38,7 +38,7 @@ def scalar_text(value: Any) -> str:
 
 
 class Place:
-    """Where a value is, spelled only when a message needs it; and what a value there must be.
+    """Place of a value, spelled only when a message needs it, with reads of a value there.
 
     Nothing (`null`) counts as the empty text, list or mapping: people leave fields out.
     """
@@ -55,10 +55,10 @@ class Place:
         """Name a place.
 
         Args:
-            form: its text; with values, a format that they fill.
-            values: what fills the format; without any, the text stands as it is.
-            above: the place that it is in, which is spelled before it; None = it is outermost.
-            joint: what is between it and the name of a field in it.
+            form: text of the place, or with values a format that they fill.
+            values: values that fill the format; without any, the text is used unchanged.
+            above: place around this one, which is spelled before it; None = it is the outermost.
+            joint: text between this place and the name of a field in it.
         """
         self._form = form
         self._values = values
@@ -67,40 +67,40 @@ class Place:
 
     @property
     def spelled(self) -> str:
-        """The place as text, the outermost first."""
+        """Text of the place, the outermost part first."""
         own = self._form.format(*self._values) if self._values else self._form
         return own if self._above is None else f"{self._above.spelled}{own}"
 
     def field(self, name: str) -> "Place":
-        """The place of a field."""
+        """Return the place of a field."""
         return Place(self._joint + name, (), self, ".")
 
     def entry(self, name: str) -> "Place":
-        """The place of an entry of a mapping, whose name others chose."""
+        """Return the place of an entry of a mapping, whose name others chose."""
         return Place(".{:.80}", (name,), self, ".")
 
     def item(self, index: int) -> "Place":
-        """The place of an entry of a list."""
+        """Return the place of an entry of a list."""
         return Place("[{}]", (index,), self, ".")
 
     def then(self, form: str, *values: Any) -> "Place":
-        """A place within this one that has a name of its own.
+        """Return a named place within this one.
 
         Args:
-            form: what is spelled after this place, such as `": task {:.80}"`.
-            values: what fills it.
+            form: format of the text after this place, such as `": task {:.80}"`.
+            values: values that fill the format.
         """
         return Place(form, values, self)
 
     def error(self, message: str, kind: type[InputError] = InputError) -> InputError:
-        """The error to raise: the place, and what is wrong there."""
+        """Return the error to raise: the place, and what is wrong there."""
         return kind(f"{self.spelled}: {message}")
 
     def mapping(self, value: Any) -> dict[str, Any]:
-        """A mapping.
+        """Read a mapping.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         if value is None:
             return {}
@@ -109,10 +109,10 @@ class Place:
         return value
 
     def entries(self, value: Any) -> list[Any]:
-        """A list.
+        """Read a list.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         if value is None:
             return []
@@ -121,10 +121,10 @@ class Place:
         return value
 
     def text(self, value: Any) -> str:
-        """Text; numbers and truth values count as what they look like in YAML.
+        """Read text; numbers and truth values count as their text in YAML.
 
         Raises:
-            InputError: it is a mapping or a list.
+            InputError: the value is a mapping or a list.
         """
         if value is None:
             return ""
@@ -133,10 +133,10 @@ class Place:
         return scalar_text(value)
 
     def name(self, value: Any) -> str:
-        """Text that is not empty.
+        """Read text that is not empty.
 
         Raises:
-            InputError: it is empty, or a mapping or a list.
+            InputError: the value is empty, or a mapping or a list.
         """
         text = self.text(value)
         if not text:
@@ -144,10 +144,10 @@ class Place:
         return text
 
     def texts(self, value: Any) -> tuple[str, ...]:
-        """A list of texts.
+        """Read a list of texts.
 
         Raises:
-            InputError: it is not a list, or an entry is a mapping or a list.
+            InputError: the value is not a list, or an entry is a mapping or a list.
         """
         return tuple(
             entry if type(entry) is str else self.item(index).text(entry)
@@ -155,10 +155,10 @@ class Place:
         )
 
     def text_mapping(self, value: Any) -> dict[str, str]:
-        """A mapping of texts, such as labels.
+        """Read a mapping of texts, such as labels.
 
         Raises:
-            InputError: it is not a mapping, or a value is a mapping or a list.
+            InputError: the value is not a mapping, or an entry is a mapping or a list.
         """
         return {
             str(key): entry if type(entry) is str else self.entry(str(key)).text(entry)
@@ -166,10 +166,10 @@ class Place:
         }
 
     def resources(self, value: Any) -> dict[str, int]:
-        """A Kubernetes resource list, in canonical units.
+        """Read a Kubernetes resource list, in canonical units.
 
         Raises:
-            InputError: it is not a mapping.
+            InputError: the value is not a mapping.
             QuantityError: an amount is malformed, negative or beyond int64.
         """
         try:
@@ -178,20 +178,20 @@ class Place:
             raise self.error(str(error), QuantityError) from error
 
     def flag(self, value: Any) -> bool:
-        """True or false.
+        """Read true or false.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         if not isinstance(value, bool):
             raise self.error(f"must be true or false, is {kind_of(value)}")
         return value
 
     def count(self, value: Any, *, maximum: int = MAX_COUNT) -> int:
-        """A whole number from 0 to `maximum`; text with digits is accepted.
+        """Read a whole number from 0 to `maximum`; text with digits is accepted.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         number = value
         if isinstance(number, str) and number.strip().lstrip("+").isdecimal() and len(number) < 20:
@@ -203,10 +203,10 @@ class Place:
         return number
 
     def number(self, value: Any) -> float:
-        """A finite number of 0 or more.
+        """Read a finite number of 0 or more.
 
         Raises:
-            InputError: it is something else.
+            InputError: the value is something else.
         """
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e300:
             raise self.error(f"{value!r:.40} must be a number of 0 or more")
@@ -214,4 +214,4 @@ class Place:
 
 
 UNNAMED = Place("", joint="")
-"""The place of something that a message need not name: a field of it is spelled by its key."""
+"""Place without a name: a field in it is spelled by its key alone."""

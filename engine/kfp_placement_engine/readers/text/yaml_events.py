@@ -1,9 +1,9 @@
-"""YAML text -> plain values, one event after the other, with limits.
+"""A reader of YAML to plain values, event by event and within limits.
 
-PyYAML's own constructor is recursive, shares what an alias repeats without counting it, and keeps
-the last of two equal keys. This one keeps a stack, counts, names the line. Scalars are PyYAML's,
-with which KFP writes its packages, except for what Kubernetes tools read otherwise: keys are always
-text, times stay text, there are no base-60 numbers.
+PyYAML's own constructor is recursive, does not count what an alias repeats, and keeps the last of
+two equal keys. This one keeps a stack, counts, and names the line. Scalars are PyYAML's, with which
+KFP writes its packages, except where Kubernetes' tools differ: keys are always text, times stay
+text, there are no base-60 numbers.
 """
 
 import re
@@ -15,7 +15,7 @@ import yaml
 from kfp_placement_engine.exceptions import InputError, LimitError
 
 MAX_ALIASED_VALUES = 1_000_000
-"""All aliases of a file together may repeat this many values; a bomb repeats billions."""
+"""Largest number of values that the aliases of a file repeat in total; a bomb repeats billions."""
 
 _PROGRESS_EVENTS = 20_000
 _CACHED_CHARACTERS = 40
@@ -49,8 +49,9 @@ def load_yaml(
     """Read every document of `data` (UTF-8) that is not empty.
 
     Raises:
-        InputError: no YAML, a key twice, an unknown tag or anchor; the message names the line.
-        LimitError: too deep, or aliases that repeat too much.
+        InputError: the text is not YAML, or has a key twice, or an unknown tag or anchor; the
+                message names the line.
+        LimitError: the text is nested too deeply, or its aliases repeat too much.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     builder = _Builder(name, max_depth, progress, max(1, len(data)))
@@ -67,10 +68,10 @@ def load_yaml(
 
 
 def parse_scalar(text: str) -> Any:
-    """The value of a plain scalar.
+    """Return the value of a plain scalar.
 
     Raises:
-        ValueError: a number of thousands of digits.
+        ValueError: the text is a number of thousands of digits.
     """
     if text in _NULL:
         return None
@@ -99,7 +100,7 @@ def _integer(text: str) -> Any:
 
 
 class _Frame:
-    """A collection that is being read."""
+    """Collection that is being read."""
 
     __slots__ = ("anchor", "first_count", "key", "merges", "values")
 
@@ -112,7 +113,7 @@ class _Frame:
 
 
 class _Builder:
-    """Builds values from events with a stack of open collections."""
+    """Builder of values from events, with a stack of open collections."""
 
     def __init__(
         self, name: str, max_depth: int, progress: Callable[[float], None], length: int
@@ -129,7 +130,7 @@ class _Builder:
         self._aliased = 0
 
     def documents(self, events: Iterator[Any]) -> list[Any]:
-        """All documents but the empty ones."""
+        """Return the documents that are not empty."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._start,

@@ -1,4 +1,4 @@
-"""Plain values -> YAML that our reader reads back, and that cannot steer a terminal."""
+"""A writer of YAML that our reader reads back, and that cannot control a terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ def yaml_text(document: Mapping[str, Any], *, rows_in_a_line: bool = False) -> s
     """Write a document of plain values as YAML that our reader reads back.
 
     Args:
-        document: the values.
-        rows_in_a_line: lists and mappings that hold no others take one line each.
+        document: values of the document.
+        rows_in_a_line: whether a list or mapping that holds no other takes one line.
     """
     text: str = yaml.dump(
         document,
@@ -29,7 +29,7 @@ def yaml_text(document: Mapping[str, Any], *, rows_in_a_line: bool = False) -> s
 
 
 def _visible(text: str) -> str:
-    """Text that cannot steer a terminal; what is not printable is in double quotes by now."""
+    """Escape characters that can control a terminal; they are in double quotes by now."""
     return text if text.isascii() else "".join(map(_escaped, text))
 
 
@@ -45,7 +45,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 def _reads_back(text: str) -> bool:
-    """Whether our YAML reader takes the plain text for that text."""
+    """Return whether our YAML reader reads the plain text as the same text."""
     try:
         return text != "" and parse_scalar(text) == text
     except ValueError:

@@ -1,1 +1,1 @@
-"""A run as a tree of tasks, and its expansion to steps."""
+"""A run as a tree of tasks, its expansion to steps, and the outcomes of the steps."""

@@ -1,7 +1,7 @@
-"""Task tree -> `RunGraph`: the one place where loops become steps and DAGs become dependencies.
+"""The expansion of a task tree to a `RunGraph`: loops become steps, DAGs become dependencies.
 
-Names, dependencies, conditions, exit tasks, claims and groups follow one rule here, whatever the
-source was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
+Names, dependencies, conditions, exit tasks, claims and groups follow one rule, whatever the source
+was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     """Expand a run.
 
     Raises:
-        InputError: dangling or circular dependencies, equal names, malformed values.
-        LimitError: more steps or dependencies than `options` allows.
+        InputError: dependencies are dangling or circular, names are equal, or values malformed.
+        LimitError: the run has more steps or dependencies than `options` allows.
     """
     check_size(tree.root, options)
     return _Expander(tree, options).run()
@@ -53,17 +53,17 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
 
 @dataclass(frozen=True)
 class _Position:
-    """Where in the expanded run the expansion is.
+    """Position of the expansion in the expanded run.
 
     Attributes:
-        prefix: what step names begin with: "", or a path and a dot.
+        prefix: beginning of step names: "", or a path and a dot.
         group: name of the innermost group.
         iteration: loop indexes, outermost first.
-        items: of the same loops: digests of the items, or indexes of those that are not known.
+        items: digests of the same loops' items, or indexes of items that are not known.
         conditions: condition expressions, outermost first.
         upstream: steps that must have ended before anything here starts, sorted.
-        exit_task: inside an exit task.
-        assumed: inside an iteration that an assumed width made.
+        exit_task: whether it is inside an exit task.
+        assumed: whether it is inside an iteration of an assumed width.
     """
 
     prefix: str = ""
@@ -163,7 +163,7 @@ class _Expander:
         scope: Scope,
         artifact_scope: Scope,
     ) -> Result:
-        """One run of a task's body; `name` is the task's, with its loop index if it has one."""
+        """Expand one run of a task's body; `name` is the task's, with its loop index if any."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
         own = Scope(inputs)
         inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
@@ -284,7 +284,7 @@ class _Expander:
 
 
 def _item_key(item: Value, index: int) -> str:
-    """Tells one item of a loop from the others, from run to run where it is known."""
+    """Return a key of a loop's item, which is the same in other runs if the item is known."""
     text = known_text(item)
     return f"[{index}]" if text is None else text_digest(text)
 

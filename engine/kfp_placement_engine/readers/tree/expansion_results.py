@@ -1,4 +1,4 @@
-"""What a task of the tree became: the steps at its end, and where its outputs come from."""
+"""Results of expanding tasks: the steps at their ends, and the sources of their outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from kfp_placement_engine.readers.tree.values import UNKNOWN, Produced, Value
 
 
 class Result(Protocol):
-    """An expanded task."""
+    """An expanded task of the tree."""
 
     @property
     def sinks(self) -> tuple[str, ...]:
         """Steps that must have ended before the task has, sorted."""
 
     def output(self, kind: OutputKind, key: str) -> Value:
-        """An output parameter or artifact."""
+        """Return an output parameter or artifact."""
 
 
 @dataclass(frozen=True)
 class LeafResult:
-    """A single step."""
+    """Result of a leaf: a single step."""
 
     name: str
 
@@ -32,24 +32,24 @@ class LeafResult:
         return (self.name,)
 
     def output(self, _kind: OutputKind, key: str) -> Value:
-        """Made by the step."""
+        """Return an output that the step produces."""
         return Produced(((self.name, key),))
 
 
 @dataclass(frozen=True)
 class NoResult:
-    """A task without a pod: its end is the end of what it waits for."""
+    """Result of a task without a pod: it ends when the tasks that it waits for have ended."""
 
     sinks: tuple[str, ...]
 
     def output(self, _kind: OutputKind, _key: str) -> Value:
-        """Not known."""
+        """Return an unknown value."""
         return UNKNOWN
 
 
 @dataclass(frozen=True)
 class DagResult:
-    """A DAG; its outputs are those of some of its tasks."""
+    """Result of a DAG, whose outputs are those of some of its tasks."""
 
     dag: Dag
     results: Mapping[str, Result]
@@ -57,7 +57,7 @@ class DagResult:
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
     def output(self, kind: OutputKind, key: str) -> Value:
-        """Made by the tasks that the DAG names for it."""
+        """Return an output that the tasks named by the DAG produce."""
         if (kind, key) not in self._values:
             sources = self.dag.outputs.get((kind, key), ())
             present = [source for source in sources if source[0] in self.results]
@@ -69,7 +69,7 @@ class DagResult:
 
 @dataclass(frozen=True)
 class LoopResult:
-    """All iterations of a loop; an output is the collection of theirs."""
+    """Result of a loop with its iterations; an output is the collection of their outputs."""
 
     runs: tuple[Result, ...]
     upstream: tuple[str, ...]
@@ -77,19 +77,19 @@ class LoopResult:
 
     @cached_property
     def sinks(self) -> tuple[str, ...]:
-        """The ends of all iterations; of a loop without any, what it waited for."""
+        """Last steps of all iterations; for a loop without any, the steps that it waits for."""
         names = {name for run in self.runs for name in run.sinks}
         return tuple(sorted(names)) if self.runs else self.upstream
 
     def output(self, kind: OutputKind, key: str) -> Value:
-        """Collected from the iterations."""
+        """Return an output collected from the iterations."""
         if (kind, key) not in self._values:
             self._values[kind, key] = joined([run.output(kind, key) for run in self.runs])
         return self._values[kind, key]
 
 
 def joined(values: list[Value]) -> Value:
-    """One value for several: what all their producers make; nothing else is known of it."""
+    """Join values into one, of which only the producers are known."""
     if len(values) == 1:
         return values[0]
     made = (value.sources for value in values if isinstance(value, Produced))

@@ -1,7 +1,7 @@
-"""Values that a run file does not write out: inputs, outputs of other tasks, items, text with gaps.
+"""Values that a run file does not write out: inputs, outputs of tasks, items, text with gaps.
 
-Readers translate their format's placeholders into `Expression`s; the expansion evaluates them, per
-iteration, to what is `Known` before the run, what a step produces, or nothing (`UNKNOWN`).
+Readers translate their format's placeholders to `Expression`s. The expansion evaluates them in each
+iteration: to a `Known` value, to a value that a step produces, or to an unknown one (`UNKNOWN`).
 """
 
 import re
@@ -22,12 +22,12 @@ from kfp_placement_engine.readers.tree.values import (
 )
 
 MAX_SEQUENCE = 100_000
-"""Longest number sequence that is written out; runs are limited to far fewer steps."""
+"""Length of the longest number sequence; runs are limited to far fewer steps."""
 
 _SEQUENCE = Place("sequence")
 
 MAX_JOINED = 2**20
-"""Longest text put together from parts: text that doubles at each level would fill the memory."""
+"""Length of the longest joined text: text that doubles at each level would fill the memory."""
 
 
 def _no_output(_task: str, _key: str) -> Value:
@@ -36,12 +36,12 @@ def _no_output(_task: str, _key: str) -> Value:
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean at one place of one iteration.
+    """Values of names at one place of one iteration.
 
     Attributes:
         inputs: values of the enclosing DAG's (or the leaf's own) inputs.
-        output: value of an output of a sibling task.
-        item: the current loop item.
+        output: returns the value of an output of a sibling task.
+        item: current loop item.
     """
 
     inputs: Mapping[str, Value] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class Scope:
 
 
 class Expression(Protocol):
-    """Something that has a value in a scope; evaluating never raises."""
+    """A placeholder or constant that has a value in a scope; evaluating never raises."""
 
     def evaluate(self, scope: Scope) -> Value:
-        """The value in a scope."""
+        """Return the value in a scope."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Constant:
     value: Any
 
     def evaluate(self, _scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return Known(self.value)
 
 
@@ -77,7 +77,7 @@ class Input:
     name: str
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return scope.inputs.get(self.name, UNKNOWN)
 
 
@@ -89,7 +89,7 @@ class TaskOutput:
     key: str
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return scope.output(self.task, self.key)
 
 
@@ -98,16 +98,16 @@ class LoopItem:
     """The current item of the loop that the task itself is."""
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return scope.item
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Known only while the run goes on."""
+    """A value that is known only at run time."""
 
     def evaluate(self, _scope: Scope) -> Value:
-        """Nothing."""
+        """Return an unknown value."""
         return UNKNOWN
 
 
@@ -118,7 +118,7 @@ class Joined:
     parts: tuple[Expression, ...]
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         values = [part.evaluate(scope) for part in self.parts]
         if len(values) == 1:
             return values[0]
@@ -137,7 +137,7 @@ class Selected:
     key: str
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         entries = parsed(self.source.evaluate(scope))
         if not isinstance(entries, dict) or self.key not in entries:
             return UNKNOWN
@@ -151,7 +151,7 @@ class Listed:
     entries: tuple[Expression, ...]
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return Known([plain_value(entry.evaluate(scope)) for entry in self.entries])
 
 
@@ -162,7 +162,7 @@ class Mapped:
     pairs: tuple[tuple[str, Expression], ...]
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         return Known({key: plain_value(entry.evaluate(scope)) for key, entry in self.pairs})
 
 
@@ -175,7 +175,7 @@ class NumberSequence:
     count: Expression | None
 
     def evaluate(self, scope: Scope) -> Value:
-        """Its value."""
+        """Return the value in a scope."""
         start = _number(self.start, scope)
         count = None if self.count is None else _number(self.count, scope)
         end = None if self.end is None else _number(self.end, scope)
@@ -190,7 +190,7 @@ class NumberSequence:
 
 
 def within(expression: Expression) -> Iterator[Expression]:
-    """An expression, and all that it is put together from."""
+    """Yield an expression, and all expressions that it is made of."""
     yield expression
     parts: Iterable[Expression | None] = ()
     match expression:
@@ -210,14 +210,14 @@ def within(expression: Expression) -> Iterator[Expression]:
 
 
 def input_names(expression: Expression) -> set[str]:
-    """Names of the inputs that a value depends on."""
+    """Return the names of the inputs that an expression depends on."""
     return {part.name for part in within(expression) if isinstance(part, Input)}
 
 
 def text_with_gaps(
     text: str, gap: re.Pattern[str], filled: Callable[[re.Match[str]], Expression]
 ) -> Expression:
-    """Text in which each match of `gap` stands for an expression."""
+    """Return text in which each match of `gap` stands for an expression."""
     parts: list[Expression] = []
     position = 0
     for match in gap.finditer(text):

@@ -1,4 +1,4 @@
-"""A leaf of the task tree, in one iteration -> what a `Step` says about it."""
+"""A reader of a leaf of the task tree in one iteration, to the fields of its `Step`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ from kfp_placement_engine.readers.tree.values import Known, Value, has_unknown, 
 
 @dataclass(frozen=True)
 class LeafFacts:
-    """What a leaf says of its steps.
+    """Facts of a leaf that its steps share.
 
     Attributes:
-        step_fields: fields of `Step` by name.
-        hints: what its author expects.
-        warnings: (code, what is wrong).
+        step_fields: values of fields of `Step`, by name.
+        hints: hints of the author.
+        warnings: codes and messages of problems.
     """
 
     step_fields: Mapping[str, Any]
@@ -44,7 +44,7 @@ class LeafFacts:
 
 
 class LeafFactsReader:
-    """Reads leaves; a leaf whose inputs are the same in every iteration is read once."""
+    """Reader of leaves, which reads a leaf once for iterations with the same inputs."""
 
     def __init__(self) -> None:
         self._open_inputs: dict[int, tuple[str, ...]] = {}
@@ -52,7 +52,7 @@ class LeafFactsReader:
         self._kept: dict[int, Any] = {}
 
     def read(self, leaf: Leaf, scope: Scope) -> LeafFacts:
-        """What is known about the leaf with these inputs.
+        """Return the facts of a leaf with these inputs.
 
         Raises:
             InputError: a quantity, toleration or affinity is malformed.
@@ -97,8 +97,8 @@ def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
     labels = _texts(leaf.labels, scope)
     annotations = _texts(leaf.annotations, scope)
     warnings.extend(_label_warnings(labels))
-    for what, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
-        warnings.extend(_no_text_warnings(what, values))
+    for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
+        warnings.extend(_no_text_warnings(kind, values))
     hints = _hints(annotations, warnings)
     seconds = hints.duration_seconds
     step_fields = {
@@ -144,11 +144,11 @@ def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _no_text_warnings(
-    what: str, expressions: Mapping[str, Expression]
+    kind: str, expressions: Mapping[str, Expression]
 ) -> Iterator[tuple[str, str]]:
     for key, expression in expressions.items():
         if isinstance(expression, Constant) and not isinstance(expression.value, str):
-            entry = f"its {what} {key:.80} = {expression.value!r:.80} is not text"
+            entry = f"its {kind} {key:.80} = {expression.value!r:.80} is not text"
             yield "invalid-label", f"{entry}: KFP will refuse the package; put the value in quotes"
 
 
@@ -191,36 +191,36 @@ def _known(
     leaf: Leaf,
     expressions: tuple[Expression, ...],
     scope: Scope,
-    what: str,
+    setting: str,
     warnings: list[tuple[str, str]],
 ) -> list[Any]:
-    """The values known before the run; a null optional parameter counts as not given."""
+    """Return the values known before the run; a null optional parameter counts as not given."""
     values = []
     for expression in expressions:
         value = expression.evaluate(scope)
         if isinstance(value, Known) and not has_unknown(value.value, GAP):
             if isinstance(value.value, str) and value.value:
-                values.append(parse_json(value.value, place=leaf.place.field(what)))
+                values.append(parse_json(value.value, place=leaf.place.field(setting)))
             elif value.value is not None:
                 values.append(value.value)
         else:
             warnings.append(
-                ("unknown-constraint", f"its {what} is known only at run time and is not used")
+                ("unknown-constraint", f"its {setting} is known only at run time and is not used")
             )
     return values
 
 
 def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
-    """A mapping of texts that is in the file, as expressions.
+    """Return a mapping of texts in the file as expressions.
 
     A number or truth value stays one, so that it can be recognised; as text it is what YAML shows.
 
     Args:
-        fields: what holds the mapping.
-        key: of the mapping in it.
+        fields: fields that have the mapping.
+        key: key of the mapping.
 
     Raises:
-        InputError: it is not a mapping, or a value is a mapping or a list.
+        InputError: the value is not a mapping, or an entry is a mapping or a list.
     """
     texts = fields.text_mapping(key)
     plain = {str(name): value for name, value in fields.mapping(key).items()}

@@ -1,4 +1,4 @@
-"""What the containers of a step ask for -> its requests, and what will not work as asked."""
+"""A reader of a step's requests from those of its containers, with warnings about bad ones."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES, format_resou
 from kfp_placement_engine.units.resources import add_to
 
 GAP = "{{"
-"""Begins what KFP and Argo fill in at run time."""
+"""Beginning of the placeholders that KFP and Argo fill in at run time."""
 
 
 @dataclass(frozen=True)
 class LeafResources:
-    """What is known about a step's resources before the run.
+    """Resources of a step, as far as they are known before the run.
 
     Attributes:
-        requests: sums over its containers, in canonical units; the limit where there is only one.
+        requests: sums over its containers, in canonical units; a limit where a container has only
+            that.
         unknown: names of the resources whose amount is known only at run time.
-        warnings: (code, what is wrong).
+        warnings: codes and messages of problems.
     """
 
     requests: dict[str, int]
@@ -31,12 +32,12 @@ class LeafResources:
 
 
 def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: Place) -> LeafResources:
-    """Evaluate what the containers ask for.
+    """Evaluate the requests and limits of a step's containers.
 
     Args:
-        specs: one for each resource of each container.
+        specs: requests and limits, for each resource of each container.
         scope: values of the step's inputs.
-        place: file and place in it, for messages.
+        place: place of the step in its file, for messages.
 
     Raises:
         QuantityError: an amount is malformed.
@@ -69,14 +70,14 @@ def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: Place) ->
 
 
 def gapless(text: str | None) -> str | None:
-    """The text; None if a part of it is known only at run time."""
+    """Return the text, or None if a part of it is known only at run time."""
     return None if text is None or GAP in text else text
 
 
 def _amount(
     name: str, expression: Expression | None, scope: Scope, place: Place
 ) -> tuple[int | None, bool]:
-    """The amount, or None where none is asked for; and whether that is known before the run."""
+    """Return the amount, or None without one, and whether that is known before the run."""
     text = "" if expression is None else gapless(known_text(expression.evaluate(scope)))
     if not text or not name:
         return None, text is not None

@@ -1,4 +1,4 @@
-"""How many iterations each loop of a run gets."""
+"""Widths of loops: the number of iterations that each loop of a run gets."""
 
 import re
 from typing import Any, NamedTuple
@@ -14,12 +14,12 @@ _INDEX = re.compile(r"\[(?:\d+|\*)\]")
 
 
 class Width(NamedTuple):
-    """Number of iterations of a loop.
+    """Width of a loop, and its origin.
 
     Attributes:
-        iterations: how many.
-        assumed: nobody knows it before the run.
-        learned: what past runs tell that it rests on; None = it does not.
+        iterations: number of iterations.
+        assumed: whether the number is known only at run time.
+        learned: widths of past runs on which the number rests; None = it rests on none.
     """
 
     iterations: int
@@ -28,7 +28,7 @@ class Width(NamedTuple):
 
 
 class LoopWidths:
-    """Known widths first, then what the user says, then past runs, then the assumption."""
+    """Widths of a run's loops: from the items, else from the user, past runs or the assumption."""
 
     def __init__(self, options: ReadOptions, notices: NoticeCollector) -> None:
         self._options = options
@@ -44,17 +44,17 @@ class LoopWidths:
         display_name: str = "",
         parameter: str = "",
     ) -> Width:
-        """Number of iterations of a loop.
+        """Return the number of iterations of a loop.
 
         Args:
-            name: the loop's name, with concrete indexes of the loops around it.
-            task: the same with `[*]`.
-            items: its items, where they are known before the run.
-            display_name: the author's name for it, or "".
-            parameter: the pipeline parameter without a value that it loops over, or "".
+            name: name of the loop, with concrete indexes of the loops around it.
+            task: name of the loop with `[*]` for the indexes.
+            items: items of the loop; None = they are not known before the run.
+            display_name: the author's name for the loop; "" = none.
+            parameter: pipeline parameter without a value that has the items; "" = none.
 
         Raises:
-            LimitError: more iterations than a run may have steps.
+            LimitError: the loop has more iterations than a run may have steps.
         """
         self._display_names[task] = display_name
         given = self._given(name, task, display_name)
@@ -87,7 +87,7 @@ class LoopWidths:
         """Refuse widths for loops that the run does not have.
 
         Raises:
-            UnknownLoopError: one names no loop of the run, or several of that display name.
+            UnknownLoopError: a name is that of no loop of the run, or of several loops.
         """
         for name in self._options.loop_widths:
             named = sorted(self._used.get(name, ()))

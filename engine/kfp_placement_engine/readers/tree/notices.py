@@ -1,4 +1,4 @@
-"""Collects what a reader wants people to know, each thing once however many iterations say it."""
+"""A collector of a reader's notices, each kept once however many iterations repeat it."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from kfp_placement_engine.model.run_graph import Notice
 
 
 class NoticeCollector:
-    """Notices in the order in which they came up."""
+    """Collector of notices without repetitions."""
 
     def __init__(self, notices: Iterable[Notice] = ()) -> None:
         self._notices: dict[Notice, None] = dict.fromkeys(notices)
@@ -16,5 +16,5 @@ class NoticeCollector:
         self._notices.setdefault(Notice(code, message, step))
 
     def notices(self) -> tuple[Notice, ...]:
-        """All notices."""
+        """Return the notices in the order of their first mention."""
         return tuple(self._notices)

@@ -1,4 +1,4 @@
-"""What a user may say about a run that its file does not."""
+"""Settings of a user for reading a run, beside its file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from kfp_placement_engine.model.history import LearnedWidth
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a run.
+    """Settings for reading a run.
 
     Attributes:
         arguments: values of pipeline parameters; text is converted to the parameter's type.
         loop_widths: number of iterations of loops whose width is known only at run time, by the
             loop's name: `for-loop-1`, `for-loop-1[0].for-loop-2`, or `for-loop-1[*].for-loop-2`
             for all of them.
-        learned_widths: what past runs tell of such loops, by the loop's path (with `[*]`); what is
-            given in `loop_widths` wins, and loops that the run does not have do not matter.
-        default_loop_width: number of iterations where nobody knows.
-        max_steps: runs of more steps are refused: planning them takes minutes and gigabytes.
-        max_dependencies: runs with more direct dependencies (two wide loops after each other) are
-            refused, for the same reason.
+        learned_widths: widths of such loops in past runs, by the loop's path (with `[*]`);
+            `loop_widths` win, and loops that the run does not have do not matter.
+        default_loop_width: number of iterations where it is not known.
+        max_steps: largest number of steps: planning more takes minutes and gigabytes.
+        max_dependencies: largest number of direct dependencies, for the same reason (two wide loops
+            after each other have many).
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)

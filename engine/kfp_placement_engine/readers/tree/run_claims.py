@@ -1,4 +1,4 @@
-"""Volume claims of a run: which exist before, which it makes, and which steps mount them."""
+"""Volume claims of a run: existing ones, those that the run makes, and the steps' use of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,11 +19,11 @@ from kfp_placement_engine.readers.tree.values import (
 )
 
 _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
-"""KFP's driver mounts the workspace where an input value contains one of these."""
+"""Marks of a path in the workspace: KFP's driver mounts it where an input value has one."""
 
 
 class ClaimRegistry:
-    """Gives every claim one name that is unique in the run."""
+    """Registry of a run's claims, each with a name that is unique in the run."""
 
     def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeCollector) -> None:
         self._notices = notices
@@ -37,7 +37,7 @@ class ClaimRegistry:
         self._workspace_users: set[str] = set()
 
     def claims(self) -> tuple[RunClaim, ...]:
-        """All claims, in the order in which they came up."""
+        """Return the claims in the order in which they were added."""
         return tuple(self._claims.values())
 
     def add_created(self, leaf: Leaf, step: str, scope: Scope) -> None:
@@ -56,7 +56,7 @@ class ClaimRegistry:
     def uses(
         self, leaf: Leaf, step: str, task: str, scope: Scope, artifacts: Mapping[str, Value]
     ) -> tuple[ClaimUse, ...]:
-        """The claims that a step mounts."""
+        """Return the claims that a step mounts."""
         names: list[str] = []
         if self._workspace and self._needs_workspace(leaf, scope, artifacts):
             names.append(WORKSPACE_CLAIM)
@@ -70,9 +70,9 @@ class ClaimRegistry:
         return tuple(ClaimUse(name) for name in dict.fromkeys(names))
 
     def _warn_of_paths(self, leaf: Leaf, task: str, scope: Scope) -> None:
-        """Tell of values that may be paths in the workspace: what they are is known when they are.
+        """Warn of values that may be paths in the workspace; they are known only at run time.
 
-        KFP's driver mounts the workspace where a path in it comes, whoever made that.
+        KFP's driver mounts the workspace where an input is such a path, whoever made it.
         """
         for name, value in scope.inputs.items():
             if not isinstance(value, Produced) or name in leaf.numeric_inputs:

@@ -1,7 +1,4 @@
-"""What is known of a run that goes on: which pod is for what, and what happened to the steps.
-
-The same nouns, whichever engine runs the workflow.
-"""
+"""Pods and outcomes of a run that goes on, in nouns that do not depend on the workflow engine."""
 
 import re
 from collections.abc import Mapping
@@ -16,25 +13,26 @@ _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 
 
 class PodRole(StrEnum):
-    """What a pod does for its step or group."""
+    """Role of a pod for its step or group."""
 
     DRIVER = "driver"
     EXECUTOR = "executor"
     OTHER = "other"
-    """An importer, or what KFP's driver does itself."""
+    """Pod of an importer, or of a step that KFP's driver does itself."""
 
 
 @dataclass(frozen=True)
 class PodIdentity:
-    """What a pod is.
+    """Identity of a pod: its step or group, and its role there.
 
     Attributes:
-        name: the step or group, as in the run graph; the root group is "". With `[*]` where the
-            graph has fewer iterations: the step or group as a whole.
-        role: what the pod does for it.
-        is_group: it belongs to a group (a driver of a DAG, loop or iteration).
+        name: name of the step or group in the run graph, "" for the root group. With `[*]`, where
+            the graph has fewer iterations, it is that of the step or group as a whole.
+        role: role of the pod for the step or group.
+        is_group: whether it belongs to a group, as drivers of DAGs, loops and iterations do.
         iteration: loop indexes, outermost first.
-        attempt: 0 for the first pod, higher for retries.
+        attempt: number of the attempt: number of the attempt: 0 for the first pod, higher for
+            retries.
     """
 
     name: str
@@ -45,27 +43,27 @@ class PodIdentity:
 
 
 class RunIndex(Protocol):
-    """Finds what the pods of one run are for."""
+    """Index of the pods of one run."""
 
     def identify(self, path: str, /) -> PodIdentity | None:
-        """What a pod is; None = not a pod of this run.
+        """Return the identity of a pod, or None for a pod of another run.
 
         Args:
-            path: of the pod within the run, as whatever makes its pods writes it.
+            path: path of the pod within the run, in the form of the engine that makes the pods.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What the run's object says of one step.
+    """Outcome of one step, as the run's object reports it.
 
     Attributes:
         state: `succeeded`, `failed`, `cached`, `skipped` or `running`; `pending` = not begun.
-        attempts: pods made for it so far.
-        started_at, finished_at: of its last pod; None = not said.
-        host: node its last pod ran on, or "".
-        message: why it waits or failed, or "".
+        attempts: number of pods made for the step so far.
+        started_at, finished_at: times of its last pod; None = not reported.
+        host: name of the node of its last pod; "" = none.
+        message: reason for its waiting or failure; "" = none.
     """
 
     state: StepState
@@ -78,12 +76,12 @@ class StepOutcome:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run's object says of its steps.
+    """Outcome of a run, as its object reports it.
 
     Attributes:
-        steps: by step name; those that it does not mention are not in it.
-        widths: iterations of loops, by the loop's name, where they are known by now.
-        seen: iterations that have begun of the other loops: there may come more.
+        steps: outcomes by step name, without steps that the object does not mention.
+        widths: numbers of iterations by the loop's name, where they are known by now.
+        seen: numbers of iterations that have begun of the other loops, which may get more.
     """
 
     steps: Mapping[str, StepOutcome] = field(default_factory=dict)
@@ -92,11 +90,11 @@ class RunOutcome:
 
 
 def loop_indexes(name: str, iteration: tuple[int, ...]) -> list[tuple[str, int]]:
-    """The loops around a step and the step's index in each: `("a", 0)` of `a[0].b.c`.
+    """Return the loops around a step and the step's index in each: `("a", 0)` for `a[0].b.c`.
 
     Args:
-        name: the step's; with `[*]` where the graph has fewer iterations.
-        iteration: its loop indexes, outermost first.
+        name: name of the step, with `[*]` where the graph has fewer iterations.
+        iteration: loop indexes of the step, outermost first.
     """
     indexes: list[tuple[str, int]] = []
     loop = ""

@@ -1,4 +1,4 @@
-"""Which data each step reads, from which step, and how much; and its numeric arguments."""
+"""Inputs of steps: the data that each reads from which step, and numeric arguments."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,29 +10,29 @@ from kfp_placement_engine.readers.tree.values import Known, Produced, Value
 def numeric_arguments(
     parameters: Mapping[str, Value], numeric_inputs: Collection[str]
 ) -> dict[str, float]:
-    """Numbers that a step is given, as far as they are known before the run.
+    """Return the numbers that a step is given, as far as they are known before the run.
 
     Texts that look like numbers do not count: they may be secrets, and numbers are stored.
 
     Args:
         parameters: values of its input parameters.
-        numeric_inputs: those that are numbers or booleans, as the component says.
+        numeric_inputs: names of parameters that the component declares as numbers or booleans.
     """
-    known: dict[str, float] = {}
+    arguments: dict[str, float] = {}
     for name in sorted(numeric_inputs):
         value = parameters.get(name)
         if isinstance(value, Known) and is_usable_argument(value.value):
-            known[name] = float(value.value)
-            if len(known) == MOST_ARGUMENTS:
+            arguments[name] = float(value.value)
+            if len(arguments) == MOST_ARGUMENTS:
                 break
-    return known
+    return arguments
 
 
 class DataIndex:
-    """Remembers what steps produce and answers what others read.
+    """Index of the outputs of steps, for the data that other steps read.
 
     Artifacts always count as data. Parameters travel inside of KFP's messages and count only where
-    somebody gave them a size.
+    they were given a size.
     """
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ class DataIndex:
         artifacts: Mapping[str, Value],
         input_bytes: Mapping[str, int],
     ) -> tuple[DataInput, ...]:
-        """The data a step reads.
+        """Return the data that a step reads.
 
         Args:
             parameters: values of its input parameters.
             artifacts: values of its input artifacts.
-            input_bytes: sizes given by the step itself.
+            input_bytes: sizes of inputs, from the step's own hints.
         """
         data: list[DataInput] = []
         for name in sorted(artifacts):

@@ -1,4 +1,4 @@
-"""Order of the tasks of a DAG, and how many steps a tree must have at least."""
+"""The order of the tasks of a DAG, and a lower bound of a tree's number of steps."""
 
 import heapq
 import re
@@ -18,7 +18,7 @@ NaturalKey = tuple[tuple[int, str], ...]
 
 
 def natural_key(name: str) -> NaturalKey:
-    """Sorts `work-2` before `work-10`."""
+    """Return a sort key that puts `work-2` before `work-10`."""
     parts = _DIGITS.split(name)
     # Odd parts are digits: without leading zeros the longer number is the larger one.
     stripped = [part.lstrip("0") if index % 2 else part for index, part in enumerate(parts)]
@@ -29,7 +29,7 @@ def natural_key(name: str) -> NaturalKey:
 
 
 def ordered_tasks(dag: Dag) -> list[Task]:
-    """The tasks, each after those it waits for, equal ones by name.
+    """Return a DAG's tasks, each after the tasks that it waits for, otherwise by name.
 
     Raises:
         InputError: a task waits for one that does not exist, or tasks wait for each other.
@@ -46,15 +46,15 @@ def ordered_tasks(dag: Dag) -> list[Task]:
 def ordered(
     waits: Mapping[str, Collection[str]], rank: Callable[[str], Any], place: Place
 ) -> list[str]:
-    """Names, each after those it waits for, otherwise by rank.
+    """Return names, each after the names that it waits for, otherwise by rank.
 
     Args:
-        waits: by name, the names of all that must come before.
-        rank: of a name; the lowest of those that may come next is next.
-        place: of them all, for messages.
+        waits: names that must come before, by name.
+        rank: returns the rank of a name; of the names that may come next, the lowest is next.
+        place: place of all these names, for messages.
 
     Raises:
-        InputError: some wait for each other.
+        InputError: names wait for each other.
     """
     waiting = {name: len(before) for name, before in waits.items()}
     successors: dict[str, list[str]] = {name: [] for name in waits}
@@ -84,21 +84,22 @@ def check_size(root: Dag, options: ReadOptions) -> None:
     """Refuse trees that would expand to too many steps, before expanding them.
 
     Raises:
-        LimitError: too many steps even if every loop of unknown width ran once, or too deep.
+        LimitError: the tree has too many steps even if every loop of unknown width ran once, or is
+                nested too deeply.
     """
     _least_steps(root, options, {}, 0)
 
 
-def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: int) -> int:
-    if id(dag) in known:
-        return known[id(dag)]
+def _least_steps(dag: Dag, options: ReadOptions, counted: dict[int, int], depth: int) -> int:
+    if id(dag) in counted:
+        return counted[id(dag)]
     if depth > MAX_TREE_DEPTH:
         raise dag.place.error(f"nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
     total = 0
     for task in dag.tasks.values():
         steps = 0 if task.body is None else 1
         if isinstance(task.body, Dag):
-            steps = max(1, _least_steps(task.body, options, known, depth + 1))
+            steps = max(1, _least_steps(task.body, options, counted, depth + 1))
         if task.loop is not None:
             items = known_list(task.loop.items.evaluate(Scope()))
             steps *= 1 if items is None else len(items)
@@ -109,5 +110,5 @@ def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: i
                 f"a run may have at most {options.max_steps}: make its loops narrower",
                 LimitError,
             )
-    known[id(dag)] = total
+    counted[id(dag)] = total
     return total

@@ -1,4 +1,4 @@
-"""A run as its file tells it: DAGs of tasks, loops, conditions, exit tasks, not yet expanded.
+"""A run as in its file: DAGs of tasks, loops, conditions and exit tasks, not yet expanded.
 
 Both KFP sources and plain Argo Workflows are translated into this one form; `expansion` alone turns
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
@@ -15,14 +15,14 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
 
 NOWHERE = Place("")
-"""The place of a task that is not read from a file."""
+"""Place of a task that is not read from a file."""
 
 MAX_TREE_DEPTH = 50
-"""DAGs nested deeper are refused: the deepest known pipelines reach 6."""
+"""Deepest nesting of DAGs; the deepest known pipelines reach 6."""
 
 
 class Nesting:
-    """Names of the DAGs that are being read, each within the one before it."""
+    """Names of the DAGs that are being read, each inside the one before it."""
 
     def __init__(self) -> None:
         self._open: list[str] = []
@@ -35,8 +35,8 @@ class Nesting:
         """Read a DAG within those that are being read.
 
         Raises:
-            InputError: it contains itself.
-            LimitError: they are nested too deeply.
+            InputError: the DAG contains itself.
+            LimitError: the DAGs are nested too deeply.
         """
         if name in self._open:
             raise place.error("contains itself")
@@ -49,7 +49,7 @@ class Nesting:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """One resource of the main container, as written."""
+    """One resource of a container: its name, request and limit, not yet evaluated."""
 
     name: Expression
     request: Expression | None = None
@@ -58,28 +58,29 @@ class ResourceSpec:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A task that is a pod. Expressions are evaluated with the task's own inputs.
+    """A task that runs a pod; its expressions are evaluated with the task's own inputs.
 
     Attributes:
-        kind: what runs it.
+        kind: kind of step.
         image: image of the main container.
-        component: digest of what it runs; see `run_graph.Step`.
-        resources: what the main container asks for.
-        labels, annotations: set by the author.
-        node_selectors: each evaluates to a mapping of node labels; later ones win.
-        affinities: each evaluates to a Kubernetes node affinity.
-        tolerations: each evaluates to one toleration or a list of them.
-        claims: each evaluates to the name of a volume claim, or to what a createpvc task makes.
-        uses_workspace: mounts the run's workspace itself.
-        fills_workspace: what it puts out lies in the workspace; readers of it mount that too.
-        access_modes: of a createpvc task: the modes of the claim it makes.
-        claim_name: of a createpvc task: the name of the claim, "" if made up at run time.
-        attempt_limit: how often it is tried at most.
-        caching_enabled: its result may come from the cache.
-        has_driver: a KFP driver pod runs before it.
+        component: digest of image, command and arguments; see `run_graph.Step`.
+        resources: requests and limits of its containers.
+        labels, annotations: labels and annotations of the pod, by the author.
+        node_selectors: expressions for mappings of node labels, of which later ones win.
+        affinities: expressions for Kubernetes' node affinities.
+        tolerations: expressions for one toleration or a list of them.
+        claims: expressions for names of volume claims, or for outputs of createpvc tasks.
+        uses_workspace: whether it mounts the run's workspace itself.
+        fills_workspace: whether its outputs are in the workspace, so that their readers mount it
+            too.
+        access_modes: access modes of the claim that a createpvc task makes.
+        claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
+        attempt_limit: largest number of attempts.
+        caching_enabled: whether its result may come from the cache.
+        has_driver: whether a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
         numeric_inputs: names of inputs that are numbers or booleans, where that is known.
-        place: where it is in the file, for messages.
+        place: place in the file, for messages.
     """
 
     kind: StepKind = StepKind.CONTAINER
@@ -109,8 +110,8 @@ class Loop:
     """A task that runs once per item.
 
     Attributes:
-        items: evaluates, in the enclosing DAG, to the list of items.
-        parallelism: at most this many iterations at once; 0 = no limit.
+        items: expression for the list of items, evaluated in the enclosing DAG.
+        parallelism: largest number of iterations at once; 0 = no limit.
     """
 
     items: Expression
@@ -120,21 +121,21 @@ class Loop:
 OutputKind = Literal["parameters", "artifacts"]
 
 OutputSources = tuple[tuple[str, str], ...]
-"""(task, output key) of each task that may provide an output of its DAG."""
+"""Tasks that may provide an output of their DAG, each with its output key."""
 
 Outputs = Mapping[tuple[OutputKind, str], OutputSources]
-"""Where each output of a DAG comes from, by kind and name."""
+"""Sources of a DAG's outputs, by kind and name."""
 
 
 @dataclass(frozen=True)
 class Dag:
-    """Tasks and what waits for what.
+    """Tasks that wait for each other.
 
     Attributes:
-        tasks: by name, in no particular order.
-        outputs: where the DAG's own outputs come from.
+        tasks: tasks by name, in no particular order.
+        outputs: sources of the DAG's own outputs.
         defaults: values of inputs that the task does not set.
-        place: where it is in the file, for messages.
+        place: place in the file, for messages.
     """
 
     tasks: Mapping[str, "Task"]
@@ -148,16 +149,16 @@ class Task:
     """One task of a DAG.
 
     Attributes:
-        name: unique in its DAG.
-        body: what it runs; None runs no pod (a pause, a request).
+        name: name of the task, which is unique in its DAG.
+        body: leaf or DAG that the task runs; None runs no pod (a pause, a request).
         depends_on: tasks of the same DAG that must have ended before.
-        exit_of: not empty for an exit task: the tasks after whose end it runs.
-        inputs: parameters, evaluated in the enclosing DAG.
-        own_inputs: parameters made from the task's other inputs (text with gaps).
+        exit_of: tasks after whose end an exit task runs; empty for other tasks.
+        inputs: input parameters, evaluated in the enclosing DAG.
+        own_inputs: input parameters made from the task's other inputs (text with gaps).
         artifacts: input artifacts, evaluated in the enclosing DAG.
-        condition: it is skipped when this does not hold; "" = no condition.
-        loop: runs the body once per item.
-        display_name: the author's name for it, "" if it is the task's.
+        condition: condition without which the task is skipped; "" = none.
+        loop: loop that runs the body once for each item; None = the body runs once.
+        display_name: the author's name for the task; "" = the task's own name.
     """
 
     name: str
@@ -181,15 +182,15 @@ class TaskTree:
     """A whole run.
 
     Attributes:
-        name: the pipeline's name.
-        source: format, as in `RunGraph.source`.
-        root: the outermost DAG.
+        name: name of the pipeline.
+        source: format of the file, as in `RunGraph.source`.
+        root: outermost DAG.
         arguments: values of the run's parameters.
-        missing_arguments: parameters without a value.
-        has_drivers: KFP driver pods run before DAGs, loops and iterations.
+        missing_arguments: names of parameters without a value.
+        has_drivers: whether KFP driver pods run before DAGs, loops and iterations.
         run_claims: volume claims made for the run before its first step, with their access modes.
-        notices: what the reader wants people to know.
-        workflow, namespace, run_id: as in `RunGraph`.
+        notices: notices of the reader.
+        workflow, namespace, run_id: values of the same fields of `RunGraph`.
     """
 
     name: str

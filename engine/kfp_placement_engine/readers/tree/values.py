@@ -1,4 +1,4 @@
-"""What is known of a value before the run."""
+"""Values before the run: known, produced by a step, missing or unknown."""
 
 import json
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from kfp_placement_engine.readers.text.place import Place, scalar_text
 
 @dataclass(frozen=True)
 class Known:
-    """A value known before the run."""
+    """A value that is known before the run."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Produced:
-    """Made by steps of the run: (step name, output key) of each of them."""
+    """A value that steps of the run make, with step name and output key of each of them."""
 
     sources: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """Nothing is known about the value."""
+    """A value of which nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ _VALUE = Place("value")
 
 
 def known_text(value: Value) -> str | None:
-    """The text of a known value, or None; mappings and lists as JSON."""
+    """Return the text of a known value, or None; mappings and lists are JSON."""
     if not isinstance(value, Known):
         return None
     if isinstance(value.value, dict | list):
@@ -51,22 +51,22 @@ def known_text(value: Value) -> str | None:
 
 
 def known_list(value: Value) -> list[Any] | None:
-    """The list of a known value (a list, or JSON text that holds one), or None."""
+    """Return the list of a known value (a list, or JSON text that holds one), or None."""
     plain = parsed(value)
     return plain if isinstance(plain, list) else None
 
 
 def item_value(item: Any) -> Value:
-    """An entry of a list or mapping as a value of its own."""
+    """Return an entry of a list or mapping as a value of its own."""
     return UNKNOWN if isinstance(item, Unknown) else Known(item)
 
 
 def has_unknown(value: Any, gap: str | None = None) -> bool:
-    """Whether any part of a plain value is known only at run time.
+    """Return whether any part of a plain value is known only at run time.
 
     Args:
-        value: the value.
-        gap: text with this in it has a part that is filled in at run time; None = no text has.
+        value: plain value.
+        gap: mark of text with a part that is filled in at run time; None = no text has any.
     """
     if isinstance(value, dict):
         return any(has_unknown(entry, gap) for entry in value.values())
@@ -78,12 +78,12 @@ def has_unknown(value: Any, gap: str | None = None) -> bool:
 
 
 def plain_value(value: Value) -> Any:
-    """The value as a part of a list or mapping: `UNKNOWN` where it is not known."""
+    """Return the value as a part of a list or mapping: `UNKNOWN` where it is not known."""
     return value.value if isinstance(value, Known) else UNKNOWN
 
 
 def parsed(value: Value) -> Any:
-    """What the JSON text of a known value holds, a known value that is not text itself, or None."""
+    """Return a known value, or the value in it if it is JSON text; None for other text."""
     if not isinstance(value, Known):
         return None
     if isinstance(value.value, str):
