@@ -1,4 +1,4 @@
-"""The process `queue`: watches, lets the coordinator decide who starts, writes. Wiring only."""
+"""The process `queue`, which decides when whole runs start: the wiring of its parts."""
 
 from functools import partial
 
@@ -31,7 +31,7 @@ from kfp_placement_kube.lease import LeaderElection
 
 
 def run(settings: QueueSettings) -> int:
-    """Run until SIGTERM or SIGINT; returns the exit code.
+    """Run until SIGTERM or SIGINT, and return the exit code.
 
     Raises:
         SettingsError: there is no way to the API server.
@@ -43,7 +43,7 @@ def run(settings: QueueSettings) -> int:
 
 
 def needs(settings: QueueSettings) -> tuple[Need, ...]:
-    """What the process does with the API server."""
+    """Return the rights that the process needs."""
     return (
         *map(Need, queue_readers(QUEUE_SOURCES, DEFAULT_SOURCES)),
         *(Need(source.kind, ("patch",)) for source in QUEUE_SOURCES),
@@ -54,10 +54,10 @@ def needs(settings: QueueSettings) -> tuple[Need, ...]:
 
 
 class QueueProcess(LeadingProcess):
-    """The queue, wired."""
+    """The parts of the process: watches, coordinator, loop, writers and the Lease."""
 
     def __init__(self, settings: QueueSettings, client: KubeClient) -> None:
-        """Nothing is started yet."""
+        """Connect the parts without starting them."""
         kueue_backend = KueueBackend()
         coordinator = QueueCoordinator(
             DEFAULT_SOURCES,

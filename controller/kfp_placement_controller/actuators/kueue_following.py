@@ -1,4 +1,4 @@
-"""While a RunQueue asks for Kueue: reads Kueue's objects, and lets them be followed."""
+"""Start and end of following Kueue's objects, which are needed while a RunQueue asks for Kueue."""
 
 import logging
 from collections.abc import Callable
@@ -13,26 +13,26 @@ from kfp_placement_kube.exceptions import AccessError, KubernetesError
 _LOG = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
-"""Between two lists: kopf does not report what is deleted while it reconnects."""
+"""Pause between two lists: kopf does not report objects that are deleted while it reconnects."""
 
 RETRY_SECONDS = 5.0
-"""Between two tries to list."""
+"""Pause between two tries to list."""
 
 MAX_PROBLEM_CHARACTERS = 900
-"""Of what is wrong; a condition says it with a few words before it."""
+"""Longest text about a problem; a condition shows it after a few words of its own."""
 
 
 @dataclass
 class KueueFollowing:
-    """Nothing of Kueue has to be there while no RunQueue asks for it.
+    """Reads Kueue's objects while a RunQueue asks for Kueue; without one, Kueue may be missing.
 
     Attributes:
-        objects: Kueue's, which the backend decides by.
-        check: whether Kueue is there and may be used; raises what read does, and AccessError.
-        read: all of Kueue's objects as they are now.
+        objects: objects of Kueue that the backend decides by.
+        check: checks that Kueue is there and may be used; raises AccessError or KubernetesError.
+        read: reads all of Kueue's objects as they are now; raises KubernetesError.
         clock: the time.
-        began: is called once they can be read, for them to be followed.
-        ended: is called when nobody asks for Kueue any more, or we do not lead.
+        began: function called once the objects can be read, to follow them.
+        ended: function called when no RunQueue asks for Kueue any more, or we do not lead.
     """
 
     objects: KueueObjects
@@ -46,9 +46,9 @@ class KueueFollowing:
     _problem: str = ""
 
     def follow(self, coordinator: QueueCoordinator) -> None:
-        """Begin or stop following, and check and read from time to time.
+        """Begin or stop following, and check our rights and read the objects from time to time.
 
-        Rights may be taken away at any time, so they are checked each time.
+        Rights may be taken away at any time, so they are checked before each list.
         """
         if coordinator.epoch is None or not coordinator.queues.ask_for_kueue:
             self.stop()
@@ -72,7 +72,7 @@ class KueueFollowing:
             self.began()
 
     def stop(self) -> None:
-        """Follow nothing."""
+        """Stop following."""
         self._next_at = None
         if self._follows:
             self._follows = False

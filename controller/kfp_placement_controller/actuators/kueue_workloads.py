@@ -1,4 +1,4 @@
-"""Reads and writes of Kueue's objects; only where a RunQueue asks for Kueue."""
+"""Reads and writes of Kueue's objects, made only while a RunQueue asks for Kueue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ KUEUE_NEEDS = (
     Need(ADMISSION_CHECKS),
     Need(ADMISSION_CHECKS, ("patch",), subresource="status"),
 )
-"""What is done with Kueue's objects, where a RunQueue asks for it."""
+"""Rights that are needed for Kueue's objects while a RunQueue asks for Kueue."""
 
 
 @dataclass
 class KueueWriter:
-    """Carries out what a Kueue backend wants written.
+    """Carries out the writes of the Kueue backend.
 
     Attributes:
         client: the API server.
@@ -78,7 +78,7 @@ class KueueWriter:
                 raise TypeError(f"not an action on Kueue's objects: {action}")
 
     def check(self) -> None:
-        """Ask whether Kueue is there, and may be used.
+        """Check that Kueue is there, and may be used.
 
         Raises:
             AccessError: it is not; the message names the rights that are missing.
@@ -89,7 +89,7 @@ class KueueWriter:
         check_access(self.client, KUEUE_NEEDS)
 
     def read(self) -> KueueListing:
-        """All objects as they are now.
+        """Read all of Kueue's objects as they are now.
 
         Raises:
             KubernetesError: refused, or no answer.

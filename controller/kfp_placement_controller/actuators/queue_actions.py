@@ -1,4 +1,4 @@
-"""Carries out what the queue has decided; a failure of one stops no other."""
+"""Execution of the queue's actions; one that fails stops no other."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ from kfp_placement_kube.kinds import Kind
 _LOG = logging.getLogger(__name__)
 
 _REFUSED = frozenset({400, 403, 422})
-"""Answers that the same request would get again; all others are of the moment."""
+"""HTTP statuses of refusals that the same request would get again; others may pass."""
 
 _NOTES = {
     ReleaseCause.HAS_BEGUN: (
@@ -55,7 +55,7 @@ _NOTES = {
         "this run begins without admission: no planner has said what it needs",
     ),
 }
-"""What an event says of a run that begins without having been admitted: reason and note."""
+"""Reason and note of the event about a run that starts without having been admitted."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class QueueActionRunner:
 
     Attributes:
         client: the API server.
-        events: where events go.
+        events: recorder of events.
         sources: build the patches of runs, by the kind of their objects.
         write_for_backend: carries out what a backend wants written.
     """
@@ -75,10 +75,10 @@ class QueueActionRunner:
     write_for_backend: Callable[[BackendAction], None]
 
     def run(self, action: QueueAction) -> bool:
-        """Carry out one action; what fails is decided again.
+        """Carry out one action; a failed one is decided again.
 
         Returns:
-            Whether it was refused, and would be again: as a webhook of others can.
+            Whether it was refused, and would be refused again, as by a webhook of others.
         """
         try:
             match action:
@@ -100,7 +100,7 @@ class QueueActionRunner:
                 case BackendAction():
                     self.write_for_backend(action)
         except (ConflictError, NotFoundError) as error:
-            # Somebody has written in between; what there is now comes by a watch.
+            # Somebody has written in between; a watch brings the new state.
             _LOG.debug("%s: %s", type(action).__name__, error)
         except KubernetesError as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
@@ -137,7 +137,7 @@ class QueueActionRunner:
 
 
 def _count(action: ReleaseHeld | ResumeRun) -> None:
-    """Tell the metrics that a run has gone on."""
+    """Count a started run in the metrics."""
     RUNS_RELEASED.labels(str(action.cause)).inc()
     if action.cause is ReleaseCause.ADMITTED:
         RUN_WAIT_SECONDS.observe(action.waited_seconds)

@@ -30,8 +30,8 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
 
     Attributes:
         election: election for the Lease of `queue`; the coordinator writes only while it is ours.
-        kueue: says what Kueue has, where it is asked for.
-        runner: carries out what it has decided.
+        kueue: follows Kueue's objects while a RunQueue asks for Kueue.
+        runner: carries out the actions.
     """
 
     name = "queue"
@@ -46,7 +46,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         now = self.clock()
         actions = self.decider.tick(now)
         if self.decider.decided_at != now:
-            # Nothing was due, so there is nothing to measure.
+            # No decision was due, so there is nothing to measure.
             return
         QUEUE_TICK_SECONDS.observe((self.clock() - now).total_seconds())
         for action in actions:
@@ -59,7 +59,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
 
 
 def _count(coordinator: QueueCoordinator, now: datetime) -> None:
-    """Tell the metrics what queues have; of one that is gone nothing."""
+    """Show the numbers of all queues in the metrics, and drop those of queues that are gone."""
     for each in (RUNS_WAITING, RUNS_ADMITTED, QUEUE_DEMAND, QUEUE_QUOTA, LONGEST_WAIT_SECONDS):
         each.clear()
     for key, counts in coordinator.publisher.counts.items():

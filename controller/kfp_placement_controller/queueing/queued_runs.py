@@ -71,12 +71,12 @@ class RequestedRun:
 
     @cached_property
     def is_waiting(self) -> bool:
-        """Whether it must not run before its queue admits it."""
+        """Return whether it must not run before its queue admits it."""
         return self.observed.end is None and (self.observed.is_held or self.observed.is_preempted)
 
     @cached_property
     def is_admitted(self) -> bool:
-        """Whether it may run, whoever has started it."""
+        """Return whether it may run, whoever has started it."""
         return self.observed.end is None and not self.is_waiting
 
     @cached_property
@@ -135,7 +135,7 @@ class RequestedRun:
 
         Args:
             queue: queue that decides about it.
-            priority: its priority, as the queue allows it.
+            priority: priority that the queue allows.
             unschedulable: see `WaitingRun`.
             has_victims: see `WaitingRun`.
             goes_last: see `WaitingRun`.
@@ -159,7 +159,7 @@ class RequestedRun:
 
         Args:
             queue: queue that decides about it.
-            priority: its priority, as the queue allows it.
+            priority: priority that the queue allows.
             now: the time.
             is_fixed: see `AdmittedRun`.
         """

@@ -1,4 +1,4 @@
-"""Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
+"""Reasons to start a waiting run whatever its queue decides: it must not wait forever."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,23 +14,23 @@ _REPLACING = timedelta(seconds=5)
 --force`) is deleted and created again."""
 
 _MOST_KEPT = 10
-"""How many times longer than it may return a RunQueue that is gone is remembered."""
+"""Factor by which the memory of a deleted RunQueue is longer than the time for its return."""
 
 _MOST_BACKLOG = 10
-"""How many times longer than its queue says a run waits for a planner that says what others need.
-It could say so of others forever."""
+"""Factor on a queue's `holdDeadline` for the time that a run waits for a planner that is busy with
+other runs; the planner could be busy forever."""
 
 
 @dataclass(frozen=True)
 class PlannerState:
-    """How the planner is.
+    """State of the planner.
 
     Attributes:
-        age_seconds: since it was last seen to renew its Lease.
-        stale_after_seconds: after which that is too long.
-        listened_since: since when we would have heard of what it says.
+        age_seconds: time since it was last seen to renew its Lease.
+        stale_after_seconds: age at which its Lease says that it is dead.
+        listened_since: time from which this process would have noticed what it writes.
         is_known: whether it was seen to renew its Lease, or would have been by now.
-        progressed_at: when it last said of a run for the first time what it needs; None = not yet.
+        progressed_at: time at which it last said for a further run what the run needs, or None.
     """
 
     age_seconds: float
@@ -41,7 +41,7 @@ class PlannerState:
 
     @property
     def problem(self) -> str:
-        """Why nobody says what runs need; "" = somebody does, or it is not known yet."""
+        """Reason why nobody says what runs need, or "" while the planner's Lease is not stale."""
         if self.age_seconds <= self.stale_after_seconds:
             return ""
         return f"no planner has renewed its Lease for {self.stale_after_seconds:g} s"
@@ -49,7 +49,7 @@ class PlannerState:
 
 @dataclass
 class PlannerWatch:
-    """Tells whether a planner is there to say what runs need, since our process leads.
+    """Observed Lease and progress of the planner.
 
     Attributes:
         lease: Lease of the planner.
@@ -100,14 +100,14 @@ class Releases:
     _gone: dict[str, datetime] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """When RunQueues were last seen is not known any more: the clock was set."""
+        """Forget when RunQueues were deleted, after somebody has set the clock."""
         self._gone.clear()
 
     def observe(self, namespaces: Iterable[str], now: datetime) -> None:
-        """These namespaces take part.
+        """Take in which namespaces take part now.
 
         Args:
-            namespaces: by their RunQueue `default`.
+            namespaces: namespaces that take part, with a RunQueue `default`.
             now: the time.
         """
         taking_part = set(namespaces)
@@ -121,7 +121,7 @@ class Releases:
         }
 
     def returning(self, now: datetime) -> Sequence[str]:
-        """Namespaces whose RunQueue was there a moment ago.
+        """Return the namespaces whose RunQueue was there a moment ago.
 
         Args:
             now: the time.
@@ -135,12 +135,12 @@ class Releases:
         planner: PlannerState,
         now: datetime,
     ) -> ReleaseCause | None:
-        """Why a waiting run goes on in any case; None = it waits on.
+        """Return why a waiting run starts in any case, or None if it still waits.
 
         Args:
-            run: it waits.
-            queue: by which its namespace takes part; None = it does not.
-            planner: as it is now.
+            run: the waiting run.
+            queue: RunQueue `default` of its namespace, or None if the namespace takes no part.
+            planner: state of the planner.
             now: the time.
         """
         if run.observed.is_terminated:
@@ -168,7 +168,7 @@ def _cause_in_queue(
     if run.demand is None and not (run.spec and run.spec.unschedulable):
         since = max(run.waiting_since(now), planner.listened_since)
         if planner.progressed_at is not None:
-            # Of a thousand new runs the last is planned after minutes: it must not pass its quota.
+            # The last of a thousand new runs is planned after minutes: it must not pass its quota.
             latest = since + timedelta(seconds=_MOST_BACKLOG * patience_seconds)
             since = max(since, min(planner.progressed_at, latest))
         if (now - since).total_seconds() > patience_seconds:

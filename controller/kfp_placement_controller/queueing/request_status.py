@@ -31,13 +31,13 @@ class RunPlace:
 
     Attributes:
         queue: queue that decides about it.
-        priority: its priority, as the queue allows it.
+        priority: priority of the run, as the queue allows it.
         verdict: decision about it while it waits, or None if there was none.
         undecided: reason why there was no decision.
         draining: whether it waits again while steps of it still run.
         cause: reason and message of its admission, or None if this process has not admitted it:
             then its status may have them.
-        stopped: why it was stopped, or "".
+        stopped: text about why it was stopped, or "".
         notes: notes for its author.
         nodes: nodes that it is limited to, or None for those that its status already has.
         starts: range in which it is likely to start, or None if it does not wait or no forecast is
@@ -63,7 +63,7 @@ def request_status_patch(
 
     Args:
         run: the run, with its RunRequest.
-        place: its place in its queue.
+        place: place of the run in its queue.
         now: the time.
     """
     fields = _fields(run, place, now)

@@ -21,7 +21,7 @@ from kfp_placement_engine.model.keys import QueueKey
 
 @dataclass
 class RunQueues:
-    """All RunQueues, by key; a run that names none is in the queue `default` of its namespace."""
+    """RunQueues by key; a run that names none is in the queue `default` of its namespace."""
 
     _queues: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
     _unread: set[QueueKey] = field(default_factory=set)
@@ -82,7 +82,7 @@ class RunQueues:
 
     @property
     def ask_for_kueue(self) -> bool:
-        """Whether a queue names Kueue as its backend."""
+        """Return whether a queue names Kueue as its backend."""
         return any(each.spec.backend == QueueBackend.KUEUE for each in self._queues.values())
 
     def rules(self) -> Mapping[QueueKey, QueueRules]:

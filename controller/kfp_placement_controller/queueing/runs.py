@@ -11,19 +11,19 @@ from kfp_placement_engine.units.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """What a RunQueue allows.
+    """Rules of a RunQueue.
 
     Its quota is for the runs that it admits: a namespace with several RunQueues has the sum of
     their quotas, so an administrator can give GPUs to one of them and none to another.
 
     Attributes:
-        quota: the most that its admitted runs take together; what is not named is not limited.
-        max_runs: the most runs admitted at once; None = any number.
-        overcommit: admitted runs of the whole cluster may take capacity times this. Runs seldom
+        quota: limits on what its admitted runs take together; other resources have no limit.
+        max_runs: limit on the number of admitted runs, or None for any number.
+        overcommit: factor on the capacity of the cluster that admitted runs may take. Runs seldom
             take their peaks at the same time; at 1 much of the cluster is idle.
-        capacity: replaces the sum of the nodes, for the resources it names, where node pools grow.
-        reserve_after_seconds: how long after its submission room is kept for a run that waits.
-        aging_per_hour: how much a run's priority grows with each hour that it waits.
+        capacity: amounts that replace the sum of the nodes, where node pools grow.
+        reserve_after_seconds: time after its submission from which room is kept for a waiting run.
+        aging_per_hour: growth of a run's priority in each hour that it waits.
     """
 
     quota: Resources = field(default_factory=dict)
@@ -40,19 +40,19 @@ NO_RULES = QueueRules()
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A run that is held.
+    """A run that waits, as decisions and forecasts take it.
 
     Attributes:
-        key: of the run.
-        queue: its RunQueue.
-        priority: as its queue allows it.
-        submitted_at: when; a suspended run keeps its old time.
-        demand: what it needs.
-        unschedulable: why no node can take one of its steps; "" = all steps fit a node.
-        has_victims: runs were suspended for it. Those behind it do not get the room that this
-            makes, even if it is not enough yet.
-        goes_last: somebody has asked that it stops: all others go first.
-        makespan_seconds: how long it takes by a plan of it alone; None = not known.
+        key: key of the run.
+        queue: RunQueue that decides about it.
+        priority: priority that its queue allows.
+        submitted_at: time of its submission; a suspended run keeps it.
+        demand: resources that it needs.
+        unschedulable: reason why no node can take one of its steps, or "".
+        has_victims: whether runs were suspended for it. Runs behind it do not get the room that
+            this makes, even if it is not enough yet.
+        goes_last: whether somebody has asked that it stops: then all others go first.
+        makespan_seconds: duration by a plan of it alone, or None without one.
     """
 
     key: RunKey
@@ -66,7 +66,7 @@ class WaitingRun:
     makespan_seconds: float | None = None
 
     def as_admitted(self, now: datetime) -> "AdmittedRun":
-        """The run as it takes room once it is let run.
+        """Return the run as it takes room once it is started.
 
         Args:
             now: the time.
@@ -78,18 +78,18 @@ class WaitingRun:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedRun:
-    """A run that may run.
+    """A run that may run, as decisions and forecasts take it.
 
     Attributes:
-        key: of the run.
-        queue: its RunQueue.
-        priority: as its queue allows it.
-        admitted_at: when.
-        demand: what is left of it needs.
-        suspended: it was asked to stop; it takes room until its running steps have ended.
-        is_fixed: it cannot be asked to stop: another backend has admitted it, somebody else has
+        key: key of the run.
+        queue: RunQueue that decides about it.
+        priority: priority that its queue allows.
+        admitted_at: time of its last start.
+        demand: resources that its steps which have not ended need.
+        suspended: whether it was stopped; it takes room until its running steps have ended.
+        is_fixed: whether it cannot be stopped: another backend has admitted it, somebody else has
             suspended it, or its object refuses to be changed.
-        ends_at: when it ends by the plan in force; None = not known.
+        ends_at: end by the plan in force, or None without a plan.
     """
 
     key: RunKey
@@ -103,5 +103,5 @@ class AdmittedRun:
 
     @property
     def may_be_suspended(self) -> bool:
-        """Whether it can be asked to stop."""
+        """Return whether it can be stopped."""
         return not self.suspended and not self.is_fixed

@@ -1,4 +1,4 @@
-"""All runs at one moment, and the room they have: what a decision depends on."""
+"""Situation at one moment: the runs, their queues, and the room of the cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
 NO_RULES_KNOWN = "waits until its RunQueue is corrected: see its condition Valid"
 REFUSED = "may begin, but its object cannot be changed: that is tried again every minute"
-"""Why runs are not decided about."""
+"""Reasons for which there is no decision about a waiting run."""
 
 
 class Situation:
-    """All that a decision depends on.
+    """Everything that a decision depends on, apart from a backend's own objects.
 
     Attributes:
-        waiting: runs to decide about, of which it is known what they need.
-        undecided: runs that wait and are not decided about, with the reason.
-        admitted: runs that may run, those that are just being let run included.
-        draining: what the pods of runs take that were preempted and still have some.
+        waiting: runs to decide about, whose needs are known.
+        undecided: waiting runs without a decision, each with the reason.
+        admitted: runs that may run, including those that are just being started.
+        draining: preempted runs that still have pods, each with the resources that these take.
         queues: the RunQueues.
-        nodes: what each has for runs.
+        nodes: room of each node for runs.
         requests: all RunRequests, also of runs that have ended or take no part.
-        planner_problem: why nobody says what runs need; "" = somebody does.
+        planner_problem: reason why no planner says what runs need, or "".
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
         returning: namespaces whose RunQueue was there a moment ago: it may be being replaced.
     """
@@ -51,15 +51,15 @@ class Situation:
         """Tell runs that can be decided about from those that cannot.
 
         Args:
-            waiting: runs that wait, whether it is known what they need or not.
+            waiting: runs that wait, whether their needs are known or not.
             refused: runs that wait, and whose objects refuse to be changed.
-            admitted: as the attribute.
-            queues: as the attribute.
-            room: the cluster.
-            requests: as the attribute.
-            planner_problem: as the attribute.
-            fixed: as the attribute.
-            returning: as the attribute.
+            admitted: see the attribute.
+            queues: see the attribute.
+            room: room of the cluster.
+            requests: see the attribute.
+            planner_problem: see the attribute.
+            fixed: see the attribute.
+            returning: see the attribute.
         """
         self.admitted = admitted
         self.queues = queues
@@ -86,11 +86,11 @@ class Situation:
         self.nodes = room.rooms(counted | self.draining.keys())
 
     def queue_of(self, run: RequestedRun) -> QueueKey:
-        """The RunQueue that decides about a run."""
+        """Return the RunQueue that decides about a run."""
         return self.queues.of_run(run.key.namespace, run.queue_name)
 
     def those_of(
         self, runs: Iterable[RequestedRun], backend: QueueBackend
     ) -> Iterator[RequestedRun]:
-        """Those of some runs that one backend decides about, or may stop."""
+        """Yield the runs that one backend decides about, or may stop."""
         return (each for each in runs if self.queues.backend_of(self.queue_of(each)) == backend)

@@ -1,8 +1,8 @@
-"""When waiting runs are likely to start: forecasts, corrected by how earlier ones turned out.
+"""Ranges in which waiting runs are likely to start: forecasts, corrected by earlier waits.
 
-A queue remembers how long its last runs have waited as shares of what was first forecast of them.
-A forecast times the tenth of these ratios from below, and from above, is the range: four of five
-runs start within it, if runs to come are like those before.
+A queue remembers how long its last runs have waited, as ratios to their first forecasts. A forecast
+times the lowest and the highest tenth of these ratios is the range: four of five runs start within
+it, if runs to come are like those before.
 """
 
 from collections import deque
@@ -20,11 +20,11 @@ from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _MOST_REMEMBERED = 10_000
-"""Starts of which is remembered that they were counted."""
+"""Number of counted starts that are remembered."""
 
 
 class StartOutcome(StrEnum):
-    """How a run has begun beside the range that was first said."""
+    """Start of a run in relation to the range that was first forecast."""
 
     EARLY = "early"
     KEPT = "kept"
@@ -32,10 +32,10 @@ class StartOutcome(StrEnum):
 
 
 def start_outcome(first: StartRange | None, now: datetime) -> StartOutcome | None:
-    """How a run begins that its queue lets begin now.
+    """Return how a run that its queue admits now starts in relation to its first range.
 
     Args:
-        first: what was first said of its start; without an end nothing was promised.
+        first: first forecast of its start; without an end, nothing was promised.
         now: the time.
     """
     if first is None or first.latest is None:
@@ -49,20 +49,20 @@ def start_outcome(first: StartRange | None, now: datetime) -> StartOutcome | Non
 
 @dataclass(frozen=True, slots=True)
 class RangeParams:
-    """How ranges are made.
+    """Parameters of ranges.
 
     Attributes:
-        forecast_seconds: between two forecasts: plans change with every step that ends.
-        first_forecast_seconds: the same while a run waits of which nothing was said yet, at least.
+        forecast_seconds: pause between two forecasts: plans change with every step that ends.
+        first_forecast_seconds: shortest pause while a run waits that has no forecast yet.
         first_forecast_seconds_per_run: the same for each run that waits: while a thousand are
-            submitted, there is always one of which nothing was said yet.
-        least_waits: of a queue, before the end of a range is said.
-        untaught_share: of a forecast, before which a run is not expected to start, until then. The
-            tenth from below was 0.14 to 0.30 on made-up days (`benchmarks.queue`).
-        move_seconds, move_share: how much a forecast must move for a range to be said again: so
-            long, and this share of the whole wait.
-        shortest_seconds: a forecast of less counts as this: the ratios of waits of a moment say
-            nothing about long ones.
+            submitted, there is always one without a forecast.
+        least_waits: number of waits that a queue must have seen before its ranges have an end.
+        untaught_share: share of a forecast before which a run is not expected to start, until then.
+            The lowest tenth was 0.14 to 0.30 on made-up days (`benchmarks.queue`).
+        move_seconds, move_share: smallest move of a forecast for a new range: this time, and this
+            share of the whole wait.
+        shortest_seconds: shortest wait that counts: the ratios of very short waits say nothing
+            about long ones.
     """
 
     forecast_seconds: float = 10.0
@@ -77,10 +77,10 @@ class RangeParams:
 
 @dataclass
 class StartRanges:
-    """What is forecast, and what was learned.
+    """Forecasts of waiting runs, and the ratios that each queue has learned.
 
     Attributes:
-        params: how ranges are made.
+        params: parameters of the ranges.
     """
 
     params: RangeParams = field(default_factory=RangeParams)
@@ -92,33 +92,33 @@ class StartRanges:
     # What comes in.
 
     def lead(self) -> None:
-        """What queues have learned is read again from their statuses."""
+        """Forget all ratios: they are read again from the statuses of the queues."""
         self._ratios.clear()
         self._forecast, self._forecast_at = StartForecast(), None
 
     def forecast_again(self) -> None:
-        """Forecasts are due: the clock was set."""
+        """Make forecasts at the next decision, after somebody has set the clock."""
         self._forecast_at = None
 
     def observe_queues(self, queues: Iterable[ObservedQueue]) -> None:
-        """These are the queues there are now.
+        """Read the ratios of queues that are new, and forget those of queues that are gone.
 
         Args:
-            queues: all; the status of one is read when it is first seen.
+            queues: all queues there are now.
         """
-        known, self._ratios = self._ratios, {}
+        before, self._ratios = self._ratios, {}
         for queue in queues:
-            said = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
-            self._ratios[queue.key] = known.get(queue.key, said)
+            stored = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
+            self._ratios[queue.key] = before.get(queue.key, stored)
 
     def started(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
-        """A queue has let a run begin, or go on; said again, it counts once.
+        """Learn from a run that its queue has admitted; each start counts once.
 
         Args:
-            uid: of the run.
-            queue: that has.
-            first: what was first said of its start.
-            now: when it begins.
+            uid: uid of the run.
+            queue: queue that has admitted it.
+            first: first forecast of its start.
+            now: time of its start.
         """
         if first is None or first.forecast is None or first.said_at is None:
             return
@@ -151,7 +151,7 @@ class StartRanges:
             self._forecast = self._forecast.together_with(each.forecast(now))
 
     def _pause_seconds(self, waiting: Collection[RunKey]) -> float:
-        """Between two forecasts."""
+        """Return the pause between two forecasts."""
         params = self.params
         if all(run in self._forecast for run in waiting):
             return params.forecast_seconds
@@ -161,30 +161,30 @@ class StartRanges:
     # What follows.
 
     def ratios(self, queue: QueueKey) -> tuple[float, ...]:
-        """What a queue has learned, for its status."""
+        """Return the ratios that a queue has learned, for its status."""
         return tuple(self._ratios.get(queue, ()))
 
     def starts(
         self,
         run: RunKey,
         queue: QueueKey,
-        said: StartRange | None,
+        last: StartRange | None,
         since: datetime,
         now: datetime,
     ) -> StartRange | None:
-        """When a waiting run is likely to start; None = it is not known whether it ever does.
+        """Return when a waiting run is likely to start, or None if it may never start.
 
         Args:
-            run: that waits.
-            queue: that decides about it.
-            said: what was said last of it; it stays while it is about right.
-            since: when it began to wait.
+            run: key of the run.
+            queue: queue that decides about it.
+            last: last range of the run, which stays while it is about right.
+            since: time at which the run began to wait.
             now: the time.
         """
-        found = self._range(run, queue, now)
-        if found is None or said is None or self._has_moved(said, found, since, now):
-            return found
-        return said
+        new = self._range(run, queue, now)
+        if new is None or last is None or self._has_moved(last, new, since, now):
+            return new
+        return last
 
     def _range(self, run: RunKey, queue: QueueKey, now: datetime) -> StartRange | None:
         start, later = self._forecast.starts.get(run), self._forecast.later.get(run)
@@ -203,33 +203,31 @@ class StartRanges:
             return None
         return StartRange(earliest=_share_of(later, low, now), said_at=_whole(now))
 
-    def _has_moved(
-        self, said: StartRange, found: StartRange, since: datetime, now: datetime
-    ) -> bool:
-        """Whether the forecast is another, or half of what was left of the wait then is over.
+    def _has_moved(self, last: StartRange, new: StartRange, since: datetime, now: datetime) -> bool:
+        """Return whether the forecast has moved, or half of the wait since the last one is over.
 
-        What is left is a share of a time that passes, so the range itself moves all the time.
+        A range is a share of the time that is left, so it moves all the time while that passes.
         """
-        if (said.latest is None, said.forecast is None) != (
-            found.latest is None,
-            found.forecast is None,
+        if (last.latest is None, last.forecast is None) != (
+            new.latest is None,
+            new.forecast is None,
         ):
             return True
-        old, new = said.forecast or said.earliest, found.forecast or found.earliest
-        if said.said_at is None or new <= now:
-            return said.said_at is None
+        old_start, new_start = last.forecast or last.earliest, new.forecast or new.earliest
+        if last.said_at is None or new_start <= now:
+            return last.said_at is None
         least = max(
-            self.params.move_seconds, self.params.move_share * (new - since).total_seconds()
+            self.params.move_seconds, self.params.move_share * (new_start - since).total_seconds()
         )
-        is_halved = (new - now) * 2 < old - said.said_at
-        return abs((new - old).total_seconds()) > least or (
-            is_halved and (now - said.said_at).total_seconds() > self.params.move_seconds
+        is_halved = (new_start - now) * 2 < old_start - last.said_at
+        return abs((new_start - old_start).total_seconds()) > least or (
+            is_halved and (now - last.said_at).total_seconds() > self.params.move_seconds
         )
 
 
 @lru_cache(maxsize=1024)
 def _tenths(learned: tuple[float, ...]) -> tuple[float, float]:
-    """The lowest and the highest tenth; a thousand runs that wait in a queue ask for the same."""
+    """Return the lowest and the highest tenth, once for the thousand runs that may wait."""
     tenths = quantiles(learned, n=10)
     return tenths[0], tenths[-1]
 
@@ -239,5 +237,5 @@ def _share_of(start: datetime, share: float, now: datetime) -> datetime:
 
 
 def _whole(time: datetime) -> datetime:
-    """As the API server keeps it."""
+    """Return a time in whole seconds, as the API server keeps it."""
     return time.replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""Letting runs begin, stop and go on: each such write once, until its object shows it."""
+"""Starts and stops of runs: each such write is made once, until the object of the run shows it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,22 +21,22 @@ RETRY_AFTER = timedelta(seconds=2)
 """Time between two tries of the same write; what it changes comes by a watch."""
 
 _REFUSED_FOR = timedelta(minutes=1)
-"""How long a run is left alone whose object may not be changed, as an admission webhook of others
-can say: else it took its place in the queue forever."""
+"""Time for which a run is left alone after the API server refused to change its object, as an
+admission webhook of others can do: else it would keep its place in the queue forever."""
 
 _MOST_REMEMBERED = 10_000
-"""Runs of which is remembered what they were asked for."""
+"""Number of runs for which the last request to stop is remembered."""
 
 
 @dataclass
 class Standing:
-    """Which runs wait, before their queues decide.
+    """Runs by where they stand before their queues decide.
 
     Attributes:
-        wanted: what to do whatever queues decide.
+        wanted: actions to take whatever queues decide.
         waiting: runs that wait.
-        refused: runs that may go on, and of whose objects that is refused.
-        starting: runs that are being let go on.
+        refused: runs that may start, but whose objects refuse to be changed.
+        starting: runs that are being started.
     """
 
     wanted: list[SteeringAction]
@@ -47,7 +47,7 @@ class Standing:
 
 @dataclass
 class Steering:
-    """What is done with runs, and what was tried a short time ago."""
+    """Decides how to start and stop runs, and remembers what was tried a short time ago."""
 
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _started: dict[tuple[str, str], datetime] = field(default_factory=dict)
@@ -56,18 +56,18 @@ class Steering:
 
     @property
     def has_tried(self) -> bool:
-        """Whether anything was tried a short time ago, and may have to be tried again."""
+        """Return whether an action was tried a short time ago, and may have to be tried again."""
         return bool(self._tried)
 
     def clear(self) -> None:
-        """Nothing was tried."""
+        """Forget what was tried."""
         self._tried.clear()
         self._started.clear()
         self._refused.clear()
 
     def forget(self, now: datetime) -> None:
-        """What was tried longer ago may be tried again."""
-        self._tried = {what: at for what, at in self._tried.items() if now - at < RETRY_AFTER}
+        """Forget what was tried longer ago: it may be tried again."""
+        self._tried = {target: at for target, at in self._tried.items() if now - at < RETRY_AFTER}
         self._started = {run: at for run, at in self._started.items() if now - at < RETRY_AFTER}
         self._refused = {uid: at for uid, at in self._refused.items() if now - at < _REFUSED_FOR}
 
@@ -77,11 +77,11 @@ class Steering:
         cause_of: Callable[[RequestedRun], ReleaseCause | None],
         now: datetime,
     ) -> Standing:
-        """Which runs wait, before their queues decide.
+        """Sort runs by where they stand before their queues decide.
 
         Args:
-            runs: all.
-            cause_of: why a run that waits goes on whatever its queue decides; None = it waits on.
+            runs: all runs.
+            cause_of: says why a waiting run starts whatever its queue decides; None if it waits.
             now: the time.
         """
         standing = Standing([], [], [], [])
@@ -92,7 +92,7 @@ class Steering:
                     and run.observed.end is None
                     and not run.observed.is_suspended
                 ):
-                    # Somebody else has let it go on: what it says of its preemption is over.
+                    # Somebody else has resumed the run: the note of its preemption is outdated.
                     standing.wanted.append(ResumeRun(run.observed, ReleaseCause.REQUESTED, 0.0))
             elif (cause := cause_of(run)) is not None:
                 standing.wanted.append(self.start(run, cause, now))
@@ -101,14 +101,14 @@ class Steering:
             elif self.is_refused(run):
                 standing.refused.append(run)
             elif (run.observed.owner.uid, run.observed.version) in self._started:
-                # Its object does not show it yet.
+                # The object of the run does not show yet that it was started.
                 standing.starting.append(run)
             else:
                 standing.waiting.append(run)
         return standing
 
     def start(self, run: RequestedRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
-        """Let a run that waits begin, or go on; it counts as admitted from now on."""
+        """Return the action that starts a waiting run; it counts as admitted from now on."""
         self._started.setdefault((run.observed.owner.uid, run.observed.version), now)
         action = ReleaseHeld if run.observed.is_held else ResumeRun
         waited = now - run.waiting_since(now)
@@ -117,11 +117,11 @@ class Steering:
         return action(run.observed, cause, max(0.0, waited.total_seconds()), outcome)
 
     def refused(self, action: SteeringAction, now: datetime) -> None:
-        """The API server has refused something for good, not only for now."""
+        """Remember that the API server has refused an action, and would again."""
         self._refused[action.run.owner.uid] = now
 
     def is_refused(self, run: RequestedRun) -> bool:
-        """Whether its object could not be changed a short time ago."""
+        """Return whether the object of a run refused to be changed a short time ago."""
         return run.observed.owner.uid in self._refused
 
     def decided(
@@ -131,12 +131,12 @@ class Steering:
         decided: Decisions,
         now: datetime,
     ) -> Iterator[SteeringAction]:
-        """What to do with the runs that wait, and with those that must make room.
+        """Yield the actions on runs that wait, and on those that must make room.
 
         Args:
             waiting: runs that wait.
-            situation: on which the decision was made.
-            decided: what was decided.
+            situation: situation on which the decision was made.
+            decided: the decision.
             now: the time.
         """
         for run in waiting:
@@ -159,20 +159,23 @@ class Steering:
             elif run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now):
                 yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def may_try(self, what: tuple[str, ...], now: datetime) -> bool:
-        """Whether a write was not tried just now.
+    def may_try(self, target: tuple[str, ...], now: datetime) -> bool:
+        """Return whether an action was not tried just now, and remember this try.
 
         Args:
-            what: the target of the action.
+            target: target of the action.
             now: the time.
         """
-        if what in self._tried:
+        if target in self._tried:
             return False
-        self._tried[what] = now
+        self._tried[target] = now
         return True
 
     def _obey(self, uid: str, asked_at: datetime | None) -> None:
-        """A run has stopped by request; let go on within the same second it must not stop again."""
+        """Remember the request for which a run has stopped.
+
+        If somebody starts the run again within the same second, it must not stop for it again.
+        """
         self._obeyed.pop(uid, None)
         if asked_at is not None:
             self._obeyed[uid] = asked_at

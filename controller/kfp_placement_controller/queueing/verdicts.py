@@ -1,4 +1,4 @@
-"""What was decided of a waiting run: its position and what is missing, as data and as text."""
+"""Verdict on a waiting run: its position in the queue and what is missing, as data and as text."""
 
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -11,7 +11,7 @@ from kfp_placement_engine.units.quantities import format_resource
 
 
 class Rule(StrEnum):
-    """What keeps a run waiting.
+    """Rule that keeps a run waiting.
 
     `STEP`: no node can take one of its steps. `QUOTA_SIZE`: it needs more than the whole quota.
     `QUOTA`: with the runs of its queue, more. `NO_NODE`: no node has the resource. `CAPACITY`: with
@@ -31,21 +31,21 @@ class Rule(StrEnum):
 
 
 GIVEN_BACK = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
-"""What a run lacks that others could give back."""
+"""Rules that other runs could satisfy by giving something back."""
 
 RUNS = "runs"
-"""How a quota names the number of its runs."""
+"""Name of the number of runs, among the resources of a quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Something of which a run has not enough.
+    """Lack of one resource by a waiting run.
 
     Attributes:
-        rule: which rule says so.
-        resource: of which it needs more; `RUNS` for the number of runs, `pods` for gangs.
-        amount: how much more, in canonical units.
-        reason: why, in the words of the planner (`STEP`) or of Kueue.
+        rule: rule that keeps the run waiting.
+        resource: name of the resource; `RUNS` for the number of runs, `pods` for gangs.
+        amount: missing amount, in canonical units.
+        reason: explanation by the planner (`STEP`) or by Kueue, or "".
     """
 
     rule: Rule
@@ -56,15 +56,14 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided of a waiting run.
+    """Decision about a waiting run.
 
     Attributes:
-        key: of the run.
-        missing: everything that keeps it waiting, by the first rule that does; empty = it is
-            admitted.
-        position: among the runs of its queue that wait on, from 1; 0 if it is admitted.
-        waiting: how many these are.
-        keeps_room: whether room of the cluster is kept for it, which those behind it cannot have.
+        key: key of the run.
+        missing: lacks by the first rule that keeps it waiting; () if it is admitted.
+        position: position among the runs of its queue that still wait, from 1; 0 if it is admitted.
+        waiting: number of runs of its queue that still wait.
+        keeps_room: whether room of the cluster is kept for it, which runs behind it cannot have.
     """
 
     key: RunKey
@@ -75,18 +74,18 @@ class Verdict:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether it may run."""
+        """Return whether it may run."""
         return not self.missing
 
 
 def verdicts_of(
     runs: Sequence[tuple[RunKey, QueueKey, tuple[Lack, ...]]], keeping: Container[RunKey] = ()
 ) -> list[Verdict]:
-    """The verdicts of runs, each with its position among those of its queue that wait on.
+    """Return the verdicts on runs, each with its position in its queue.
 
     Args:
-        runs: with their queues and what is missing, in their order.
-        keeping: those that room is kept for.
+        runs: runs in order, each with its queue and what it lacks by one rule.
+        keeping: runs that room is kept for.
     """
     left = Counter(queue for _, queue, missing in runs if missing)
     positions: Counter[QueueKey] = Counter()
@@ -138,18 +137,18 @@ _WORDS = {
     ),
     Rule.KUEUE: (RequestReason.WAITING_FOR_QUOTA, "Kueue has not admitted it", "waits for Kueue"),
 }
-"""Of each rule: its reason, a sentence without amounts, and what it says of a run, with them."""
+"""Texts of each rule: its reason, a sentence without amounts, and a phrase with them."""
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """The verdict for people, such as "3rd of 7, lacks 8 cpu of the quota"."""
+    """Return the verdict as text, such as "3rd of 7, lacks 8 cpu of the quota"."""
     if verdict.is_admitted:
         return "admitted"
     return f"{_ordinal(verdict.position)} of {verdict.waiting}, {lacks_text(verdict.missing)}"
 
 
 def lacks_text(lacks: Sequence[Lack]) -> str:
-    """What a run lacks by one rule, such as "lacks 8 cpu and 1 nvidia.com/gpu of the quota"."""
+    """Return lacks by one rule as text, such as "lacks 8 cpu of the quota"."""
     first = lacks[0]
     amounts = [_amount(each) for each in lacks]
     listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
@@ -158,7 +157,7 @@ def lacks_text(lacks: Sequence[Lack]) -> str:
 
 
 def rule_words(rule: Rule) -> tuple[RequestReason, str]:
-    """Why a run waits by a rule, without amounts: that stays while the amounts change."""
+    """Return reason and sentence of a rule, without amounts: these change all the time."""
     return _WORDS[rule][:2]
 
 

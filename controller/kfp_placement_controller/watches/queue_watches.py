@@ -30,11 +30,11 @@ from kfp_placement_kube.kinds import LEASES, NAMESPACES, NODES, PODS, Kind
 def queue_readers(
     sources: Iterable[QueueSource], pods_of: RunSources
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
-    """What is watched, and what is kept from it.
+    """Return the watched kinds, each with the function that makes what is kept from an object.
 
     Args:
-        sources: of runs that can wait.
-        pods_of: say which run a pod is of.
+        sources: sources of runs that can wait.
+        pods_of: sources that say which run a pod belongs to.
     """
     return {
         **{source.kind: source.observe_queued for source in sources},
@@ -54,14 +54,14 @@ def queue_watches(
     pods_of: RunSources,
     inbox: Inbox[QueueCoordinator],
 ) -> WatchGroup:
-    """The watches of the process; none has started.
+    """Return the watches of the process, not started yet.
 
     Args:
         client: the API server.
-        settings: of the process.
-        sources: of runs that can wait.
-        pods_of: say which run a pod is of.
-        inbox: the coordinator's.
+        settings: settings of the process.
+        sources: sources of runs that can wait.
+        pods_of: sources that say which run a pod belongs to.
+        inbox: inbox of the coordinator.
     """
     watches = WatchGroup(client, listed=inbox.wake)
     for kind, read in queue_readers(sources, pods_of).items():

@@ -1,1 +1,1 @@
-"""The queue that decides on its own: quotas of RunQueues, the room of the cluster, preemption."""
+"""The built-in backend: quotas of RunQueues, the room of the cluster, preemption, forecasts."""

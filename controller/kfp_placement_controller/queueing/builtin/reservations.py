@@ -87,12 +87,12 @@ class Reservations:
         nodes: Sequence[Resources],
         waiting: Iterable[WaitingRun],
     ) -> None:
-        """Take in what is admitted, whether it is within all limits or not.
+        """Add up the reservations of admitted runs, whether within all limits or not.
 
         Args:
-            admitted: the runs.
-            rules: of the queues.
-            nodes: what each has for runs, `pods` included.
+            admitted: admitted runs.
+            rules: rules of the queues.
+            nodes: room of each node for runs, `pods` included.
             waiting: runs that will be asked about.
         """
         self._rules = rules

@@ -1,1 +1,1 @@
-"""Kueue as the one who decides: its Workloads, followed and put right."""
+"""The backend that lets Kueue admit runs: a Workload for each run, followed and corrected."""

@@ -1,4 +1,4 @@
-"""What follows for Kueue's objects from what queues want, and others write: plain data."""
+"""Writes of Kueue's objects that the backend decides on and its writer carries out: plain data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from kfp_placement_kube.kinds import Kind
 
 
 class FieldManager(StrEnum):
-    """Who owns which fields of a status; each applies all that it owns."""
+    """Owner of fields in a status; each applies all the fields that it owns."""
 
     CHECK = "kfp-placement-planner"
-    """Our entry of a Workload's checks, and our condition of an AdmissionCheck."""
+    """Owner of our entry in a Workload's checks, and of our condition in an AdmissionCheck."""
 
     FINISH = "kfp-placement-finish"
-    """The condition that the run has ended."""
+    """Owner of the condition that the run has ended."""
 
     RECLAIM = "kueue-reclaimable-pods"
-    """What the run has given back; Kueue's own name for it."""
+    """Owner of the units that the run has given back; the name is Kueue's own."""
 
 
 @dataclass(frozen=True)
 class CreateWorkload(BackendAction):
-    """Ask for quota for a run.
+    """Create the Workload of a run, to ask for quota.
 
     Attributes:
-        run: that the Workload is of.
-        body: the object.
+        run: key of the run.
+        body: the Workload.
     """
 
     run: RunKey
@@ -45,12 +45,12 @@ class CreateWorkload(BackendAction):
 
 @dataclass(frozen=True)
 class PatchWorkload(BackendAction):
-    """Ask for something else.
+    """Change the Workload of a run, to ask for something else.
 
     Attributes:
-        run: that the Workload is of.
-        name: of the Workload.
-        patch: a merge patch that names the version which this was decided by.
+        run: key of the run.
+        name: name of the Workload.
+        patch: merge patch, with the resource version on which the decision was made.
     """
 
     run: RunKey
@@ -65,14 +65,14 @@ class PatchWorkload(BackendAction):
 
 @dataclass(frozen=True)
 class ApplyStatus(BackendAction):
-    """Say something in the status of one of Kueue's objects.
+    """Apply fields to the status of one of Kueue's objects.
 
     Attributes:
-        kind: of the object.
-        namespace: where it is; "" for kinds without.
-        name: of the object.
-        manager: owns the fields.
-        body: these fields, as server-side apply takes them.
+        kind: kind of the object.
+        namespace: namespace of the object, or "" for kinds without namespaces.
+        name: name of the object.
+        manager: owner of the fields.
+        body: object with these fields alone, for server-side apply.
     """
 
     kind: Kind
@@ -90,12 +90,12 @@ class ApplyStatus(BackendAction):
 
 @dataclass(frozen=True)
 class _OfOneWorkload(BackendAction):
-    """Something that is done with a Workload as a whole.
+    """Action on a Workload as a whole.
 
     Attributes:
-        run: that the Workload is of.
-        name: of the Workload.
-        uid: of the very object.
+        run: key of the run.
+        name: name of the Workload.
+        uid: uid of the Workload: another one of the same name is left alone.
     """
 
     run: RunKey
@@ -109,11 +109,11 @@ class _OfOneWorkload(BackendAction):
 
 
 class ClearAdmission(_OfOneWorkload):
-    """Give back what is reserved for a Workload that was evicted: its run has no pods any more."""
+    """Give back the quota of an evicted Workload, whose run has no pods any more."""
 
 
 class DeleteWorkload(_OfOneWorkload):
-    """Withdraw what is asked for."""
+    """Delete a Workload, to withdraw the request for quota."""
 
 
 KueueAction = CreateWorkload | PatchWorkload | ApplyStatus | ClearAdmission | DeleteWorkload

@@ -32,23 +32,23 @@ ResultT = TypeVar("ResultT")
 _LOG = logging.getLogger(__name__)
 
 _MOST_STOPS = 10_000
-"""Runs stopped by request of which is remembered which Workload they had."""
+"""Number of runs stopped by request whose Workload at that time is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class KueueDecision:
-    """What was decided of a run.
+    """Decision about one run.
 
     Attributes:
-        requested: the run.
-        queue: that decides about it.
-        priority: as Kueue has it.
-        missing: what keeps it waiting; empty = it is admitted.
-        stop: why it must stop; None = it need not.
-        nodes: that it was assigned; None = they stay as they are.
-        waiting: the run as a forecast takes it while it waits.
-        running: the same while it runs.
-        writes: for its Workload.
+        requested: the run, with its RunRequest.
+        queue: queue that decides about it.
+        priority: priority that Kueue orders it by.
+        missing: lacks that keep it waiting; () if it is admitted.
+        stop: reason to stop it, or None.
+        nodes: nodes that it was assigned, or None if they stay as they are.
+        waiting: the run in the form that a forecast takes, while it waits.
+        running: the run in the form that a forecast takes, while it runs.
+        writes: writes of its Workload.
     """
 
     requested: RequestedRun
@@ -66,11 +66,12 @@ class KueueDecision:
 class KueueBackend:
     """Lets Kueue admit runs.
 
-    Every decision compares the Workload of each run with what it should be: whatever others have
-    changed is put right, and one that was deleted is made again. There is one try for each run.
+    Every decision compares the Workload of each run with the one that it must have: whatever others
+    have changed is corrected, and a deleted Workload is created again. Each run has a turn of its
+    own, so a defect in one decision keeps no other run waiting.
 
     Attributes:
-        objects: Kueue's, as they are now.
+        objects: Kueue's objects as they are now.
     """
 
     objects: KueueObjects = field(default_factory=KueueObjects)
@@ -136,7 +137,7 @@ class KueueBackend:
             return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
 
         def undecided(requested: RequestedRun, problem: str) -> KueueDecision:
-            """It stays where it is."""
+            """Decide that a run stays where it is."""
             lack = Lack(Rule.KUEUE, reason=problem)
             return KueueDecision(requested, situation.queue_of(requested), missing=(lack,))
 
@@ -159,9 +160,10 @@ class KueueBackend:
         return self._warnings.take_turn(consequence, turn, failed)
 
     def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
-        """Of the Workload that a run had when it was stopped by request; each time there is one.
+        """Return the uid of the Workload that a run had when it was stopped by request, or "".
 
-        The clock of the API server, which says when a Workload was created, may not be ours.
+        It is found out once for each request: times of creation are by the clock of the API server,
+        which may not agree with ours.
         """
         if run.requested.observed.preempted_for != BY_REQUEST or run.workload is None:
             return ""
@@ -191,7 +193,7 @@ class KueueBackend:
             requested=run.requested,
             queue=run.queue.key,
             stop=run.stop,
-            # It keeps its nodes, with and without its Workload.
+            # The run keeps its nodes, with and without its Workload.
             nodes=run.nodes,
             running=run.requested.as_admitted(run.queue.key, run.priority, now),
             writes=tuple(writes.for_run(run, self.objects, now, waits=False)),
@@ -202,7 +204,7 @@ class KueueBackend:
     def _for_others(
         self, situation: Situation, decided: Iterable[KueueDecision], now: datetime
     ) -> Iterator[KueueAction]:
-        """Workloads of runs that have ended, or about which Kueue does not decide any more."""
+        """Yield writes of Workloads whose runs have ended, or left Kueue."""
         kept = {
             each.requested.request.uid for each in decided if each.requested.request is not None
         }
@@ -232,7 +234,7 @@ def _of_draining(situation: Situation, run: KueueRun, _now: datetime) -> KueueDe
 
 
 def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
-    """Whether a run of Kueue has ended by its object, and the planner does not say yet how."""
+    """Return whether a run of Kueue has ended, and the planner has not written yet how."""
     name = DEFAULT_QUEUE if request.spec is None else request.spec.queue
     queue = situation.queues.of_run(request.key.namespace, name)
     is_said = request.spec is not None and request.spec.end is not None
@@ -246,10 +248,10 @@ def _place(run: KueueDecision) -> tuple[int, datetime, RunKey]:
 def _simulations(
     waiting: Iterable[KueueDecision], running: Iterable[KueueDecision]
 ) -> Iterator[QueueSimulation]:
-    """What starts are forecast from: each RunQueue alone, with what its runs have got as its room.
+    """Yield a simulation for each RunQueue, whose room is the demand of its running runs.
 
-    What Kueue would give it beyond that, of its quota and of what others leave, is not known here;
-    what queues learn from their waits makes up for it.
+    The quota that Kueue would give it beyond that is not known here; the ratios that queues learn
+    from their waits make up for it.
     """
     waiting_in, running_in = defaultdict(list), defaultdict(list)
     for each in waiting:

@@ -1,4 +1,4 @@
-"""Kueue's objects as they are now, and what they say of the RunQueues that name them."""
+"""Kueue's objects as they are now, and what follows from them for RunQueues and runs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -32,11 +32,11 @@ NOT_READ = "Kueue's objects have not been read yet"
 
 @dataclass
 class KueueObjects:
-    """All that is followed, and whether it can be.
+    """Kueue's objects that decisions depend on.
 
     Attributes:
-        problem: why Kueue's objects are not known; "" = they are.
-        checks: that are answered by us, by name.
+        problem: reason why the objects cannot be read, or "".
+        checks: AdmissionChecks that the planner answers, by name.
     """
 
     problem: str = NOT_READ
@@ -57,7 +57,7 @@ class KueueObjects:
     # What comes in.
 
     def listed(self, now: KueueListing) -> None:
-        """These are all there are now; of one that is gone no watch may have told."""
+        """Replace all objects by a new list: kopf may have missed that one was deleted."""
         self.problem = ""
         self._workloads = {(each.namespace, each.name): each for each in now.workloads}
         self._local_queues = {(each.namespace, each.name): each for each in now.local_queues}
@@ -65,10 +65,10 @@ class KueueObjects:
         self.checks = {each.name: each for each in now.checks}
 
     def not_listed(self, problem: str) -> None:
-        """They cannot be read.
+        """Note that the objects cannot be read.
 
         Args:
-            problem: why.
+            problem: reason for that.
         """
         self.problem = problem
 
@@ -83,26 +83,26 @@ class KueueObjects:
     # What follows.
 
     def workloads(self) -> Collection[ObservedWorkload]:
-        """All that RunRequests own."""
+        """Return the Workloads that RunRequests own."""
         return self._workloads.values()
 
     def workload(self, namespace: str, name: str, owner_uid: str) -> ObservedWorkload | None:
-        """A Workload; None = there is none of that name and owner.
+        """Return a Workload, or None if there is none of that name and owner.
 
         Args:
-            namespace: where it is.
-            name: of the object.
-            owner_uid: of the RunRequest that owns it.
+            namespace: namespace of the Workload.
+            name: name of the Workload.
+            owner_uid: uid of the RunRequest that owns it.
         """
-        known = self._workloads.get((namespace, name))
-        return known if known is not None and known.owner_uid == owner_uid else None
+        workload = self._workloads.get((namespace, name))
+        return workload if workload is not None and workload.owner_uid == owner_uid else None
 
     def local_queue(self, queue: ObservedQueue) -> ObservedLocalQueue | None:
-        """The LocalQueue that a RunQueue names; None = there is none of that name."""
+        """Return the LocalQueue that a RunQueue names, or None if there is none of that name."""
         return self._local_queues.get((queue.key.namespace, queue.spec.local_queue or ""))
 
     def misfit(self, queue: ObservedQueue) -> str:
-        """Why runs of a RunQueue get no Workload; "" = they do."""
+        """Return why runs of a RunQueue get no Workload, or ""."""
         if self.problem:
             return self.problem
         local = self.local_queue(queue)
@@ -119,23 +119,23 @@ class KueueObjects:
         return ""
 
     def queue_problem(self, queue: ObservedQueue) -> str:
-        """Why a RunQueue can admit nobody; "" = it can, as far as we see."""
+        """Return why a RunQueue cannot admit anybody, or "" if nothing is wrong with it."""
         local = self.local_queue(queue)
         if not self.problem and local is not None and local.problem:
             return f"LocalQueue {local.name}: {local.problem}"
         return self.misfit(queue)
 
     def was_refused(self, workload: ObservedWorkload) -> bool:
-        """Whether a Workload is inactive since a check that we answer was rejected."""
+        """Return whether a Workload is inactive since the planner rejected one of its checks."""
         is_given_up = not workload.is_active and not workload.has_reservation
         return is_given_up and not workload.rejected_checks.isdisjoint(self.checks)
 
     def offers(self, queue: ObservedQueue, nodes: NodeGroups) -> bool:
-        """Whether flavors of the LocalQueue of a RunQueue stand for these nodes, as far as known.
+        """Return whether flavors of a RunQueue's LocalQueue still stand for these nodes.
 
         Args:
             queue: the RunQueue.
-            nodes: groups of them, as flavors were when they were assigned.
+            nodes: groups of nodes, from the flavors at the time of the assignment.
         """
         local = self.local_queue(queue)
         names = () if local is None else local.flavors
@@ -143,7 +143,7 @@ class KueueObjects:
         return not labels or all(each.node_selector in labels for each in nodes)
 
     def node_selectors(self, workload: ObservedWorkload) -> list[Mapping[str, str]]:
-        """Labels of the nodes of the flavors that were assigned; [] = any node.
+        """Return the labels of the nodes of the assigned flavors; [] means any node.
 
         A flavor without labels stands for any node.
         """

@@ -19,7 +19,7 @@ from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.keys import RunKey
 
 MAX_NAME_CHARACTERS = 253
-"""Of an object."""
+"""Longest name of an object."""
 
 _HASH_CHARACTERS = 10
 
@@ -31,23 +31,23 @@ try the run again, so a queue whose priorities grow fast must not cause one at e
 minute is little beside how long runs wait."""
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
-"""Priorities that a Workload can have."""
+"""Lowest and highest priority that a Workload can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class KueueRun:
-    """A run, its queue, and its Workload.
+    """A run that Kueue decides about, with its queue and its Workload.
 
     Attributes:
         requested: the run.
-        request: its RunRequest.
-        queue: that decides about it.
-        priority: as the queue allows it, grown since it was submitted.
-        workload: None = there is none.
-        nodes: of the flavors that it was assigned; None = no quota is reserved for it, and it was
-            not refused.
+        request: RunRequest of the run.
+        queue: queue that decides about it.
+        priority: priority that the queue allows, grown since the run was submitted.
+        workload: Workload of the run, or None if there is none.
+        nodes: nodes of the flavors that it was assigned, or None while no quota is reserved for it,
+            unless it was refused.
         was_refused: whether its Workload is inactive since one of its steps fits none of `nodes`.
-        outdated_uid: of the Workload that it had when somebody asked that it stops; "" = of none.
+        outdated_uid: uid of the Workload that it had when somebody asked that it stops, or "".
     """
 
     requested: RequestedRun
@@ -61,24 +61,24 @@ class KueueRun:
 
     @property
     def is_planned(self) -> bool:
-        """Whether what the planner says is for the nodes that it may use by now."""
+        """Return whether its plan is for the nodes that it may use now."""
         spec = self.request.spec
         return spec is not None and spec.planned_nodes == (self.nodes or ())
 
     @property
     def unschedulable(self) -> str:
-        """Why no node that it may use can take one of its steps; "" = all fit, or not known yet."""
+        """Reason why a step fits no node that it may use; "" if all fit, or no plan says it yet."""
         spec = self.request.spec
         return spec.unschedulable if spec is not None and self.is_planned else ""
 
     @property
     def is_outdated(self) -> bool:
-        """Whether its Workload is from before somebody asked that it stops: a new one waits."""
+        """Return whether its Workload is older than the request to stop it and must be replaced."""
         return self.workload is not None and self.workload.uid == self.outdated_uid
 
     @property
     def stop(self) -> Stop | None:
-        """Why it must stop, since it runs on and Kueue has evicted it; None = it need not."""
+        """Decision that it must stop, if it still runs and Kueue has evicted it, or None."""
         is_going = self.requested.is_admitted and not self.requested.observed.is_suspended
         if not is_going or self.workload is None or not self.workload.is_evicted:
             return None
@@ -87,10 +87,10 @@ class KueueRun:
         return Stop(BY_KUEUE, f"suspended: Kueue has evicted it: {why}"[:1000])
 
     def missing(self, objects: KueueObjects) -> tuple[Lack, ...]:
-        """What keeps it waiting; empty = Kueue has admitted it.
+        """Return the lacks that keep it waiting; () if Kueue has admitted it.
 
         Args:
-            objects: Kueue's.
+            objects: Kueue's objects.
         """
         if self.workload is not None and self.workload.is_admitted and not self.is_outdated:
             return ()
@@ -101,11 +101,11 @@ class KueueRun:
 
 
 def workload_name(run: RunKey, request_uid: str) -> str:
-    """The name of a run's Workload: a later run of the same name has another.
+    """Return the name of a run's Workload; a later run of the same name has another.
 
     Args:
-        run: that the Workload is of.
-        request_uid: of its RunRequest.
+        run: key of the run.
+        request_uid: uid of its RunRequest.
     """
     digest = hashlib.sha256(request_uid.encode()).hexdigest()[:_HASH_CHARACTERS]
     room = MAX_NAME_CHARACTERS - len("run--") - len(digest)
@@ -115,12 +115,12 @@ def workload_name(run: RunKey, request_uid: str) -> str:
 def kueue_run(
     requested: RequestedRun, queues: RunQueues, objects: KueueObjects, now: datetime
 ) -> KueueRun | None:
-    """A run that Kueue decides about; None = it does not.
+    """Return a run with its queue and Workload, or None if Kueue does not decide about it.
 
     Args:
         requested: any run.
         queues: all RunQueues.
-        objects: Kueue's.
+        objects: Kueue's objects.
         now: the time.
     """
     queue = queues.get(queues.of_run(requested.key.namespace, requested.queue_name))
@@ -135,10 +135,10 @@ def kueue_run(
         try:
             nodes = node_groups(objects.node_selectors(workload))
         except LimitError:
-            # More flavors than a run can be limited to: then it is not.
+            # These are more flavors than a run can be limited to, so it is not limited.
             nodes = ()
     elif was_refused:
-        # The planner goes on planning for them: once all steps fit, another try is worth it.
+        # The planner still plans for these nodes: once all steps fit, another try is worth it.
         nodes = requested.status.assigned_nodes
     return KueueRun(
         requested=requested,
@@ -166,11 +166,11 @@ def _why_waiting(workload: ObservedWorkload | None) -> str:
 def _priority(
     requested: RequestedRun, queue: ObservedQueue, queues: RunQueues, now: datetime
 ) -> int:
-    """As the queue allows it, and grown since the run was submitted.
+    """Return the priority that the queue allows, grown since the run was submitted.
 
-    It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
-    is admitted too: Kueue compares what it is, and runs of one priority would preempt each other
-    in turn.
+    It grows in steps: each is a write, and lets Kueue try the run again. It grows while the run is
+    admitted too: Kueue compares current priorities, so runs of one priority would preempt each
+    other in turn.
     """
     seconds = max(0.0, (now - requested.observed.submitted_at).total_seconds())
     hours = seconds // _AGING_SECONDS * _AGING_SECONDS / _SECONDS_PER_HOUR

@@ -1,4 +1,4 @@
-"""What is said in the status of Kueue's objects: units given back, checks, ends; pure."""
+"""Statuses of Kueue's objects: units given back, answered checks, and ended runs."""
 
 from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
@@ -15,14 +15,14 @@ from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.units.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1024
-"""Of a check."""
+"""Longest message of a check."""
 
 _REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
-"""Reasons of evictions after which a Workload waits again at once; after others, Kueue decides."""
+"""Reasons for evictions after which a Workload waits again at once; after others, Kueue decides."""
 
 
 _DEACTIVATED = "Deactivated"
-"""Evictions of Workloads that are not active begin so, and go on with what has caused that."""
+"""Prefix of the reasons for evictions of inactive Workloads; the cause follows it."""
 
 
 def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]:
@@ -32,8 +32,8 @@ def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]
     nothing.
 
     Args:
-        workload: has a reservation.
-        demand: what the run still needs.
+        workload: Workload with a reservation.
+        demand: demand of the steps that have not ended.
     """
     pod_sets = workload.pod_sets or ()
     needed = units_needed(pod_sets, demand)
@@ -51,8 +51,8 @@ def reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStat
     """Say which units are given back, by podSet; without a reservation they can be asked for again.
 
     Args:
-        workload: of the run.
-        given: how many of each.
+        workload: Workload of the run.
+        given: number of units of each podSet.
     """
     listed = [{"name": name, "count": count} for name, count in sorted(given.items())]
     return _applied(workload, FieldManager.RECLAIM, {"reclaimablePods": listed})
@@ -64,10 +64,10 @@ def answer(
     """Say that the planner has planned the run on the nodes of the assigned flavors.
 
     Args:
-        workload: has a reservation.
+        workload: Workload with a reservation.
         checks: names of all its AdmissionChecks that we answer.
-        unschedulable: why these nodes cannot take one of its steps, or "". Then checks are
-            rejected: "retry" would keep the quota reserved while others could use it.
+        unschedulable: reason why these nodes cannot take one of its steps, or "". With a reason,
+            checks are rejected: "retry" would keep the quota reserved while others could use it.
         now: the time.
     """
     message = unschedulable or "the run is planned on the nodes of its flavors"
@@ -90,16 +90,16 @@ def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> App
 
 
 def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | None:
-    """Say whether the planner answers an AdmissionCheck; None = it says so.
+    """Say whether the planner answers an AdmissionCheck, or return None if its status says so.
 
     Args:
         check: the AdmissionCheck.
-        problem: why it does not; "" = it does.
+        problem: reason why the planner does not answer it, or "".
         now: the time.
     """
     message = problem or "the planner plans the runs of this check"
-    said = check.active
-    if said is not None and (said.holds, said.message) == (not problem, message):
+    stored = check.active
+    if stored is not None and (stored.holds, stored.message) == (not problem, message):
         return None
     reason = "NoPlanner" if problem else "PlannerLeads"
     active = condition_dict(ConditionFinding("Active", not problem, reason, message), now)
@@ -113,17 +113,17 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
 
 
 def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
-    """An evicted Workload whose quota is free, as its status is replaced; None = it has none.
+    """Return an evicted Workload without its admission, or None if it is not evicted.
 
-    What it has given back is asked for again: it comes back with its whole podSets.
+    Units that it has given back are asked for again: it waits with its whole podSets.
 
     Args:
         raw: the object as it is now.
         now: the time.
     """
     listed = raw.get("status", {}).get("conditions", ())
-    found = {each["type"]: each for each in listed}
-    evicted, reserved = found.get("Evicted", {}), found.get("QuotaReserved", {})
+    conditions = {each["type"]: each for each in listed}
+    evicted, reserved = conditions.get("Evicted", {}), conditions.get("QuotaReserved", {})
     if (evicted.get("status"), reserved.get("status")) != ("True", "True"):
         return None
     reason, message = evicted["reason"], evicted.get("message", "")
@@ -138,8 +138,8 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
     cleared: dict[str, Any] = deepcopy({**raw})
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
-    found |= {each.condition: condition_dict(each, now) for each in made}
-    cleared["status"]["conditions"] = [*found.values()]
+    conditions |= {each.condition: condition_dict(each, now) for each in made}
+    cleared["status"]["conditions"] = [*conditions.values()]
     return cleared
 
 

@@ -1,6 +1,6 @@
-"""What to write for one run into objects of Kueue, its Workload above all; pure.
+"""Writes of one run's Workload, and of its status.
 
-At most one thing that others follow from: what follows is seen when that is done.
+Of writes that depend on each other only the first is made: the next decision sees its effect.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,24 +32,24 @@ from kfp_placement_engine.units.resources import Resources
 def for_run(
     run: KueueRun, objects: KueueObjects, now: datetime, *, waits: bool
 ) -> Iterator[KueueAction]:
-    """For a run that waits, or that may run and keeps its Workload to its end.
+    """Yield the writes for a run that waits, or that may run and keeps its Workload to its end.
 
     Args:
-        run: which.
-        objects: Kueue's.
+        run: the run, with its Workload.
+        objects: Kueue's objects.
         now: the time.
-        waits: whether it does.
+        waits: whether the run waits.
     """
     workload, key = run.workload, run.requested.key
     if workload is None:
         if not (waits and run.unschedulable):
             yield from _demand(run, objects)
     elif workload.is_evicted:
-        # One that runs stops first.
+        # A run that still runs must stop first.
         if waits:
             yield ClearAdmission(key, workload.name, workload.uid)
     elif workload.is_finished or (waits and run.is_outdated):
-        # A new one is made.
+        # The next decision creates a new Workload.
         yield _deletion(key, workload)
     elif workload.has_reservation:
         yield from _for_reservation(run, workload, objects, now)
@@ -64,22 +64,22 @@ def for_run(
 
 
 def for_draining(run: KueueRun, taken: Resources) -> Iterator[KueueAction]:
-    """For a run that was preempted and still has pods.
+    """Yield the writes for a run that was preempted and still has pods.
 
     Args:
-        run: which.
-        taken: by its pods.
+        run: the run, with its Workload.
+        taken: resources that its pods take.
     """
     if run.workload is not None and run.workload.has_reservation:
         yield from statuses.reclaim(run.workload, Demand(peak=taken))
 
 
 def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetime) -> KueueAction:
-    """For a run that has ended, or about which Kueue does not decide any more.
+    """Return the write for a run that has ended, or that has left Kueue.
 
     Args:
-        workload: of the run, not finished.
-        request: owns it.
+        workload: Workload of the run, not finished.
+        request: RunRequest that owns the Workload.
         now: the time.
     """
     end = None if request.spec is None else request.spec.end
@@ -100,16 +100,16 @@ def _for_reservation(
 
 
 def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
-    """Whether a run that was refused is worth another try: by its nodes, or since flavors changed.
+    """Return whether a refused run is worth another try: its steps fit now, or flavors changed.
 
-    Trying again without a reason would reserve quota or preempt others, and be refused again.
+    Another try without a reason would reserve quota or preempt others, and be refused again.
     """
     fits = run.is_planned and not run.unschedulable
     return fits or not objects.offers(run.queue, run.nodes or ())
 
 
 def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
-    """Ask for what a run needs by now, if nothing or anything else is asked for."""
+    """Ask for what a run needs now, if its Workload does not."""
     local, demand = objects.local_queue(run.queue), run.requested.demand
     if local is None or demand is None or objects.misfit(run.queue):
         return
@@ -159,7 +159,10 @@ def _correction(
     queue_name: str,
     units: Sequence[QuotaUnits],
 ) -> Iterator[PatchWorkload]:
-    """What is reserved cannot be changed, and is given back; only the priority always can."""
+    """Yield the patch that corrects a Workload.
+
+    With a reservation, only the priority can be changed; units are given back instead.
+    """
     changed = {"priority"} if workload.priority != run.priority else set()
     if not workload.has_reservation:
         if workload.local_queue != queue_name:
@@ -182,7 +185,7 @@ def _deletion(run: RunKey, workload: ObservedWorkload) -> DeleteWorkload:
 def _pod_set(units: QuotaUnits) -> dict[str, Any]:
     container = {
         "name": "unit",
-        # Nothing runs it: quota is reserved for it, and the run's own pods take it.
+        # No such pod ever runs: quota is reserved for it, and the run's own pods use that.
         "image": "none",
         "resources": {"requests": format_resources(units.requests)},
     }
