@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Writing of files, whole or not at all."""
 
 import contextlib
 import uuid
@@ -8,10 +8,10 @@ from kfp_placement.exceptions import RunError
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a file of text; its readers see all of it, or what it held before.
+    """Write a text file; its readers see the whole text, or the old content.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: the file cannot be written.
     """
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
@@ -26,5 +26,5 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def unwritable(target: object, error: OSError | ValueError) -> RunError:
-    """The error for what cannot be written, in the system's words."""
+    """Return the error for a file that cannot be written, with the system's reason."""
     return RunError(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}")

@@ -1,4 +1,4 @@
-"""Versions of the default scheduler that can be imitated, and how people write them."""
+"""Versions of the default scheduler that can be simulated."""
 
 import re
 
@@ -8,10 +8,10 @@ _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
 def read_kube_version(text: str) -> tuple[int, int]:
-    """Major and minor of `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
+    """Return major and minor version of `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
 
     Raises:
-        ValueError: it is not a version, or not one that can be imitated.
+        ValueError: the text is not a version, or this version cannot be simulated.
     """
     match = _VERSION.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""What `preview` and `check` are given -> a `PlanRequest`; wrong values are refused at once."""
+"""Arguments of `preview` and `check`, read into a `PlanRequest`; wrong values fail at once."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.assumptions import Assumptions
 
 _Reader = Callable[[str, str, object], Any]
-"""Checks what a function is given for an option; takes the names of both, for messages."""
+"""Check of an option's value; takes the names of function and option, for messages."""
 
 
 def read_request(
@@ -27,42 +27,42 @@ def read_request(
     *,
     needs_cluster: bool = True,
 ) -> PlanRequest:
-    """Read what a function is given.
+    """Read the arguments of a function into a request.
 
     Args:
-        function: its name, for messages.
-        pipeline: a pipeline, or the path of a compiled one.
-        cluster: as `known_cluster` takes it.
-        options: what else there is, by name: fields of `PlanRequest` and of `PlanOptions`; `budget`
-            is time for the search.
-        needs_cluster: no cluster is an example, and not none.
+        function: name of the function, for messages.
+        pipeline: pipeline, or path of a compiled one.
+        cluster: cluster, in any form that `known_cluster` takes.
+        options: further arguments by name: fields of `PlanRequest` and of `PlanOptions`; `budget`
+            is `budget_seconds`.
+        needs_cluster: whether an example cluster is used if none is given.
 
     Raises:
-        PlacementError: a malformed value, or a pipeline or cluster that cannot be read.
-        PlanningError: a value that cannot be planned with.
+        PlacementError: a value is malformed, or the pipeline or cluster cannot be read.
+        PlanningError: a value cannot be planned with.
     """
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         name: _READERS[name](function, name, value) if name in _READERS else value
         for name, value in options.items()
         if value is not None or name in _NEVER_NONE
     }
-    if "budget" in found:
-        found["budget_seconds"] = found.pop("budget")
-    planning = {name: found.pop(name) for name in vars(PlanOptions()).keys() & found.keys()}
-    # Before anything is read.
+    if "budget" in arguments:
+        arguments["budget_seconds"] = arguments.pop("budget")
+    planning = {name: arguments.pop(name) for name in vars(PlanOptions()).keys() & arguments.keys()}
+    # Checks the values before anything is read.
     PlanOptions(**planning)
     where = known_cluster(cluster) if needs_cluster or cluster is not None else None
-    past, api = found.pop("history", None), None if where is None else where.api
+    past, api = arguments.pop("history", None), None if where is None else where.api
     if past == LIVE and api is None:
         from kfp_placement.live.connection import LiveCluster
 
         api = LiveCluster.connect()
     history = HistorySource(past, api)
-    return PlanRequest(package_of(pipeline), where, history=history, options=planning, **found)
+    return PlanRequest(package_of(pipeline), where, history=history, options=planning, **arguments)
 
 
 def _only(fits: Callable[[object], bool], expected: str) -> _Reader:
-    """Return a reader of the values that fit: the text "false" is not False."""
+    """Return a reader that accepts the values that fit, and converts none."""
 
     def read(function: str, option: str, value: object) -> object:
         if not fits(value):
@@ -73,12 +73,12 @@ def _only(fits: Callable[[object], bool], expected: str) -> _Reader:
 
 
 def _instance(kind: type | tuple[type, ...], expected: str) -> _Reader:
-    """Return a reader of the values of a type."""
+    """Return a reader that accepts the values of a type."""
     return _only(lambda value: isinstance(value, kind), expected)
 
 
 def _names(function: str, option: str, value: Any) -> tuple[str, ...]:
-    """Read several names, or one."""
+    """Read a list of names, or a single name."""
     values = (value,) if isinstance(value, str) else value
     is_many = isinstance(values, Iterable) and not isinstance(values, Mapping)
     names: tuple[Any, ...] = tuple(values) if is_many else (None,)
@@ -88,7 +88,7 @@ def _names(function: str, option: str, value: Any) -> tuple[str, ...]:
 
 
 def _version(function: str, option: str, value: object) -> tuple[int, int]:
-    """Read a Kubernetes version that can be imitated: `1.36`, `v1.36.3` or `(1, 36)`."""
+    """Read a Kubernetes version that can be simulated: `1.36`, `v1.36.3` or `(1, 36)`."""
     if isinstance(value, tuple | list) and len(value) == 2:
         value = ".".join(str(_WHOLE(function, option, part)) for part in value)
     text = _VERSION_TEXT(function, option, value)
@@ -126,4 +126,7 @@ _READERS: Mapping[str, _Reader] = {
     "namespace": _instance(str, "a text"),
     "seed": _WHOLE,
 }
+"""Reader of each option that is checked here."""
+
 _NEVER_NONE = {"assume_cached", "compare", "kube_version", "marked_only"}
+"""Options for which None is a wrong value, and does not mean the default."""

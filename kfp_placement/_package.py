@@ -1,4 +1,4 @@
-"""A pipeline as the bytes of its KFP package, whatever form it was given in."""
+"""Files that describe runs: read from disk, or compiled from a pipeline in Python."""
 
 import os
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
 @dataclass(frozen=True)
 class Package:
-    """A file that describes a run, or past ones.
+    """A file that describes a run, or past runs.
 
     Attributes:
-        name: what to call it in messages.
-        data: its content.
+        name: name of the file for messages.
+        data: content of the file.
     """
 
     name: str
@@ -30,7 +30,7 @@ def package_of(run: object) -> Package:
             Workflow or a wfformat file.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
         EngineError: the file cannot be read.
     """
     if isinstance(run, str | os.PathLike):
@@ -43,16 +43,16 @@ def package_of(run: object) -> Package:
 
 
 def package_file(path: str, max_bytes: int = RUN_MAX_BYTES) -> Package:
-    """Read a file that describes a run, or past ones.
+    """Read a file that describes a run, or past runs.
 
     Args:
-        path: where it is.
-        max_bytes: larger ones are refused.
+        path: path of the file.
+        max_bytes: largest size that is read.
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be read, or is a URL.
-        LimitError: it is too large.
+        InputError: the file cannot be read, or the path is a URL.
+        LimitError: the file is too large.
     """
     if "://" in path:
         raise InputError(f"{path:.200}: is a URL; download the file first and name that")
@@ -60,10 +60,10 @@ def package_file(path: str, max_bytes: int = RUN_MAX_BYTES) -> Package:
 
 
 def compiled(pipeline: object) -> bytes:
-    """The KFP package of a pipeline, as `kfp.compiler.Compiler` writes it.
+    """Compile a pipeline with `kfp.compiler.Compiler` and return its KFP package.
 
     Raises:
-        UsageError: it is not a pipeline made with `kfp.dsl`.
+        UsageError: the value is not a pipeline made with `kfp.dsl`.
     """
     # Here and not above: reading a file must not take the 1.7 s that importing kfp does.
     from kfp import compiler
@@ -82,7 +82,7 @@ def compiled(pipeline: object) -> bytes:
 
 
 def pipeline_names(holder: object) -> list[str]:
-    """Names under which a module or a class has pipelines made with `kfp.dsl`."""
+    """Return the names under which a module or a class has pipelines made with `kfp.dsl`."""
     from kfp.dsl import graph_component
 
     kind, values = graph_component.GraphComponent, getattr(holder, "__dict__", {})

@@ -1,4 +1,4 @@
-"""The engine's errors -> ours, with the same message."""
+"""Conversion of the engine's errors to those of the SDK."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from kfp_placement_engine import exceptions as engine
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
-    """Turn the engine's errors into ours, with the same message."""
+    """Raise the engine's errors in the block as errors of the SDK, with the same message."""
     try:
         yield
     except engine.UnknownStepError as error:

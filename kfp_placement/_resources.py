@@ -1,4 +1,4 @@
-"""Resource hints: KFP's own requests and limits, filled only where the author left them empty."""
+"""Resource requests of a step, written to KFP's own fields unless the author has set them."""
 
 import copy
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class _Written(str):
-    """Text that we wrote into a task's resources.
+    """Text that we wrote to a task's resources.
 
-    KFP keeps the very text it is given, and what authors give is a plain `str`: so these differ
-    from ours even where both say the same.
+    KFP keeps the text object that it is given, and authors give a plain `str`. So their values are
+    told from ours by type, even if both are equal.
     """
 
     __slots__ = ()
@@ -31,14 +31,14 @@ _KEPT = {
     "gpu": ("accelerator_count", "set_accelerator_limit"),
     "accelerator_type": ("accelerator_type", "set_accelerator_type"),
 }
-"""Option -> where KFP keeps its value, and the setter for it."""
+"""Option -> attribute in which KFP keeps its value, and KFP's setter."""
 
 
 def wanted_resources(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> dict[str, Any]:
-    """Return the values to write, by option, so that the task asks for the given resources.
+    """Return the values to write, by option, so that the task requests the given resources.
 
     Raises:
-        ConflictError: the author has asked for another amount, or limits it to less.
+        ConflictError: the author has set another amount, or a limit below it.
     """
     gpu, accelerator_type = _accelerators(task, marks)
     wanted = {
@@ -55,7 +55,7 @@ def wanted_resources(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> 
 
 
 def write_resources(task: "dsl.PipelineTask", subject: str, wanted: Mapping[str, Any]) -> None:
-    """Write these values: all or none.
+    """Write values to a task: all or none.
 
     Raises:
         MarkValueError: KFP refuses a value; 2.14 takes 1, 2, 4, 8 or 16 accelerators only.
@@ -74,7 +74,7 @@ def write_resources(task: "dsl.PipelineTask", subject: str, wanted: Mapping[str,
 
 
 def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
-    """Number and type to ask for: one without the other is completed where neither is set yet."""
+    """Return number and type of accelerators; complete one without the other if neither is set."""
     gpu, kind = marks.gpu, marks.accelerator_type
     if gpu is not None and kind is None and _current(task, "accelerator_type") is None:
         kind = DEFAULT_ACCELERATOR
@@ -108,7 +108,7 @@ def _current(task: "dsl.PipelineTask", attribute: str) -> str | None:
 
 
 def _amount(option: str, text: object) -> int | None:
-    """The amount in canonical units; None for a pipeline parameter, known only at run time."""
+    """Return an amount in canonical units; None for a pipeline parameter, which has none yet."""
     try:
         return parse_resource(option, text)
     except QuantityError:

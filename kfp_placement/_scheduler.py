@@ -1,8 +1,8 @@
-"""How a step asks for a scheduler: a mark on its pod, since KFP has no setter for the real field.
+"""Mark with which a step asks for a scheduler: a pod label, as KFP cannot set `schedulerName`.
 
 The cluster turns the mark into `schedulerName` when the pod is created. Without a mark the step
-stays with the cluster's default scheduler, unless its namespace lets all steps count as marked: so
-whoever asks for the default scheduler says that by a label of its own.
+stays with the cluster's default scheduler, unless all steps of its namespace count as marked. So a
+step that asks for the default scheduler has another label, which says so.
 """
 
 from kfp import dsl
@@ -16,21 +16,22 @@ from kfp_placement_engine.contract.keys import (
     UNPLANNED_LABEL,
 )
 
-_ASKED = "scheduler asked for"
+_SCHEDULER = "scheduler"
+"""Key under which the scheduler that a step asks for is remembered."""
 
 
 def decided(task: dsl.PipelineTask) -> bool:
-    """Whether somebody has said which scheduler the step uses, Kubernetes' own included."""
+    """Return whether a scheduler was chosen for the step, be it Kubernetes' own."""
     labels = labels_of(task)
-    is_said = SCHEDULER_LABEL in labels or UNPLANNED_LABEL in labels
-    return is_said or remembered(task, _ASKED) is not None
+    has_label = SCHEDULER_LABEL in labels or UNPLANNED_LABEL in labels
+    return has_label or remembered(task, _SCHEDULER) is not None
 
 
 def labels_for(scheduler: str | None) -> dict[str, str]:
-    """What labels of the same keys must not contradict, if the step asks for a scheduler.
+    """Return labels that the author's labels must not contradict if a step asks for a scheduler.
 
     Args:
-        scheduler: its name; None = it does not ask for one.
+        scheduler: name of the scheduler; None if the step does not ask for one.
     """
     if scheduler is None:
         return {}
@@ -42,18 +43,18 @@ def mark(task: dsl.PipelineTask, scheduler: str | None) -> None:
     """Mark the step for `scheduler`.
 
     Args:
-        task: the step.
-        scheduler: its name; `default-scheduler` takes the mark off and says that none is wanted;
-            None leaves what was decided before, else asks for ours.
+        task: step to mark.
+        scheduler: name of the scheduler; `default-scheduler` removes the mark and sets the label
+            for steps without one; None keeps an earlier choice, else asks for our scheduler.
     """
     if scheduler is None:
         if decided(task):
             return
         scheduler = DEFAULT_SCHEDULER
-    remember(task, _ASKED, scheduler)
+    remember(task, _SCHEDULER, scheduler)
     if scheduler == KUBERNETES_SCHEDULER:
         _task_metadata.remove_label(task, SCHEDULER_LABEL)
-        # Not as a value of the mark: its presence alone is one to readers of an earlier version.
+        # Not as a value of the mark: for readers of an earlier version any value is a mark.
         _task_metadata.set_label(task, UNPLANNED_LABEL, "true")
     else:
         _task_metadata.remove_label(task, UNPLANNED_LABEL)

@@ -1,8 +1,8 @@
 """Pod labels and annotations of KFP tasks: the only module that calls `kfp.kubernetes`.
 
-What we wrote on a task is remembered beside it, so that a later `place` may replace our own values
-but none that the author wrote with `kfp.kubernetes`. That builds all labels again at every call, so
-a label of the author's that says the same as ours is not distinguished from ours.
+We remember what we wrote to a task, so that a later `place` replaces our own values and none that
+the author wrote with `kfp.kubernetes`. A label of the author with the same value as ours counts as
+ours: `kfp.kubernetes` writes all labels again at every call, so nothing tells them apart.
 """
 
 from weakref import WeakKeyDictionary
@@ -14,12 +14,12 @@ _written: WeakKeyDictionary[dsl.PipelineTask, dict[str, str]] = WeakKeyDictionar
 
 
 def labels_of(task: dsl.PipelineTask) -> dict[str, str]:
-    """The pod labels of the task as they are."""
+    """Return the pod labels of a task."""
     return dict(_metadata(task).get("labels", {}))
 
 
 def annotations_of(task: dsl.PipelineTask) -> dict[str, str]:
-    """The pod annotations of the task as they are."""
+    """Return the pod annotations of a task."""
     return dict(_metadata(task).get("annotations", {}))
 
 
@@ -36,11 +36,11 @@ def set_annotation(task: dsl.PipelineTask, key: str, value: str) -> None:
 
 
 def remove_label(task: dsl.PipelineTask, key: str) -> None:
-    """Take a pod label off; `kfp.kubernetes` has no function for it."""
+    """Remove a pod label; `kfp.kubernetes` has no function for it."""
     metadata = _metadata(task)
     labels = metadata.get("labels", {})
     labels.pop(key, None)
-    # Nothing may be left behind: a package must look as if the label had never been there.
+    # No empty mapping may stay: the package must look as if the label had never been there.
     if not labels:
         metadata.pop("labels", None)
     config = task.platform_config.get(_PLATFORM, {})
@@ -51,12 +51,12 @@ def remove_label(task: dsl.PipelineTask, key: str) -> None:
 
 
 def remember(task: dsl.PipelineTask, key: str, value: str) -> None:
-    """Remember what we set `key` (a label, an annotation, the scheduler asked for) to."""
+    """Remember a value that we wrote: of a label, an annotation, or the scheduler."""
     _written.setdefault(task, {})[key] = value
 
 
 def remembered(task: dsl.PipelineTask, key: str) -> str | None:
-    """What we last set `key` to, or None."""
+    """Return the value that we last wrote for a key, or None if we wrote none."""
     return _written.get(task, {}).get(key)
 
 

@@ -27,7 +27,7 @@ _NOT_AUTHORS = frozenset(
 
 
 class PlacementError(Exception):
-    """Base of all errors raised by the SDK."""
+    """Base of all errors that the SDK raises."""
 
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows: the author's own lines, then the message.

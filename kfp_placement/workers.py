@@ -1,4 +1,4 @@
-"""`Workers`: the pods that a step makes itself."""
+"""Mark for pods that a step creates itself: `Workers`."""
 
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import wraps
@@ -10,7 +10,7 @@ from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity
 
 DEFAULT_ACCELERATOR = "nvidia.com/gpu"
-"""The resource name of accelerators of which only the number is given."""
+"""Resource name of accelerators if only their number is given."""
 
 _SUBJECT = "Workers"
 _CHECKS = {
@@ -26,7 +26,7 @@ _Made = TypeVar("_Made")
 
 
 def _refuse_unknown_options(workers: type[_Made]) -> type[_Made]:
-    """Name the closest option where one does not exist, as `place` does."""
+    """Make a class report an unknown option with the closest one that exists, as `place` does."""
     initialize = workers.__init__
 
     @wraps(initialize)
@@ -49,9 +49,9 @@ class Workers:
     whose workers have no room beside those of other runs.
 
     Attributes:
-        count: how many pods, from 1 to 1,000, all alike; the step's own pod is not one of them.
-        cpu: what each requests: `4`, `"500m"`.
-        memory: likewise: `"16Gi"`.
+        count: number of pods, from 1 to 1,000, all alike; the step's own pod is not one of them.
+        cpu: CPU that each requests: `4`, `"500m"`.
+        memory: memory that each requests: `"16Gi"`.
         gpu: number of accelerators that each requests.
         accelerator_type: resource name of the accelerators; `nvidia.com/gpu` if not given. Without
             a number each requests one.
@@ -70,7 +70,7 @@ class Workers:
     accelerator_type: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used where it is written."""
+        """Check the values, so that a wrong one fails where it is written."""
         for item in fields(self):
             value = getattr(self, item.name)
             if value is not None or item.name == "count":
@@ -84,7 +84,7 @@ class Workers:
 
     @property
     def pods(self) -> PodGroup:
-        """The same as the planner sees them."""
+        """The pods as the planner sees them."""
         requests = {}
         if self.cpu is not None:
             requests["cpu"] = parse_cpu(self.cpu)

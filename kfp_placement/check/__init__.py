@@ -1,4 +1,7 @@
-"""`check(pipeline)`: what would surprise, before anything is submitted."""
+"""Checks of a pipeline before it is submitted: `check(pipeline)`.
+
+The rules are listed in `rules`, which says where to add one.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,12 +30,12 @@ def check(
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
-        cluster: as for `preview`; without it nothing is said about nodes and locations. Where its
-            description holds its PlacementPolicy, the policy's types and rules count.
+        cluster: cluster, as for `preview`; without one, nodes and locations are not checked. If
+            its description holds a PlacementPolicy, the policy's types and rules count.
         arguments: values of pipeline parameters, as for a run.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
-        namespace: where the run goes; by default its own, if it names one, else with `"live"` the
+        namespace: namespace of the run; by default its own, if it names one, else with `"live"` the
             context's, else the only one of the history.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What `check` finds, and how it is shown; needs no kfp, so the command line can use it quickly."""
+"""Findings of `check`, and how they are shown; needs no kfp, so that the command line is fast."""
 
 import html
 from collections import Counter
@@ -20,28 +20,28 @@ _MAX_HTML_TEXT = 500
 
 
 class Level(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     ERROR = "error"
-    """The run would fail, wait forever, or not be what was asked for."""
+    """Severity of what makes the run fail, wait forever, or do something else than asked for."""
 
     WARNING = "warning"
-    """The plan or the run may surprise."""
+    """Severity of what may surprise about the plan or the run."""
 
     NOTE = "note"
-    """Good to know."""
+    """Severity of what is good to know."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that would surprise.
+    """One thing that would surprise about a run.
 
     Attributes:
-        level: how much it matters.
+        level: severity.
         code: stable word such as `unmarked`.
-        message: what, which value, what to do.
-        step: the step as a whole (`for-loop-1[*].work`), or "" for the run.
-        steps: where a finding on the run is about some steps: which, as a whole.
+        message: message that says what is wrong, which value, and what to do.
+        step: task that the finding is about (`for-loop-1[*].work`), or "" for the run.
+        steps: tasks that a finding on the run is about, if these are only some.
     """
 
     level: Level
@@ -57,16 +57,16 @@ class Finding:
 
 
 Rule = Callable[["PreparedRun"], Iterator[Finding]]
-"""One rule of `check`: yields what would surprise about a run; `rules` says where a rule goes."""
+"""Rule of `check`: a function that yields findings on a run; `rules` says where to add one."""
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All findings on one run, the gravest first.
+    """Report of all findings on one run, the gravest first.
 
     Attributes:
         run_name: name of the run.
-        findings: what was found.
+        findings: findings, errors before warnings before notes.
     """
 
     run_name: str
@@ -74,11 +74,11 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Nothing but notes was found."""
+        """Whether there are neither errors nor warnings."""
         return all(finding.level is Level.NOTE for finding in self.findings)
 
     def of(self, code: str) -> tuple[Finding, ...]:
-        """The findings with that code."""
+        """Return the findings with a code."""
         return tuple(finding for finding in self.findings if finding.code == code)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -96,10 +96,10 @@ class CheckReport:
         return "\n".join(self.lines())
 
     def lines(self, columns: int | None = None, *, colour: bool = False) -> list[str]:
-        """The same for a terminal.
+        """Return the report as lines for a terminal.
 
         Args:
-            columns: its width; None = any.
+            columns: width of the terminal; None = unlimited.
             colour: whether levels are coloured.
         """
         paint = Paint(colour)

@@ -1,4 +1,4 @@
-"""Every rule of `check`, applied to a run.
+"""Application of all rules of `check` to a run, and the place to add a rule.
 
 A rule is a function that yields findings about a `PreparedRun`. To add one, write it in the module
 of what it reads and add it to the tuple of rules at the end of that module:

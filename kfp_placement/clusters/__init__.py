@@ -1,4 +1,5 @@
-"""Clusters as people give them: in Python, by name, by path or URL, live -> the engine's noun.
+"""Clusters to plan on: described in Python, named, in a file, behind a URL, or live.
 
-The example clusters are the Cluster files beside these modules.
+Each is read into the engine's `Cluster`. The example clusters are the Cluster files beside these
+modules.
 """

@@ -1,4 +1,7 @@
-"""A cluster in a few lines of Python: the fields of a Cluster file, read by the same reader."""
+"""Description of a cluster in a few lines of Python.
+
+The fields are those of a Cluster file, and the same reader reads them.
+"""
 
 import json
 import os
@@ -23,7 +26,7 @@ from kfp_placement_engine.views.formatting import counted
 
 _GPU = "nvidia.com/gpu"
 _PARTS = ("latencies", "claims", "images", "defaults", "policy", "pipelines")
-_NAMED = 5
+_MAX_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -31,22 +34,22 @@ class Node:
     """One node, or several equal ones; the fields are those of a node in a Cluster file.
 
     Attributes:
-        name: of the node; several equal ones are `worker-1`, `worker-2` and so on.
-        count: how many nodes are like that.
-        cpu: what pods may request of it: `4`, `"7910m"`.
-        memory: likewise: `"16Gi"`.
-        pods: how many pods it takes at a time.
+        name: name of the node; several equal nodes are `worker-1`, `worker-2` and so on.
+        count: number of nodes that are like this.
+        cpu: CPU that pods may request: `4`, `"7910m"`.
+        memory: memory that pods may request: `"16Gi"`.
+        pods: number of pods that may run at a time.
         gpu: number of NVIDIA GPUs: short for `extended={"nvidia.com/gpu": 1}`.
         extended: other resources by name, such as `ephemeral-storage`.
-        speed: run times are divided by it; 1 is the reference node.
-        labels: its labels.
-        taints: `"gpu=true:NoSchedule"`, or mappings with key, value and effect.
-        unschedulable: cordoned.
-        images: the images that it holds, with their sizes: `{"python:3.12": "350Mi"}`.
-        store_bandwidth: to and from the object store, in bytes per second: `"250M"`.
-        pull_rate: of image pulls, in bytes per second.
-        used: what runs there and stays: the sum of its requests, `pods` included.
-        scored_used: CPU and memory of the same as kube-scheduler's scores count them.
+        speed: factor by which run times are divided; 1 is the reference node.
+        labels: labels of the node.
+        taints: taints: `"gpu=true:NoSchedule"`, or mappings with key, value and effect.
+        unschedulable: whether the node is cordoned.
+        images: images that the node holds, with their sizes: `{"python:3.12": "350Mi"}`.
+        store_bandwidth: bandwidth to and from the object store, in bytes per second: `"250M"`.
+        pull_rate: bandwidth of image pulls, in bytes per second.
+        used: sum of the requests of pods that run there and stay, `pods` included.
+        scored_used: CPU and memory of these pods as kube-scheduler's scores count them.
     """
 
     name: str
@@ -68,14 +71,14 @@ class Node:
     scored_used: Mapping[str, str | float] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse GPUs that are given twice."""
+        """Raise an error for GPUs that are given twice."""
         if self.gpu is not None and _GPU in self.extended:
             raise MarkValueError(
                 f"node {self.name!r:.80}: gpu and extended[{_GPU!r}] are the same; give one of them"
             )
 
     def document(self) -> dict[str, Any]:
-        """The node as it is in a Cluster file; what is as usual is left out."""
+        """Return the node as in a Cluster file; fields with default values are left out."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         if given.pop("gpu") is not None:
             given["extended"] = {**self.extended, _GPU: self.gpu}
@@ -93,24 +96,25 @@ class Node:
 class Cluster:
     """A cluster to plan on, described in Python; the fields are those of a Cluster file.
 
-    It is read when it is made, so what cannot be planned on fails there.
+    It is read when it is created, so a mistake fails there.
 
     Attributes:
-        nodes: the nodes.
+        nodes: nodes of the cluster.
         latencies: round trips by location, then by node: `{"HOME-EDGE": {"edge": "9.8ms"}}`; a
             bare number is milliseconds.
         claims: volume claims that exist, each a mapping with the keys of a Cluster file.
         images: sizes of images that no node holds yet: `{"team/train:7": "3Gi"}`.
-        defaults: what is assumed unless specified, by key of a Cluster file: `{"image": "1Gi"}`.
-        policy: what the cluster's PlacementPolicy says of plans, by key of a Cluster file:
-            `{"actuator": "gates"}`.
-        pipelines: whether all steps of KFP runs count as marked, by namespace: `{"team-a": "all"}`.
-        name: what plans and messages call it; a Cluster file does not hold it.
-        noun: the same as the planner sees it.
+        defaults: assumptions about what is not stated, by key of a Cluster file:
+            `{"image": "1Gi"}`.
+        policy: fields of the cluster's PlacementPolicy that matter to plans, by key of a Cluster
+            file: `{"actuator": "gates"}`.
+        pipelines: namespaces in which all steps of KFP runs count as marked: `{"team-a": "all"}`.
+        name: name of the cluster in plans and messages; a Cluster file does not hold it.
+        noun: the cluster as the planner sees it.
 
     Raises:
         UsageError: a node is not a `Node`.
-        RunError: it is not a cluster; the message names the place.
+        RunError: a field is wrong; the message names the place.
     """
 
     nodes: Iterable[Node]
@@ -125,7 +129,7 @@ class Cluster:
     noun: model.Cluster = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Read what is described."""
+        """Read the description, as a Cluster file is read."""
         nodes = tuple(self.nodes) if isinstance(self.nodes, Iterable) else (None,)
         if not all(isinstance(each, Node) for each in nodes):
             raise UsageError(
@@ -136,7 +140,7 @@ class Cluster:
         object.__setattr__(self, "noun", read_document(self.document(), self.name))
 
     def document(self) -> dict[str, Any]:
-        """The Cluster file of it, as plain values."""
+        """Return the content of a Cluster file, as plain values."""
         parts = {name: getattr(self, name) for name in _PARTS}
         return {
             "apiVersion": API_VERSION,
@@ -146,7 +150,7 @@ class Cluster:
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as a Cluster file (YAML), whole or not at all.
+        """Write the cluster as a Cluster file (YAML), whole or not at all.
 
         Returns:
             The path written to.
@@ -155,32 +159,32 @@ class Cluster:
             RunError: the file cannot be written.
         """
         target = Path(path)
-        # The detour leaves plain values only, which is what the reader has seen too.
+        # By way of JSON, so that only plain values are written, which the reader was given too.
         write_whole(target, yaml_text(json.loads(_json(self.document(), self.name))))
         return target
 
     @override
     def __repr__(self) -> str:
         names = [node.name for node in self.noun.nodes]
-        return f"<Cluster of {counted(len(names), 'node')}: {listed(names, _NAMED)}>"
+        return f"<Cluster of {counted(len(names), 'node')}: {listed(names, _MAX_NAMES)}>"
 
 
 def read_document(document: Mapping[str, Any], name: str) -> model.Cluster:
-    """Read plain values as the reader reads a file: a Cluster file, or what kubectl prints.
+    """Read the content of a Cluster file, or of what kubectl prints, given as plain values.
 
     Raises:
-        RunError: it is not a cluster.
+        RunError: the document does not describe a cluster.
     """
     with engine_errors():
         return read_cluster(_json(document, name).encode("utf-8"), name=name)
 
 
 def cluster_from(document: Mapping[str, Any], name: str) -> Cluster:
-    """The description of what a Cluster file holds.
+    """Return the description of a cluster that a Cluster file holds.
 
     Args:
-        document: the file's content, which can be read.
-        name: what to call it.
+        document: content of the file, which must be valid.
+        name: name of the cluster for messages.
     """
     nodes = [
         Node(**{_snake(key): value for key, value in each.items()}) for each in document["nodes"]

@@ -1,4 +1,4 @@
-"""A file from a web server, which may be slow, huge, or something else altogether."""
+"""Download of a Cluster file from a web server, with limits on its time and size."""
 
 import http.client
 import queue
@@ -24,34 +24,34 @@ from kfp_placement_engine.exceptions import (
 from kfp_placement_engine.views.formatting import shown
 
 _CHARACTERS = 200
-"""Longest part of a message that others have written."""
+"""Length of text by others in a message, in characters."""
 
 MOST_SECONDS = 10.0
-"""How long a stranger's server may take, redirects and looking up the host included."""
+"""Time limit of a download, which includes redirects and the lookup of the host."""
 
 MOST_BYTES = 5_000_000
-"""Largest file that is fetched."""
+"""Size limit of a file."""
 
 _CHUNK_BYTES = 65_536
 _BY_HAND = "download the file and give its path"
 
 
 def download(url: str) -> Package:
-    """Fetch a file by http or https; its name is where it came from, without a query.
+    """Fetch a file by http or https; its name is the URL without a query.
 
     Proxies are those of the environment, as for other programs.
 
     Args:
-        url: where it is.
+        url: URL of the file.
 
     Raises:
         InputNotFoundError: the server has no such file.
-        LimitError: it is larger than allowed.
-        InputError: there is no answer in time, or none that can be used.
+        LimitError: the file is larger than allowed.
+        InputError: there is no answer in time, or it cannot be used.
     """
     name, host = _name_and_host(url)
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-    # In a thread of its own: looking up a host, or bytes that come one by one, know no limit.
+    # In its own thread: the lookup of a host, and bytes that arrive one by one, have no time limit.
     threading.Thread(target=_fetch, args=(url, answers.put), name="download", daemon=True).start()
     try:
         answer = answers.get(timeout=MOST_SECONDS)
@@ -60,7 +60,7 @@ def download(url: str) -> Package:
     if isinstance(answer, EngineError):
         raise type(answer)(f"{name}: {answer}")
     if isinstance(answer, Exception):
-        raise _told(answer, name, host) from answer
+        raise _explained(answer, name, host) from answer
     if answer.lstrip()[:1] == b"<":
         raise InputError(
             f"{name}: is a web page, not a Cluster file; give the address of the file itself"
@@ -70,10 +70,10 @@ def download(url: str) -> Package:
 
 
 def _name_and_host(url: str) -> tuple[str, str]:
-    """What messages call a URL, without an account and a query; and its host.
+    """Return the name of a URL for messages, without an account and a query, and its host.
 
     Raises:
-        InputError: it is not a URL that can be asked.
+        InputError: the URL is malformed, or has an account.
     """
     name = shown(re.sub("//[^/]*@", "//", re.split("[?#]", url)[0]), _CHARACTERS)
     try:
@@ -100,7 +100,7 @@ def _fetch(url: str, put: Callable[[bytes | Exception], None]) -> None:
         with opener.open(request, timeout=MOST_SECONDS) as response:
             promised = response.length or 0
             data = bytearray()
-            # One piece at a time as they arrive: `read` would wait for the whole.
+            # Piece by piece as they arrive: `read` would wait for the whole file.
             while max(promised, len(data)) <= MOST_BYTES:
                 piece = response.read1(_CHUNK_BYTES)
                 if not piece:
@@ -124,7 +124,7 @@ def _fetch(url: str, put: Callable[[bytes | Exception], None]) -> None:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to web servers, a few of them, and never from https to http."""
+    """Handler of redirects: follows a few to web servers, and none from https to http."""
 
     max_repeats = max_redirections = 3
 
@@ -138,14 +138,14 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """The request that follows; None = it may not be sent."""
+        """Return the request that follows a redirect; None if it is not followed."""
         if urlsplit(newurl).scheme not in ("https", req.type):
             return None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _told(error: Exception, name: str, host: str) -> EngineError:
-    """What a refusal, silence, or an answer that is not HTTP means to people."""
+def _explained(error: Exception, name: str, host: str) -> EngineError:
+    """Return the error that explains a failed download to people."""
     cause: Any = error.reason if type(error) is URLError else error
     if isinstance(cause, TimeoutError):
         return InputError(f"{name}: {host} has not sent it within {MOST_SECONDS:g} s; {_BY_HAND}")

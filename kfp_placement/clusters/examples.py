@@ -1,4 +1,4 @@
-"""Example clusters, for a first plan without a cluster of one's own."""
+"""Example clusters, for a first plan without an own cluster."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,17 +17,17 @@ EXAMPLES = {
     "uneven": "one fast node of 8 CPU, two of 16 CPU half as fast",
     "edge": "one cloud node and two small nodes at the edge",
 }
-"""Name -> what it is, in a few words."""
+"""Name of each example cluster -> description in a few words."""
 
 DEFAULT = "equal"
-"""The one that is planned on where no cluster is given."""
+"""Example cluster that is planned on if no cluster is given."""
 
 PREFIX = "example:"
-"""How a name of a cluster says that it is an example's: `example:equal`."""
+"""Prefix of the name of an example cluster: `example:equal`."""
 
 
 def example_cluster(name: str) -> "Cluster":
-    """An example cluster: `equal`, `uneven` or `edge`; all are planned for scheduling gates.
+    """Return an example cluster: `equal`, `uneven` or `edge`; all have scheduling gates.
 
     Args:
         name: `equal`: three equal workers of 4 CPU; `uneven`: one fast node of 8 CPU and two of 16
@@ -42,7 +42,7 @@ def example_cluster(name: str) -> "Cluster":
 
 
 def read_example(name: str) -> "Cluster":
-    """The same; raises the engine's errors."""
+    """Return an example cluster, as `example_cluster` does, but raise the engine's errors."""
     if name not in EXAMPLES:
         raise InputNotFoundError(
             f"there is no example cluster {name!r:.60}; there are {', '.join(EXAMPLES)}"
@@ -57,7 +57,7 @@ def read_example(name: str) -> "Cluster":
 
 
 def default_cluster() -> model.Cluster:
-    """The example cluster that is used where no cluster is given; its first notice says so."""
+    """Return the example cluster that is used if no cluster is given; its first notice says so."""
     notice = Notice(
         "example-cluster",
         f"no cluster was given, so this plan is for the example cluster {DEFAULT!r}"

@@ -1,4 +1,4 @@
-"""What people give for a cluster -> the engine's noun."""
+"""Reading of a cluster to plan on, in every form in which people give one."""
 
 import os
 import re
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 
 LIVE = "live"
-"""Names the cluster of the kubeconfig."""
+"""Name of the cluster of the kubeconfig."""
 
 
 class KnownCluster(NamedTuple):
-    """A cluster to plan on.
+    """A cluster to plan on, as it was read.
 
     Attributes:
-        cluster: the cluster.
-        namespace: where a run goes that names no namespace; "" = nowhere in particular.
-        api: the API server that it was read from, if it is live.
+        cluster: the cluster as the planner sees it.
+        namespace: namespace of runs that name none; "" = no namespace.
+        api: connection to the cluster; None if it is not live.
     """
 
     cluster: model.Cluster
@@ -41,15 +41,15 @@ def known_cluster(given: object) -> KnownCluster:
     """Read a cluster.
 
     Args:
-        given: a `Cluster`, ours or the planner's; what `named_cluster` takes; the same file as
-            text, bytes or a mapping; `live` for the kubeconfig's; None for an example.
+        given: a `Cluster`, ours or the planner's; a name for `named_cluster`; a Cluster file as
+            text, bytes or a mapping; `live` for the kubeconfig's cluster; None for an example.
 
     Raises:
-        UsageError: it is not one of these.
+        UsageError: the value is none of these.
         PlacementError: the live cluster refuses, or a mapping cannot be read.
-        EngineError: another one cannot be read.
+        EngineError: another form cannot be read.
     """
-    # Here and not above: the commands are given names alone.
+    # Here and not above: the command line, which has names only, needs none of it.
     from kfp_placement.clusters.description import Cluster, read_document
 
     if given is None:
@@ -85,10 +85,10 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
     Args:
         name: the path or URL of a Cluster file or of what `kubectl get nodes,pods,pvc,pv -A -o
             yaml` prints; `example:equal`.
-        progress: told how far it is.
+        progress: receiver of reports on how far reading is.
 
     Raises:
-        EngineError: nothing that can be read is named, or it is not there or cannot be read.
+        EngineError: the cluster does not exist or cannot be read.
     """
     if not name.strip():
         raise InputError("the name of the cluster is empty; give a path, a URL or example:equal")
@@ -116,7 +116,7 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
 
 
 def is_url(name: str) -> bool:
-    """Whether this names something on a web server."""
+    """Return whether a name is a URL of a web server."""
     return name[:8].lower().startswith(("http://", "https://"))
 
 
@@ -124,12 +124,12 @@ def read_live(api: "Api", namespace: str, progress: Progress = no_progress) -> K
     """Read a live cluster.
 
     Args:
-        api: the cluster.
-        namespace: where runs go that name none.
-        progress: told how far it is.
+        api: connection to the cluster.
+        namespace: namespace of runs that name none.
+        progress: receiver of reports on how far reading is.
 
     Raises:
-        ClusterError: it refuses, or gives no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     from kfp_placement.live.cluster_objects import live_cluster
 

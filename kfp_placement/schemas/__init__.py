@@ -1,4 +1,4 @@
-"""What programs may rely on in the JSON that commands print: JSON Schema, draft 2020-12."""
+"""Schemas of the JSON that commands print, on which programs may rely: draft 2020-12."""
 
 import json
 from importlib import resources
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of that name.
+    """Return a schema by its name.
 
     Args:
         name: `plan` (`plan`, `preview`) or `runs` (`list`, `explain`, `queue`, `history`).
