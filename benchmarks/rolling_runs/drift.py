@@ -1,7 +1,7 @@
 """When what happens is so far from the plan that the controller plans again.
 
 The thresholds are the controller's (`planning.parameters`), and so is the patience with steps that
-are overdue (`planning.triggers`).
+are overdue (`runs.drift`).
 """
 
 from collections import Counter
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.rolling_runs.tasks import State, Task
+from kfp_placement_controller.runs.drift import MOST_PATIENCE
 from kfp_placement_controller.runs.parameters import PlanningParams
-from kfp_placement_controller.runs.triggers import MOST_PATIENCE
 
 
 @dataclass

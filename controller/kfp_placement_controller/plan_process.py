@@ -114,7 +114,7 @@ class PlanProcess(LeadingProcess):
             return lambda answer: inbox.put(lambda _coordinator, now: take(answer, now))
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
-        searches = SearchWorker(told(coordinator.planner.round_ended))
+        searches = SearchWorker(told(coordinator.plans.planner.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_marks.containers}
         prometheus = Prometheus(transport_to, containers)
         memory = Worker("memory", prometheus.answer, told(coordinator.learning.memory_answered))

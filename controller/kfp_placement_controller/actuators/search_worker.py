@@ -12,8 +12,12 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from kfp_placement_controller.actuators.worker import Worker
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.rounds import (
+    PlanningRound,
+    RoundFailure,
+    RoundResult,
+    plan_round,
+)
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.units.durations import whole_seconds_text
 

@@ -53,9 +53,9 @@ def _count(coordinator: Coordinator, now: datetime) -> None:
     counts = Counter(phase(run) for run in coordinator.registry.runs.values())
     for each in Phase:
         RUNS.labels(str(each)).set(counts[each])
-    learned = coordinator.learned
+    learned = coordinator.plans.learned
     if coordinator.queues:
-        age_seconds = coordinator.queue_guard.lease.age_seconds(now)
+        age_seconds = coordinator.watchdog.queue_lease.age_seconds(now)
         QUEUE_LEASE_AGE_SECONDS.set(age_seconds)
     HISTORIES.set(coordinator.histories.objects)
     HISTORIES_BYTES.set(coordinator.histories.json_bytes)

@@ -1,11 +1,23 @@
-"""The heart of `plan`: changes and the time in, decisions out. Decide, then write.
+"""The heart of `plan`: changes and the time come in, actions go out. Decide, then write.
+
+```
+what comes in, by kind                        what follows at a tick, in this order
+                                    learning  runs without a plan teach later ones
+runs, pods, namespaces -> registry --+-> plans      evaluate, plan, search, promise
+nodes, claims, places  -> cluster  --+-> publisher  write PipelinePlacements
+PipelineHistories      -> histories -+-> gates      take gates off, report deviations
+RunQueues, RunRequests -> requests,  |   watchdog   act for dead components
+Leases                 -> watchdog   +-> requests   write RunRequests
+                                         histories  build what past runs tell
+                                         learning   planned runs teach later ones
+```
 
 One thread owns all of this. It calls no API, starts no thread and reads no clock, so that tests
 drive it through whole recordings.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,19 +41,14 @@ from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, WritePlacement
+from kfp_placement_controller.planning.actions import Action, ForgetRun
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.deviations import DeviationWatch
-from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
-from kfp_placement_controller.planning.guard import Guard, QueueGuard
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
-from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.reactions import Reactions
-from kfp_placement_controller.planning.round_builder import RoundBuilder
+from kfp_placement_controller.planning.run_plans import RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
@@ -61,16 +68,15 @@ T = TypeVar("T")
 
 @dataclass
 class Coordinator:
-    """All that is known, and what follows from it.
+    """Parts of the planner, wired: what they know of the cluster, and what they do about it.
 
     Attributes:
-        sources: where runs come from.
-        own_namespace: the controller's.
+        sources: kinds of objects that are runs.
+        own_namespace: the controller's namespace.
         params: times and thresholds.
-        policy: in force; its defaults while there is none.
-        epoch: of our Lease while we lead; None = we only follow.
-        learned: overheads seen.
-        may_gate: whether we may take gates off, so that pods may be gated at all.
+        policy: policy in force; its defaults while there is none.
+        epoch: epoch of our Lease; None while following.
+        may_gate: whether the planner may take gates off, so that pods can be gated at all.
         opt_in: whether only namespaces that ask for it are planned.
         queues: whether queues of runs are installed.
         history: whether runs teach later ones.
@@ -81,7 +87,6 @@ class Coordinator:
     params: PlanningParams = field(default_factory=PlanningParams)
     policy: PlacementPolicy = field(default_factory=PlacementPolicy)
     epoch: int | None = None
-    learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
     opt_in: bool = False
     queues: bool = False
@@ -89,6 +94,8 @@ class Coordinator:
 
     def __post_init__(self) -> None:
         """Make the parts."""
+        retry_seconds = self.params.retry_seconds
+        # What is known.
         self.histories = Histories(self.history, self.policy.spec.history.keep_days)
         self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
@@ -98,39 +105,30 @@ class Coordinator:
             self.opt_in,
             past=self._past,
         )
-        builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
-        self.planner = Planner(self.registry, builder, self.params)
-        self.requests = RunRequests(
-            self.registry, builder, self.histories, self.params.retry_seconds
-        )
-        self.reactions = Reactions(self.registry, self.cluster, self.planner, self.requests)
-        self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
-        self.first_plans = FirstPlans(
-            self.registry, self.planner.problems, self.params.evaluation_seconds
-        )
-        self.deviations = DeviationWatch(self.registry, self.cluster)
-        self.gates = GateController(
-            self.registry, self.cluster, self.deviations, self.params.retry_seconds
-        )
+        # What is done about it.
+        self.plans = RunPlans(self.registry, self.cluster, self.histories, self.params)
         self.publisher = PlacementPublisher(self.params)
-        self.promising = Promising(self.registry, builder, self.planner, self.histories)
-        self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
-        self.queue_guard = QueueGuard(self.params.retry_seconds)
+        self.gates = GateController(self.registry, self.cluster, retry_seconds)
+        self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
+        self.requests = RunRequests(
+            self.registry, self.plans.builder, self.histories, retry_seconds
+        )
         unplanned = UnplannedRuns(
             self.sources, self.registry, lambda: self.policy.spec, self.params
         )
         self.learning = RunLearning(self.histories, self.cluster.nodes, unplanned)
+        self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
         self._warnings = WarningLog(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: self.reactions.node,
+            NODES: self._reactions.node,
             PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
-            CLAIMS: self.reactions.claim,
-            VOLUMES: self.reactions.volume,
+            CLAIMS: self._reactions.claim,
+            VOLUMES: self._reactions.volume,
             EVENTS: lambda change, _now: self.registry.attach_failures.change(change),
-            LOCATIONS: self.reactions.location,
-            NAMESPACES: self.reactions.namespace,
+            LOCATIONS: self._reactions.location,
+            NAMESPACES: self._reactions.namespace,
             POLICIES: self._policy,
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
@@ -141,15 +139,38 @@ class Coordinator:
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any], now: datetime) -> None:
-        """An object is new, has changed or is gone."""
+        """Take in that an object is new, has changed or is gone."""
         self._handlers[kind](change, now)
 
-    def lead(self, epoch: int, placements: Iterable[PipelinePlacement], now: datetime) -> None:
-        """We lead from now on.
+    def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
+        """Take in our scheduler's Lease; None = nobody holds it."""
+        self.watchdog.scheduler_lease.observe(lease, now)
+
+    def queue_lease(self, lease: HeldLease | None, now: datetime) -> None:
+        """Take in the Lease of the process that admits runs; None = nobody holds it."""
+        self.watchdog.queue_lease.observe(lease, now)
+
+    def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
+        """Take in that a history has been written, or could not be."""
+        self._aside(partial(self.histories.answered, answer, now))
+
+    def clock_set(self, step: timedelta) -> None:
+        """Follow our clock, which somebody has set.
 
         Args:
-            epoch: of our Lease.
-            placements: all there are, as the API server has them now.
+            step: difference that was added to the clock.
+        """
+        self.plans.planner.clock_set(step)
+        self.watchdog.clock_set(step)
+
+    # Who leads.
+
+    def lead(self, epoch: int, placements: Iterable[PipelinePlacement], now: datetime) -> None:
+        """Lead from now on.
+
+        Args:
+            epoch: epoch of our Lease.
+            placements: all PipelinePlacements, as the API server has them now.
             now: the time.
         """
         self.epoch = epoch
@@ -158,44 +179,22 @@ class Coordinator:
         # The previous leader may have written since our last look.
         self.histories.pasts.outdated()
         for run in self.registry.runs.values():
-            # What has been said of it no longer counts.
-            self.registry.open.add(run)
+            # What we have written of it no longer counts.
+            self.registry.unsettled.add(run)
             self._adopt(run, now)
-        self.planner.may_gain(now)
+        self.plans.planner.may_gain(now)
 
     def follow(self) -> None:
-        """Another leads from now on."""
+        """Follow another planner from now on."""
         self.epoch = None
-        self.planner.rest()
+        self.plans.planner.rest()
         self.learning.follow()
         self._gone.clear()
-
-    def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
-        """Our scheduler's Lease has changed."""
-        self.guard.lease.observe(lease, now)
-
-    def queue_lease(self, lease: HeldLease | None, now: datetime) -> None:
-        """The Lease of the queue has changed."""
-        self.queue_guard.lease.observe(lease, now)
-
-    def clock_set(self, step: timedelta) -> None:
-        """Somebody has set our clock.
-
-        Args:
-            step: by how much.
-        """
-        self.planner.clock_set(step)
-        self.guard.lease.clock_set(step)
-        self.queue_guard.lease.clock_set(step)
-
-    def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
-        """A history has been written, or could not be."""
-        self._aside(partial(self.histories.answered, answer, now))
 
     # What follows.
 
     def tick(self, now: datetime) -> list[Action]:
-        """What must be done now; call it after changes, and when `next_at` says so."""
+        """Return what must be done now; call it after changes, and when `next_at` says so."""
         policy = self.policy.spec
         self.learning.learn_unplanned(now)
         if self.epoch is None:
@@ -203,96 +202,85 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        changed = self.evaluations.due(now)
-        for run in changed:
-            self._plan(run, partial(self.evaluations.evaluate, run, policy, now))
+        update = self.plans.update(policy, now)
+        for run in update.evaluated:
             self.learning.run_evaluated(run, now)
-        new = self.first_plans.due(now)
-        for each in new:
-            self._plan(each.run, partial(self.planner.plan_at_once, each, policy, now))
-        asked = self.planner.next_round(policy, now)
-        if asked is not None:
-            actions.append(asked)
-        self._aside(partial(self.promising.promise, policy, now))
-        # An object without a plan would tell nobody anything, and be written again at once.
-        awaited = self.first_plans.awaited()
-        for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
-            actions += self._to_publish(run, self.epoch, now)
-            if self.publisher.is_done(run):
-                self.registry.open.discard(run.key)
+        if update.next_round is not None:
+            actions.append(update.next_round)
+        actions += self._placements_due(self.epoch, now)
         actions += self._others_due(policy, now)
         if self.history:
-            self._aside(
-                partial(
-                    self.histories.pasts.build, 1 if changed or new or actions else STEPS_AT_ONCE
-                )
-            )
+            is_idle = not (update.evaluated or update.planned or actions)
+            steps = STEPS_AT_ONCE if is_idle else 1
+            self._aside(partial(self.histories.pasts.build, steps))
         actions += self._aside(partial(self.learning.due, now)) or ()
         return actions
 
     def next_at(self, now: datetime) -> datetime:
-        """When to tick again if nothing changes before."""
+        """Return when to tick again if nothing changes before."""
         has_backlog = self.requests.has_backlog or self.histories.pasts.is_building
-        if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
+        if self.epoch is not None and (has_backlog or self.plans.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        others = (self.planner.due_at(), self.learning.unplanned.next_at(now))
+        others = (self.plans.planner.due_at(), self.learning.unplanned.next_at(now))
         moments += [moment for moment in others if moment is not None]
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
 
-    def _adopt(self, run: TrackedRun, now: datetime) -> None:
-        """Go on with what another planner has written of a run, if anything."""
-        placement = self.publisher.taken_over(run)
-        if placement is None:
-            return
-        self._plan(run, partial(run.evaluate, self.policy.spec, now, self.params))
-        self.publisher.adopt(run, placement)
-        self.deviations.evaluate_bound(run)
-        # What ended while no planner led is not evaluated again.
-        self.learning.run_evaluated(run, now)
-
-    def _plan(self, run: TrackedRun, turn: Callable[[], object]) -> None:
-        """Do something about the plan of a run, which anybody may have written."""
-        consequence = f"run {run.key.namespace}/{run.key.name} is not planned"
-        self._warnings.take_turn(consequence, turn, run.refuse)
-
-    def _to_publish(
-        self, run: TrackedRun, epoch: int, now: datetime
-    ) -> Sequence[WritePlacement | Announce]:
-        """What must be written of a run; a defect in that must not hide the others."""
-        problem = self.planner.problems.get(run.key, "")
-        consequence = f"run {run.key.namespace}/{run.key.name} is not written"
-        turn = partial(self.publisher.due, run, epoch, problem, now)
-        return self._warnings.take_turn(consequence, turn) or ()
-
-    def _aside(self, do: Callable[[], T]) -> T | None:
-        """Do what plans can do without; a defect in that must hold up none of them."""
-        return self._warnings.take_turn("past runs do not count for some plans", do)
+    def _placements_due(self, epoch: int, now: datetime) -> Iterator[Action]:
+        """Yield what must be written of runs; a defect in one hides no other."""
+        # An object without a plan would tell nobody anything, and be written again at once.
+        awaited = self.plans.first_plans.awaited()
+        runs = [run for run in self.registry.unsettled.ordered() if run.key not in awaited]
+        for run in runs:
+            problem = self.plans.planner.problems.get(run.key, "")
+            consequence = f"run {run.key.namespace}/{run.key.name} is not written"
+            turn = partial(self.publisher.due, run, epoch, problem, now)
+            yield from self._warnings.take_turn(consequence, turn) or ()
+            if self.publisher.is_done(run):
+                self.registry.unsettled.discard(run.key)
 
     def _others_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[Action]:
-        """What must be done beside plans; a defect in one part keeps back no other."""
+        """Yield what must be done beside plans; a defect in one part keeps back no other."""
         opening = self._warnings.take_turn(
             "gates come off at their deadline only", partial(self.gates.due, policy, now)
         )
         yield from self.gates.overdue(policy, now) if opening is None else opening
-        yield from self.deviations.noticed()
-        # None of these iterators has begun to work: each does in its own turn.
+        yield from self.gates.deviations.noticed()
         marked = self.registry.marked_pods()
+        # None of these iterators has begun to work: each does in its own turn.
         parts: Mapping[str, Iterator[Action]] = {
-            "nobody sees whether our scheduler works": self.guard.due(
+            "nobody sees whether our scheduler works": self.watchdog.scheduler_due(
                 policy, self.policy.status, marked, now
             ),
-            "nobody sees whether the queue works": self.queue_guard.due(policy, now),
+            "nobody sees whether the queue works": self.watchdog.queue_due(policy, now),
             "RunRequests get no answer": self.requests.due(policy, now),
         }
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
+    def _aside(self, turn: Callable[[], T]) -> T | None:
+        """Return what `turn` returns, which plans can do without, or None after a defect in it."""
+        return self._warnings.take_turn("past runs do not count for some plans", turn)
+
+    def _adopt(self, run: TrackedRun, now: datetime) -> None:
+        """Go on with what another planner has written of a run, if anything."""
+        placement = self.publisher.taken_over(run)
+        if placement is None:
+            return
+        self.plans.evaluate_adopted(run, self.policy.spec, now)
+        self.publisher.adopt(run, placement)
+        self.gates.deviations.evaluate_bound(run)
+        # What ended while no planner led is not evaluated again.
+        self.learning.run_evaluated(run, now)
+
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
-        """What is known of a pipeline: only who leads has seen all there is at the start."""
+        """Return the past of a pipeline; None = it is not known, or another planner leads.
+
+        Only a leader has seen all past runs at its start.
+        """
         return None if self.epoch is None else self.histories.past(namespace, pipeline)
 
     # What comes in, by kind.
@@ -313,12 +301,9 @@ class Coordinator:
             self._adopt(new, now)
 
     def _forget(self, key: RunKey, now: datetime) -> None:
-        """A run is gone."""
-        gone = self.registry.runs.get(key)
-        if gone is not None:
-            self.learned.forget(gone.pods)
+        """Forget a run that is gone."""
+        self.plans.forget(key)
         self.publisher.forget(key)
-        self.planner.problems.pop(key, None)
         self.learning.run_gone(key, now)
         if self.epoch is not None:
             self._gone.append(key)
@@ -326,17 +311,15 @@ class Coordinator:
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
         self.registry.pod_changed(change, now)
-        self.gates.pod_changed(change)
-        leads = self.epoch is not None
-        self.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
+        self.gates.pod_changed(change, self.policy.spec, now, leads=self.epoch is not None)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        """A PlacementPolicy is new, has changed or is gone; only one counts."""
+        """Take in that a PlacementPolicy is new, has changed or is gone; only one counts."""
         if change.key[1] != POLICY_NAME:
             return
         before, self.policy = self.policy.spec, change.new or PlacementPolicy()
         after = self.policy.spec
-        self.reactions.policy(before, after, now)
+        self._reactions.policy(before, after, now)
         if before.history != after.history:
             self.learning.memory.use(after.history)
             self._aside(partial(self.histories.use, after.history))
@@ -346,11 +329,11 @@ class Coordinator:
         self.requests.history_changed(change)
 
     def _queue(self, change: Change[ObservedQueue], _now: datetime) -> None:
-        self.queue_guard.queue_changed(change)
+        self.watchdog.queue_changed(change)
         self.requests.queue_changed(change)
 
     def _placement(self, change: Change[PlacedRun], now: datetime) -> None:
-        """Somebody may have deleted the object of a run."""
+        """Take in that somebody may have deleted the object of a run."""
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.publisher.lost(run, now)

@@ -37,13 +37,11 @@ class GateController:
     Attributes:
         registry: the runs.
         cluster: where they run.
-        deviations: remembers our openings until their pods are bound, to say why they are there.
         retry_seconds: after this an opening that was not seen to work is tried again.
     """
 
     registry: RunRegistry
     cluster: ClusterState
-    deviations: DeviationWatch
     retry_seconds: float = 2.0
     _opened_at: dict[str, datetime] = field(default_factory=dict)
     _gated: dict[str, ObservedPod] = field(default_factory=dict)
@@ -51,9 +49,25 @@ class GateController:
     def __post_init__(self) -> None:
         """Read no round trips before a pod asks for them."""
         self._round_trips = RoundTrips(self.cluster)
+        self.deviations = DeviationWatch(self.registry, self.cluster)
 
-    def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """A pod is new, has changed or is gone."""
+    def pod_changed(
+        self,
+        change: Change[ObservedPod],
+        policy: PlacementPolicySpec,
+        now: datetime,
+        *,
+        leads: bool,
+    ) -> None:
+        """Take in that a pod is new, has changed or is gone.
+
+        Args:
+            change: change of the pod.
+            policy: policy in force.
+            now: the time.
+            leads: whether this planner leads.
+        """
+        self.deviations.pod_changed(change, policy, now, leads=leads)
         old, new = change.old, change.new
         if new is not None and PLAN_GATE in new.gates:
             self._gated[new.uid] = new
@@ -124,7 +138,7 @@ class GateController:
 
     def _identified(self, pod: ObservedPod) -> GatedPod:
         run = self.registry.run_of(pod)
-        if run is None or run.open is None:
+        if run is None or not run.is_open:
             return GatedPod(pod)
         return GatedPod(pod, run.key, run.planned_step(pod))
 

@@ -181,7 +181,7 @@ class PlacementPublisher:
             run.refuse(str(error))
             built = placement_of(run, publication.state, epoch, now, problem)
         # Rows that do not fit, and nodes of pods, may make another plan.
-        run.use_plan(built.plan)
+        run.plan = built.plan
         publication.state = built.state
         publication.publishing = _state_of(run, publication.state, epoch, problem)
         plan = (

@@ -11,9 +11,13 @@ from kfp_placement_controller.metrics import (
     PLANS_AT_ONCE,
     STEPS_FORECAST,
 )
-from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.rounds import (
+    PlanningRound,
+    RoundFailure,
+    RoundResult,
+    plan_round,
+)
 from kfp_placement_controller.runs.current_plan import plan_in_force
 from kfp_placement_controller.runs.open_runs import OpenRun, key_text
 from kfp_placement_controller.runs.parameters import PlanningParams

@@ -94,7 +94,7 @@ class Promising:
             tracked.changed = True
             if tracked.unstarted():
                 self.planner.trigger(tracked, now)
-        read = tracked.open
+        read = self.registry.open_run(run.key)
         if not isinstance(read, PlannedRun) or read.needs_plan or _awaits_search(read, now):
             return
         promise = self._by_now(read, policy, now)

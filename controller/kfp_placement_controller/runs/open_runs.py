@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.step_states import group_progress, step_progress
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
@@ -21,9 +22,6 @@ from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.resources import Resources
 
-if TYPE_CHECKING:
-    from kfp_placement_controller.runs.tracked_run import TrackedRun
-
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
@@ -34,7 +32,7 @@ class OpenRun:
         reading: its graph.
     """
 
-    run: "TrackedRun"
+    run: TrackedRun
     reading: RunReading
 
     @property
@@ -120,6 +118,11 @@ class PlannedRun(OpenRun):
     """
 
     plan: CurrentPlan
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the run still has this graph and this plan."""
+        return self.run.reading is self.reading and self.run.plan is self.plan
 
     def waits_on(self, node: str) -> bool:
         """Whether a step that has not started is planned on a node."""
@@ -229,6 +232,24 @@ class PlannedRun(OpenRun):
     def _waiting(self) -> Iterable[str]:
         """Names of the steps that have not started."""
         return (name for name, status in self.run.statuses.items() if status.unstarted)
+
+
+def open_run(run: TrackedRun, before: OpenRun | None = None) -> OpenRun | None:
+    """Return a run as it can be planned; None = nothing of it is left to plan, or can be.
+
+    Args:
+        run: the run.
+        before: what was returned for the name of this run before; while run, graph and plan are the
+            same it is returned again, as it remembers what it has worked out.
+    """
+    reading, plan = run.reading, run.plan
+    if reading is None or not run.is_open:
+        return None
+    if plan is None:
+        return OpenRun(run, reading)
+    if isinstance(before, PlannedRun) and before.run is run and before.is_current:
+        return before
+    return PlannedRun(run, reading, plan)
 
 
 def key_text(key: RunKey) -> str:

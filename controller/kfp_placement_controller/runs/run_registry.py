@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.runs.attach_failures import AttachFailures
-from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, open_run
 from kfp_placement_controller.runs.run_reading import no_past, read_run
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
@@ -23,7 +23,7 @@ from kfp_placement_kube.change import Change
 
 
 @dataclass
-class OpenRuns:
+class UnsettledRuns:
     """Runs of which something may be left to plan or to say, oldest first.
 
     Runs stay for days after their end: only what is in here is looked at all the time.
@@ -58,7 +58,7 @@ class RunRegistry:
 
     Attributes:
         runs: by namespace and name.
-        open: those that are not over and done with.
+        unsettled: runs that are not over and done with.
         sources: say which run a pod is of.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
@@ -74,12 +74,13 @@ class RunRegistry:
     own_namespace: str = ""
     opt_in: bool = False
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
-    open: OpenRuns = field(default_factory=OpenRuns)
+    unsettled: UnsettledRuns = field(default_factory=UnsettledRuns)
     namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     past: Callable[[str, str], KnownPast | None] = lambda _namespace, _pipeline: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
+    _open_runs: dict[RunKey, OpenRun | None] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
         """A run that gets a plan is new, has changed or is gone; returns it if it is new."""
@@ -90,7 +91,7 @@ class RunRegistry:
         run = self.runs.get(key)
         if run is not None and run.observed.uid == observed.uid:
             run.observe(observed)
-            self.open.add(run)
+            self.unsettled.add(run)
             return None
         if self.excluded(observed.key[0]):
             return None
@@ -100,7 +101,7 @@ class RunRegistry:
         for pod in self.pods_of(observed):
             run.observe_pod(None, pod, now)
         self.runs[key] = run
-        self.open.add(run)
+        self.unsettled.add(run)
         return run
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
@@ -112,7 +113,7 @@ class RunRegistry:
         run = self.run_of(last)
         if run is not None and self._belongs(last, run.observed):
             run.observe_pod(change.old, change.new, now)
-            self.open.add(run)
+            self.unsettled.add(run)
 
     def request_changed(self, change: Change[ObservedRequest]) -> None:
         """A RunRequest is new, has changed or is gone."""
@@ -124,7 +125,7 @@ class RunRegistry:
         run = self.runs.get(key)
         if run is not None:
             run.assign(self.nodes_of(run.observed), self.policy())
-            self.open.add(run)
+            self.unsettled.add(run)
 
     def nodes_of(self, run: ObservedRun) -> NodeGroups:
         """The nodes that its queue has assigned to a run; () = any."""
@@ -144,13 +145,13 @@ class RunRegistry:
 
     def leave_alone(self) -> None:
         """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
-        for run in self.open.ordered():
+        for run in self.unsettled.ordered():
             if run.plan is None and self.excluded(run.key[0]):
                 self._drop(run.key)
 
     def active(self) -> Iterator[OpenRun]:
         """Runs in which something is left to plan, oldest first."""
-        open_runs = (run.open for run in self.open.ordered())
+        open_runs = (self._opened(run) for run in self.unsettled.ordered())
         return (run for run in open_runs if run is not None)
 
     def planned(self) -> Iterator[PlannedRun]:
@@ -160,7 +161,7 @@ class RunRegistry:
     def open_run(self, key: RunKey) -> OpenRun | None:
         """A run in which something is left to plan; None = there is none of that key."""
         run = self.runs.get(key)
-        return None if run is None else run.open
+        return None if run is None else self._opened(run)
 
     def marked_pods(self) -> Iterator[ObservedPod]:
         """The pods of all runs that ask for our scheduler."""
@@ -183,6 +184,10 @@ class RunRegistry:
         says = self.namespaces.get(namespace)
         return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
+    def _opened(self, run: TrackedRun) -> OpenRun | None:
+        opened = self._open_runs[run.key] = open_run(run, self._open_runs.get(run.key))
+        return opened
+
     def _read(self, observed: ObservedRun) -> TrackedRun | None:
         """A run with its graph, or with why there is none; None = no step of it is marked."""
         find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
@@ -195,7 +200,8 @@ class RunRegistry:
 
     def _drop(self, key: RunKey) -> None:
         self.runs.pop(key, None)
-        self.open.discard(key)
+        self._open_runs.pop(key, None)
+        self.unsettled.discard(key)
 
     def _keep(self, pod: ObservedPod, now: ObservedPod | None) -> None:
         run = self.sources.run_of(pod)

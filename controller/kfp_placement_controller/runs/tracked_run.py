@@ -8,13 +8,12 @@ from kfp_placement_controller.histories.known_pasts import KnownPast
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.current_plan import CurrentPlan, as_placed
-from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
+from kfp_placement_controller.runs.drift import DriftWatch
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_promises import RunPromises
 from kfp_placement_controller.runs.run_reading import RunReading, read_again, read_on
 from kfp_placement_controller.runs.step_states import RunSituation, StepStatus, step_statuses
-from kfp_placement_controller.runs.triggers import DriftWatch
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
@@ -109,13 +108,11 @@ class TrackedRun:
     _content_changed: bool = True
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _drift: DriftWatch = field(default_factory=DriftWatch)
-    _open: OpenRun | None = None
 
     def __post_init__(self) -> None:
-        """Without a plan, or refused."""
+        """Tell pods apart by the steps of the graph."""
         if self.reading is not None:
             self.pods.use_index(self.reading.index)
-        self._renew()
 
     @property
     def key(self) -> RunKey:
@@ -123,9 +120,9 @@ class TrackedRun:
         return self.observed.key
 
     @property
-    def open(self) -> OpenRun | None:
-        """The run as it can be planned; None = there is nothing left to plan."""
-        return None if self.observed.ended else self._open
+    def is_open(self) -> bool:
+        """Whether something of it is left to plan, and can be."""
+        return self.reading is not None and not self.refusal and not self.observed.ended
 
     @property
     def held(self) -> bool:
@@ -147,7 +144,6 @@ class TrackedRun:
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
         self.refusal = why
-        self._renew()
 
     def reread(self, policy: PlacementPolicySpec) -> None:
         """Read the graph again, as other things are assumed."""
@@ -160,7 +156,6 @@ class TrackedRun:
         """Its graph is read with this from now on; None = with none, so that it is let go."""
         if self.reading is not None and self.reading.past is not past:
             self.reading = replace(self.reading, past=past)
-            self._renew()
 
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """It may use these nodes from now on; () = any."""
@@ -212,35 +207,29 @@ class TrackedRun:
             self.outcome, self.observed.state, policy.gate_deadline_seconds, self.attach_failures
         )
         self.statuses = step_statuses(reading.graph, self.pods, situation, now)
-        if self.plan is not None and self.open is not None:
+        if self.plan is not None and self.is_open:
             attempts = {name: len(self.pods.executors(name)) for name in self.statuses}
             is_other |= self._drift.evaluate(
                 self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
-            self.use_plan(as_placed(self.plan, self.statuses))
-        return is_other and self.open is not None
+            self.plan = as_placed(self.plan, self.statuses)
+        return is_other and self.is_open
 
     def put_into_force(self, plan: CurrentPlan) -> None:
         """This is the plan from now on; of the first one the makespan is kept."""
-        self.use_plan(plan)
+        self.plan = plan
         self.is_whole = self._is_covered()
         self.outdated = False
         self.promises.made_at = None
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
-    def use_plan(self, plan: CurrentPlan | None) -> None:
-        """Follow a plan that covers the same steps as the one until now."""
-        if plan is not self.plan:
-            self.plan = plan
-            self._renew()
-
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
         """Go on with what an earlier planner has planned; evaluate it first, for its states.
 
         It may have left steps out that have ended.
         """
-        self.use_plan(plan)
+        self.plan = plan
         statuses = self.statuses.items()
         self.is_whole = all(name in plan.rows or status.ended for name, status in statuses)
         self.first_makespan_seconds = first_makespan_seconds
@@ -273,16 +262,6 @@ class TrackedRun:
         self.is_whole = self._is_covered()
         self.pods.use_index(reading.index)
         self._content_changed = True
-        self._renew()
-
-    def _renew(self) -> None:
-        """Find out whether the run can be planned, and whether it has a plan."""
-        if self.reading is None or self.refusal:
-            self._open = None
-        elif self.plan is None:
-            self._open = OpenRun(self, self.reading)
-        else:
-            self._open = PlannedRun(self, self.reading, self.plan)
 
     def _is_covered(self) -> bool:
         """Whether the plan has a row for every step."""

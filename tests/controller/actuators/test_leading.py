@@ -12,8 +12,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.planning.rounds import PlanningRound, plan_round
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
@@ -86,7 +85,7 @@ class Scene:
             self.leading.follow_election(self.coordinator)
             for action in self.coordinator.tick(self.now):
                 if isinstance(action, PlanningRound):
-                    self.coordinator.planner.round_ended(plan_round(action), self.now)
+                    self.coordinator.plans.planner.round_ended(plan_round(action), self.now)
                 elif not isinstance(action, SayFindings):
                     self.runner.run(action, self.coordinator)
 

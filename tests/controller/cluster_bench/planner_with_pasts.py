@@ -26,8 +26,12 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.rounds import (
+    PlanningRound,
+    RoundFailure,
+    RoundResult,
+    plan_round,
+)
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL

@@ -46,7 +46,9 @@ def both_say(*leases: dict[str, Any] | None) -> list[str]:
         guard.lease_changed(Change(("", "scheduler"), seen, held))
         coordinator.scheduler_lease(held, now[0])
         seen = held
-        by_plan = scheduler_finding(coordinator.guard.lease, PlacementPolicySpec(), now[0])
+        by_plan = scheduler_finding(
+            coordinator.watchdog.scheduler_lease, PlacementPolicySpec(), now[0]
+        )
         by_extend = [each for each in guard.findings(now[0]) if each != gates_finding(leads=False)]
         assert by_extend == ([] if by_plan is None else [by_plan])
         found.append("unknown" if by_plan is None else by_plan.reason)

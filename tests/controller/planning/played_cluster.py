@@ -26,8 +26,12 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.rounds import (
+    PlanningRound,
+    RoundFailure,
+    RoundResult,
+    plan_round,
+)
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
@@ -488,7 +492,7 @@ class PlayedCluster:
             case PlanningRound():
                 self.rounds.append(action)
                 outcome = self.search(recording.counted(action))
-                self.coordinator.planner.round_ended(outcome, self.now)
+                self.coordinator.plans.planner.round_ended(outcome, self.now)
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, note):

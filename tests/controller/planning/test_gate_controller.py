@@ -1,7 +1,6 @@
 """Hard latency limits when gates come off: held where a node lacks, and required of the pod."""
 
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
 from kfp_placement_controller.runs.run_registry import RunRegistry
@@ -20,9 +19,9 @@ def a_gate_controller(limit_ms=20.0, **round_trips):
     nodes = {name: a_node(name, labels={"HOME-EDGE": trip}) for name, trip in round_trips.items()}
     registry = RunRegistry(lambda: POLICY, DEFAULT_SOURCES)
     cluster = ClusterState(Load(DEFAULT_SOURCES), nodes=nodes)
-    keeper = GateController(registry, cluster, DeviationWatch(registry, cluster))
+    keeper = GateController(registry, cluster)
     limited = a_pod("limited", location="home-edge", max_latency_ms=limit_ms, gates=(PLAN_GATE,))
-    keeper.pod_changed(pod_change(limited))
+    keeper.pod_changed(pod_change(limited), POLICY, after(0), leads=True)
     return keeper
 
 
@@ -78,5 +77,5 @@ def test_the_limit_of_a_type_holds_as_the_pod_s_own():
     policy = a_policy(defaults={"byType": [{"type": "x", "maxLatency": "20ms"}]})
     keeper = a_gate_controller(None, far="90ms", near="9ms")
     typed = a_pod("typed", location="HOME-EDGE", step_type="X", gates=(PLAN_GATE,))
-    keeper.pod_changed(pod_change(typed))
+    keeper.pod_changed(pod_change(typed), policy, after(0), leads=True)
     assert opened(keeper, 1, policy) == [(Cause.NOT_PLANNED, ()), (Cause.NOT_PLANNED, ("near",))]

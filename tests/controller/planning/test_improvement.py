@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kfp_placement_controller.planning.improvement import gains
+from kfp_placement_controller.planning.rounds import gains
 from kfp_placement_engine.plans.plan import RunsPlan
 
 

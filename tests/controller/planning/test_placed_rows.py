@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import RoundResult
+from kfp_placement_controller.planning.rounds import RoundResult, plan_round
 from kfp_placement_engine.views.runs import run_view
 from tests.controller.planning.test_scenarios import a_cluster, a_step, started, submit
 from tests.controlplane.argo.small_workflows import dag, task, workflow

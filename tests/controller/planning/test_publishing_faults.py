@@ -75,8 +75,18 @@ def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monke
     assert len([each for each in said if "made up" in each.getMessage()]) == 1
 
 
-@pytest.mark.parametrize("part", ["gates", "guard", "queue_guard", "requests"])
-def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(monkeypatch, caplog, part):
+@pytest.mark.parametrize(
+    ("part", "method"),
+    [
+        ("gates", "due"),
+        ("watchdog", "scheduler_due"),
+        ("watchdog", "queue_due"),
+        ("requests", "due"),
+    ],
+)
+def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(
+    monkeypatch, caplog, part, method
+):
     cluster = NoisyCluster()
 
     def broken(*_arguments):
@@ -88,7 +98,7 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(monkeypatch, 
 
     # What most of them return is worked out one by one.
     monkeypatch.setattr(
-        getattr(cluster.coordinator, part), "due", broken if part == "gates" else broken_later
+        getattr(cluster.coordinator, part), method, broken if part == "gates" else broken_later
     )
     run = cluster.play(1, iterations=2)
     assert cluster.placement(run).status is not None

@@ -10,13 +10,12 @@ import pytest
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
-from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_controller.planning.rounds import RoundFailure, plan_round
+from kfp_placement_controller.runs.drift import MOST_PATIENCE
 from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.runs.triggers import MOST_PATIENCE
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -376,8 +375,8 @@ def test_what_asked_for_a_plan_keeps_no_follower_awake():
     cluster = a_cluster()
     submit(cluster)
     cluster.look()
-    cluster.coordinator.planner.may_gain(cluster.now)
-    assert cluster.coordinator.planner.due_at() is not None
+    cluster.coordinator.plans.planner.may_gain(cluster.now)
+    assert cluster.coordinator.plans.planner.due_at() is not None
     cluster.coordinator.follow()
     assert cluster.coordinator.next_at(cluster.now + timedelta(minutes=1)) > cluster.now + (
         timedelta(minutes=1)
@@ -470,7 +469,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     submit(cluster, a_chain("going-on", a_step(seconds=3600)))
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
-    due, active = PlacementPublisher.due, vars(TrackedRun)["open"].fget
+    due, active = PlacementPublisher.due, vars(TrackedRun)["is_open"].fget
 
     def noted_due(publisher, run, *arguments):
         looked_at.append(run.key[1])
@@ -481,7 +480,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
         return active(run)
 
     monkeypatch.setattr(PlacementPublisher, "due", noted_due)
-    monkeypatch.setattr(TrackedRun, "open", property(noted_active))
+    monkeypatch.setattr(TrackedRun, "is_open", property(noted_active))
     for _ in range(5):
         cluster.step()
     assert set(looked_at) == {"going-on"}
@@ -503,7 +502,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too():
     cluster.run()
     for _ in range(3):
         cluster.step(lambda: False)
-    assert not cluster.coordinator.registry.open.ordered()
+    assert not cluster.coordinator.registry.unsettled.ordered()
     writes = len(cluster.writes)
     status = cluster.players["wf"].workflow["status"]
     for node in status["nodes"].values():

@@ -1,4 +1,4 @@
-"""The guard: a dead scheduler is noticed, its pods are freed, nobody else's are touched."""
+"""The watchdog: a dead scheduler is noticed, its pods are freed, nobody else's are touched."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
-from kfp_placement_controller.planning.guard import Guard, stranded_pods
+from kfp_placement_controller.planning.watchdog import Watchdog, stranded_pods
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.resources import Condition
@@ -15,8 +15,10 @@ from tests.controller.planning.builders import a_pod, a_policy, after
 POLICY = PlacementPolicySpec()
 
 
-def due_actions(guard, seconds, status=None, pods=(), policy=POLICY):
-    return [*guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))]
+def due_actions(watchdog, seconds, status=None, pods=(), policy=POLICY):
+    return [
+        *watchdog.scheduler_due(policy, status or PlacementPolicyStatus(), pods, after(seconds))
+    ]
 
 
 def a_status(**reasons):
@@ -49,8 +51,8 @@ def renewed(clock):
 
 
 def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
-    guard = Guard(retry_seconds=2.0, sources=DEFAULT_SOURCES, may_gate=False)
-    actions = due_actions(guard, 0)
+    watchdog = Watchdog(retry_seconds=2.0, sources=DEFAULT_SOURCES, may_gate=False)
+    actions = due_actions(watchdog, 0)
     assert flags(actions)["gatesReady"] is False
     assert "NotInstalled" in [each.reason for action in actions for each in action.findings]
 
@@ -84,38 +86,38 @@ def test_a_lease_never_seen_is_as_old_as_our_asking():
 
 
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
-    guard = Guard(2.0, DEFAULT_SOURCES)
-    assert flags(due_actions(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
-    guard.lease.observe(renewed("06:00:00"), after(7))
-    assert flags(due_actions(guard, 7)) == {"gatesReady": True}
-    guard.lease.observe(renewed("07:00:00"), after(10))
-    assert flags(due_actions(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
+    watchdog = Watchdog(2.0, DEFAULT_SOURCES)
+    assert flags(due_actions(watchdog, 0)) == {"schedulerReady": False, "gatesReady": True}
+    watchdog.scheduler_lease.observe(renewed("06:00:00"), after(7))
+    assert flags(due_actions(watchdog, 7)) == {"gatesReady": True}
+    watchdog.scheduler_lease.observe(renewed("07:00:00"), after(10))
+    assert flags(due_actions(watchdog, 11)) == {"schedulerReady": True, "gatesReady": True}
     ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads")
-    assert due_actions(guard, 20, ready) == []
-    assert flags(due_actions(guard, 25.1, ready))["schedulerReady"] is False
+    assert due_actions(watchdog, 20, ready) == []
+    assert flags(due_actions(watchdog, 25.1, ready))["schedulerReady"] is False
 
 
 def test_a_planner_without_gates_takes_back_that_none_leads():
-    guard = Guard(2.0, DEFAULT_SOURCES, may_gate=False)
+    watchdog = Watchdog(2.0, DEFAULT_SOURCES, may_gate=False)
     dead = a_status(SchedulerReady="NoLease", GatesReady="NoPlanner")
-    assert due_actions(guard, 0, dead)
+    assert due_actions(watchdog, 0, dead)
     alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled")
-    assert due_actions(guard, 10, alive) == []
+    assert due_actions(watchdog, 10, alive) == []
 
 
 def test_what_is_not_taken_over_is_said_again_but_not_at_once():
-    guard = Guard(2.0, DEFAULT_SOURCES)
-    assert due_actions(guard, 0)
-    assert due_actions(guard, 1.9) == []
-    assert due_actions(guard, 2.0)
+    watchdog = Watchdog(2.0, DEFAULT_SOURCES)
+    assert due_actions(watchdog, 0)
+    assert due_actions(watchdog, 1.9) == []
+    assert due_actions(watchdog, 2.0)
 
 
 def test_the_policy_says_when_a_lease_is_stale():
-    guard = Guard(2.0, DEFAULT_SOURCES)
-    guard.lease.observe(renewed("06:00:00"), after(-2))
-    guard.lease.observe(renewed("07:00:00"), after(0))
+    watchdog = Watchdog(2.0, DEFAULT_SOURCES)
+    watchdog.scheduler_lease.observe(renewed("06:00:00"), after(-2))
+    watchdog.scheduler_lease.observe(renewed("07:00:00"), after(0))
     policy = a_policy(schedulerStaleAfter="30s")
-    assert flags(due_actions(guard, 29, policy=policy))["schedulerReady"] is True
+    assert flags(due_actions(watchdog, 29, policy=policy))["schedulerReady"] is True
 
 
 def stranded(seconds=100.0, age=1000.0, **fields):
@@ -149,14 +151,16 @@ def test_nobody_elses_pods_are_touched(fields):
 @pytest.mark.parametrize("was_seen", [True, False])
 def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
     """It gives its Lease back, and pods that wait for room are older than their deadline."""
-    guard, pod = Guard(2.0, DEFAULT_SOURCES), a_pod()
+    watchdog, pod = Watchdog(2.0, DEFAULT_SOURCES), a_pod()
     if was_seen:
-        guard.lease.observe(renewed("07:00:00"), after(100))
-        guard.lease.observe(None, after(100))
+        watchdog.scheduler_lease.observe(renewed("07:00:00"), after(100))
+        watchdog.scheduler_lease.observe(None, after(100))
 
     def deleted(seconds):
         return [
-            each for each in due_actions(guard, seconds, pods=[pod]) if isinstance(each, DeletePod)
+            each
+            for each in due_actions(watchdog, seconds, pods=[pod])
+            if isinstance(each, DeletePod)
         ]
 
     assert deleted(100) == []
@@ -165,10 +169,10 @@ def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
 
 
 def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
-    guard, pod = Guard(2.0, DEFAULT_SOURCES), a_pod()
-    guard.lease.observe(renewed("07:00:00"), after(0))
-    guard.lease.observe(None, after(0))
+    watchdog, pod = Watchdog(2.0, DEFAULT_SOURCES), a_pod()
+    watchdog.scheduler_lease.observe(renewed("07:00:00"), after(0))
+    watchdog.scheduler_lease.observe(None, after(0))
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
-        actions = due_actions(guard, seconds, ready, [pod])
+        actions = due_actions(watchdog, seconds, ready, [pod])
         assert actions == [DeletePod(pod)] * expected

@@ -1,4 +1,4 @@
-"""What to do when one of our components is dead, so that no pod and no run waits for it."""
+"""Watchdog over our other components: no pod and no run waits for one that is dead."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -61,90 +61,88 @@ def stranded_pods(
 
 
 @dataclass
-class Guard:
-    """Says what is alive, and frees pods of what is not.
+class Watchdog:
+    """Acts in place of our scheduler and of the queue's process while they are dead.
 
     Attributes:
-        retry_seconds: between two tries of the same.
-        sources: say which run a pod is of.
-        may_gate: whether we may take gates off.
-        lease: of our scheduler.
+        retry_seconds: pause between two tries of the same write.
+        sources: kinds of runs, which say which run a pod belongs to.
+        may_gate: whether the planner may take gates off pods.
+        scheduler_lease: watch on the scheduler's Lease.
+        queue_lease: watch on the Lease of the process that admits runs.
     """
 
     retry_seconds: float
     sources: RunSources
     may_gate: bool = True
-    lease: LeaseWatch = field(default_factory=LeaseWatch)
+    scheduler_lease: LeaseWatch = field(default_factory=LeaseWatch)
+    queue_lease: LeaseWatch = field(default_factory=LeaseWatch)
     _published_at: datetime | None = None
     _deleted_at: dict[str, datetime] = field(default_factory=dict)
+    _open_queues: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
+    _closed_at: dict[QueueKey, datetime] = field(default_factory=dict)
 
-    def due(
+    def clock_set(self, step: timedelta) -> None:
+        """Follow our clock, which somebody has set.
+
+        Args:
+            step: difference that was added to the clock.
+        """
+        self.scheduler_lease.clock_set(step)
+        self.queue_lease.clock_set(step)
+
+    def queue_changed(self, change: Change[ObservedQueue]) -> None:
+        """Take in that a RunQueue is new, has changed or is gone."""
+        key, queue = QueueKey(*change.key), change.new
+        if queue is not None and queue.status.ready and not queue.holds_without_controller:
+            self._open_queues[key] = queue
+        else:
+            self._open_queues.pop(key, None)
+
+    def scheduler_due(
         self,
         policy: PlacementPolicySpec,
         status: PlacementPolicyStatus | None,
         pods: Iterable[ObservedPod],
         now: datetime,
     ) -> Iterator[SayFindings | DeletePod]:
-        """What must be published and done now; of the planner that leads.
+        """Yield what to publish about the scheduler now, and the pods to free of it.
 
         Args:
-            policy: in force.
-            status: what the policy's status says.
-            pods: of runs, those that ask for our scheduler.
+            policy: policy in force.
+            status: status of the policy as stored; None = it has none.
+            pods: pods of runs that ask for our scheduler.
             now: the time.
         """
-        age = self.lease.age_seconds(now)
-        alive = scheduler_finding(self.lease, policy, now)
+        age_seconds = self.scheduler_lease.age_seconds(now)
+        alive = scheduler_finding(self.scheduler_lease, policy, now)
         gates = gates_finding(leads=True, installed=self.may_gate)
-        findings = tuple(each for each in (alive, gates) if each is not None)
-        if unpublished(findings, status) and self._may(self._published_at, now):
+        findings = tuple(finding for finding in (alive, gates) if finding is not None)
+        if unpublished(findings, status) and self._may_retry(self._published_at, now):
             self._published_at = now
             yield SayFindings(findings)
-        stranded = stranded_pods(pods, age, policy, now, self.sources)
+        stranded = stranded_pods(pods, age_seconds, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
         self._deleted_at = {uid: at for uid, at in self._deleted_at.items() if uid in uids}
         for pod in stranded:
-            if self._may(self._deleted_at.get(pod.uid), now):
+            if self._may_retry(self._deleted_at.get(pod.uid), now):
                 self._deleted_at[pod.uid] = now
                 yield DeletePod(pod)
 
-    def _may(self, last: datetime | None, now: datetime) -> bool:
-        return not lasts(self.retry_seconds, last, now)
-
-
-@dataclass
-class QueueGuard:
-    """Looks after the process that admits runs.
-
-    Attributes:
-        retry_seconds: between two tries of the same.
-        lease: of the queue.
-    """
-
-    retry_seconds: float
-    lease: LeaseWatch = field(default_factory=LeaseWatch)
-    _open: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
-    _closed_at: dict[QueueKey, datetime] = field(default_factory=dict)
-
-    def queue_changed(self, change: Change[ObservedQueue]) -> None:
-        """A RunQueue is new, has changed or is gone."""
-        key, queue = QueueKey(*change.key), change.new
-        if queue is not None and queue.status.ready and not queue.holds_without_controller:
-            self._open[key] = queue
-        else:
-            self._open.pop(key, None)
-
-    def due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[CloseQueue]:
-        """Queues that would hold new runs, while nobody could let them begin.
+    def queue_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[CloseQueue]:
+        """Yield the queues that would hold new runs while nobody could let these start.
 
         Args:
-            policy: says when a Lease is too old.
+            policy: policy in force, which says when a Lease is too old.
             now: the time.
         """
-        if self.lease.age_seconds(now) <= policy.scheduler_stale_after_seconds:
+        if self.queue_lease.age_seconds(now) <= policy.scheduler_stale_after_seconds:
             self._closed_at.clear()
             return
-        for key in self._open:
-            if not lasts(self.retry_seconds, self._closed_at.get(key), now):
+        for key in self._open_queues:
+            if self._may_retry(self._closed_at.get(key), now):
                 self._closed_at[key] = now
                 yield CloseQueue(key)
+
+    def _may_retry(self, last_at: datetime | None, now: datetime) -> bool:
+        return not lasts(self.retry_seconds, last_at, now)

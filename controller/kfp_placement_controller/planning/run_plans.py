@@ -1,0 +1,169 @@
+"""Plans of all runs, kept up to date at each tick: runs are evaluated, planned, improved, promised.
+
+None keeps the others waiting: few are planned at once in one tick, and a defect ends one turn only.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.promising import Promising
+from kfp_placement_controller.planning.round_builder import RoundBuilder
+from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.runs.open_runs import OpenRun
+from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.warning_log import WarningLog
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.keys import RunKey
+
+_LOG = logging.getLogger(__name__)
+
+
+class PlanUpdate(NamedTuple):
+    """What has been done about plans in one tick.
+
+    Attributes:
+        evaluated: runs whose steps were evaluated.
+        planned: runs that were planned at once, or could not be.
+        next_round: round that must be searched now; None = it is not time for one.
+    """
+
+    evaluated: Sequence[TrackedRun]
+    planned: Sequence[OpenRun]
+    next_round: PlanningRound | None
+
+
+@dataclass
+class RunPlans:
+    """Plans of all runs, and all that is needed to make them.
+
+    Attributes:
+        registry: all runs.
+        cluster: where they run.
+        histories: what past runs have taught.
+        params: times and thresholds.
+        learned: overheads that the cluster has shown.
+    """
+
+    registry: RunRegistry
+    cluster: ClusterState
+    histories: Histories
+    params: PlanningParams
+    learned: LearnedOverheads = field(default_factory=LearnedOverheads)
+    _all_evaluated_at: datetime | None = None
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+
+    def __post_init__(self) -> None:
+        """Make the parts."""
+        self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
+        self.planner = Planner(self.registry, self.builder, self.params)
+        self.first_plans = FirstPlans(
+            self.registry, self.planner.problems, self.params.evaluation_seconds
+        )
+        self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
+
+    def update(self, policy: PlacementPolicySpec, now: datetime) -> PlanUpdate:
+        """Evaluate what has changed, plan new runs at once, and say what to search next."""
+        evaluated = self._to_evaluate(now)
+        for run in evaluated:
+            self._take_turn(run, partial(self._evaluate, run, policy, now))
+        planned = self.first_plans.due(now)
+        for new in planned:
+            self._take_turn(new.run, partial(self.planner.plan_at_once, new, policy, now))
+        next_round = self.planner.next_round(policy, now)
+        self._warnings.take_turn(
+            "past runs do not count for some plans", partial(self.promising.promise, policy, now)
+        )
+        return PlanUpdate(evaluated, planned, next_round)
+
+    def evaluate_adopted(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Evaluate a run whose plan another planner has made, before that plan is adopted."""
+        self._take_turn(run, partial(run.evaluate, policy, now, self.params))
+
+    def forget(self, key: RunKey) -> None:
+        """Forget a run that is gone."""
+        run = self.registry.runs.get(key)
+        if run is not None:
+            self.learned.forget(run.pods)
+        self.planner.problems.pop(key, None)
+
+    def _to_evaluate(self, now: datetime) -> list[TrackedRun]:
+        """Return the runs that have changed, and from time to time all that can be planned."""
+        everything = not lasts(self.params.evaluation_seconds, self._all_evaluated_at, now)
+        if everything:
+            self._all_evaluated_at = now
+        return [
+            run
+            for run in self.registry.unsettled.ordered()
+            if run.changed or (everything and run.is_open)
+        ]
+
+    def _evaluate(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Evaluate a run, plan it again if there is a reason, and learn from it."""
+        was_held = run.held
+        if run.evaluate(policy, now, self.params):
+            self.planner.trigger(run, now)
+        if run.held and not was_held and run.plan is not None:
+            self.planner.may_gain(now)
+        if run.reading is not None and not run.refusal:
+            self.learned.learn(run, run.reading)
+
+    def _take_turn(self, run: TrackedRun, turn: Callable[[], object]) -> None:
+        """Work on the plan of a run; after a defect in that it is refused, and no other run."""
+        consequence = f"run {run.key.namespace}/{run.key.name} is not planned"
+        self._warnings.take_turn(consequence, turn, run.refuse)
+
+
+@dataclass
+class FirstPlans:
+    """Choice of the runs that get a plan at once: those that have none that can be followed.
+
+    Such a run has no plan yet, has wider loops than its plan, or was held back when it was planned.
+
+    Attributes:
+        registry: all runs.
+        problems: why no plan could be made, by run; the planner's.
+        retry_seconds: pause until such a run is tried again; others may have left it room.
+    """
+
+    registry: RunRegistry
+    problems: Mapping[RunKey, str]
+    retry_seconds: float
+    _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
+
+    def due(self, now: datetime) -> list[OpenRun]:
+        """Return the next few runs: new ones, oldest first, then those refused longest ago."""
+        lacking = self._lacking()
+        self._tried_at = {run.key: at for run in lacking if (at := self._tried_at.get(run.key))}
+        new = [run for run in lacking if self._is_new(run)]
+        refused = [
+            run
+            for run in lacking
+            if not (
+                self._is_new(run) or lasts(self.retry_seconds, self._tried_at.get(run.key), now)
+            )
+        ]
+        refused.sort(key=lambda run: self._tried_at.get(run.key, run.observed.submitted_at))
+        chosen = [*new, *refused][:PLANS_PER_EVALUATION]
+        self._tried_at |= {run.key: now for run in chosen}
+        return chosen
+
+    def awaited(self) -> frozenset[RunKey]:
+        """Return the runs whose plan is still to be tried for the first time."""
+        return frozenset(run.key for run in self._lacking() if self._is_new(run))
+
+    def _lacking(self) -> list[OpenRun]:
+        return [run for run in self.registry.active() if run.needs_plan]
+
+    def _is_new(self, run: OpenRun) -> bool:
+        return run.key not in self.problems
