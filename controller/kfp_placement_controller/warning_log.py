@@ -48,7 +48,7 @@ class WarningLog:
         """Log that our code has failed, once for each kind of error.
 
         Args:
-            consequence: what is missing because of the defect.
+            consequence: effect of the defect for users.
             error: the error as raised.
         """
         self.warn(f"{consequence}: defect: {_text(error)}", error)
@@ -62,7 +62,7 @@ class WarningLog:
         """Return what `turn` returns, or None after a defect in it, which is logged.
 
         Args:
-            consequence: what is missing because of a defect.
+            consequence: effect of a defect for users.
             turn: work that others do not depend on.
             failed: called after a defect, with a sentence about it for people.
         """

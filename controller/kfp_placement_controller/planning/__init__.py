@@ -1,1 +1,1 @@
-"""What the planner decides; it calls no API, starts no thread and reads no clock."""
+"""Decisions of the planner. Nothing here calls an API, starts a thread or reads a clock."""

@@ -1,4 +1,4 @@
-"""What the coordinator has decided and others do: plain data."""
+"""Actions that the coordinator decides and others carry out, as plain data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class WritePlacement:
     """Write a run's PipelinePlacement.
 
     Attributes:
-        key: of the run.
-        placement: whole.
-        plan: the plan has changed, or there is no object yet.
+        key: key of the run.
+        placement: the whole object.
+        plan: whether the plan has changed, or there is no object yet.
     """
 
     key: RunKey
@@ -36,9 +36,9 @@ class Announce:
     """Warn in an event that a run is not planned.
 
     Attributes:
-        key: of the run.
-        owner: the object that it is.
-        note: for people.
+        key: key of the run.
+        owner: object that the run is.
+        note: text of the event.
     """
 
     key: RunKey
@@ -72,10 +72,10 @@ class WriteRequest:
     """Write what a run needs into its RunRequest.
 
     Attributes:
-        key: of the run.
-        owner: the object that it is.
-        spec: whole.
-        version: of the RunRequest that this was decided by; "" = there is none.
+        key: key of the run.
+        owner: object that the run is.
+        spec: the whole spec.
+        version: resource version of the RunRequest that was compared; "" = there was none.
     """
 
     key: RunKey
@@ -89,8 +89,8 @@ class DeleteRequest:
     """Remove a RunRequest that is not of the run of its name.
 
     Attributes:
-        key: of the run.
-        uid: of the RunRequest.
+        key: key of the run.
+        uid: uid of the RunRequest.
     """
 
     key: RunKey
@@ -99,7 +99,7 @@ class DeleteRequest:
 
 @dataclass(frozen=True)
 class ForgetRun:
-    """A run is gone: nothing more is written about it."""
+    """Write nothing more about a run, which is gone."""
 
     key: RunKey
 

@@ -1,4 +1,4 @@
-"""The cluster as it is now: nodes, load, claims and places -> the engine's `Cluster`."""
+"""State of the cluster: nodes, load, claims and places, as the engine's `Cluster` needs them."""
 
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,13 +19,13 @@ from kfp_placement_engine.units.resources import is_less
 
 @dataclass
 class ClusterState:
-    """What is known of the cluster besides runs.
+    """State of the cluster, apart from its runs.
 
     Attributes:
-        load: room that pods take.
-        nodes, volumes: by name.
-        claims: by namespace and name.
-        locations: by object name.
+        load: room that pods take on nodes.
+        nodes, volumes: nodes and volumes by name.
+        claims: claims by namespace and name.
+        locations: places of users by the name of their Location.
     """
 
     load: Load
@@ -35,11 +35,11 @@ class ClusterState:
     locations: dict[str, StatedPlace] = field(default_factory=dict)
 
     def snapshot(self, planned: Container[RunKey], namespaces: Collection[str]) -> Cluster:
-        """The cluster for the engine.
+        """Return the cluster as the engine plans with it.
 
         Args:
             planned: runs whose pods are not load.
-            namespaces: of those runs; claims elsewhere cannot matter.
+            namespaces: namespaces of those runs; claims elsewhere cannot matter.
         """
         load = self.load.by_node(planned)
         nodes = tuple(self.with_load(name, load) for name in sorted(self.nodes))
@@ -51,11 +51,11 @@ class ClusterState:
         )
 
     def with_load(self, name: str, load: Mapping[str, NodeLoad]) -> Node:
-        """A node with what is taken on it.
+        """Return a node with the room that is taken on it.
 
         Args:
-            name: of a node that is known.
-            load: by node.
+            name: name of a node of the cluster.
+            load: load by node name.
         """
         node, taken = self.nodes[name], load.get(name)
         if taken is None:
@@ -75,13 +75,13 @@ class ClusterState:
 
 @dataclass
 class RoundTrips:
-    """Of all nodes, read again only when labels or Locations have changed.
+    """Round trips of all nodes, read again only when labels or Locations have changed.
 
-    To read a thousand of them takes 80 ms, and gates are looked at often.
+    Reading those of a thousand nodes takes 80 ms, and gates are decided on often.
 
     Attributes:
-        cluster: its nodes and Locations.
-        labels: node -> its labels, as last looked at.
+        cluster: cluster with the nodes and Locations.
+        labels: labels by node name, as of the last call of `to`.
     """
 
     cluster: ClusterState
@@ -90,12 +90,12 @@ class RoundTrips:
     _latencies: Latencies = field(default_factory=dict)
 
     def to(self, location: str) -> Mapping[str, float]:
-        """Node -> round trip in milliseconds now, where it is known.
+        """Return the round trips to a place in milliseconds, by name of the nodes that have one.
 
         Args:
-            location: name of the place, in any case.
+            location: name of the place, in upper or lower case.
         """
-        labels = {name: each.labels for name, each in self.cluster.nodes.items()}
+        labels = {name: node.labels for name, node in self.cluster.nodes.items()}
         if (labels, self.cluster.locations) != (self.labels, self._locations):
             self.labels, self._locations = labels, dict(self.cluster.locations)
             nodes = tuple(self.cluster.nodes.values())
@@ -104,19 +104,19 @@ class RoundTrips:
 
 
 def latencies(locations: Mapping[str, StatedPlace], nodes: tuple[Node, ...]) -> Latencies:
-    """Round trips: place -> node -> milliseconds, of Locations and of node labels."""
+    """Return the round trips that Locations and node labels state."""
     return with_places(latencies_from_labels(nodes), locations.values(), nodes)
 
 
 def matters(old: Node | None, new: Node | None) -> bool:
-    """Whether plans may depend on what has changed about a node; its images alone do not count."""
+    """Return whether plans may depend on a change of a node; its images alone do not count."""
     if old is None or new is None:
         return True
     return replace(old, images={}) != replace(new, images={})
 
 
 def takes_less(old: Node | None, new: Node | None) -> bool:
-    """Whether steps that were planned on the node may not fit there any more."""
+    """Return whether steps that were planned on a node may no longer fit there."""
     if old is None:
         return False
     if new is None:

@@ -1,4 +1,4 @@
-"""Conditions of a run's PipelinePlacement, in Kueue's words where the meaning is the same."""
+"""Phase and conditions of a PipelinePlacement, in Kueue's words where the meaning is the same."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -34,21 +34,21 @@ class Finding:
 def conditions(
     findings: Iterable[Finding], before: Iterable[Condition], now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with their times: a transition is a change of the status alone."""
-    known = {condition.type: condition for condition in before}
-    return tuple(_condition(finding, known.get(finding.type), now) for finding in findings)
+    """Return the conditions with their times; only a change of the status is a transition."""
+    by_type = {condition.type: condition for condition in before}
+    return tuple(_condition(finding, by_type.get(finding.type), now) for finding in findings)
 
 
 def findings(
     run: TrackedRun, plan: CurrentPlan | None, planning_problem: str, rows_problem: str
 ) -> list[Finding]:
-    """What there is to say of a run.
+    """Return the findings about a run.
 
     Args:
-        run: as of its last evaluation.
-        plan: of it; None = there is none.
-        planning_problem: why there is no plan, or no better one, or "".
-        rows_problem: why rows are missing, or "".
+        run: run as of its last evaluation.
+        plan: plan of the run; None = there is none.
+        planning_problem: reason why there is no plan, or no better one; "" = there is no problem.
+        rows_problem: reason why rows are missing; "" = none are.
     """
     all_findings = [_planned(run, plan, planning_problem)]
     if plan is not None and not run.refusal:
@@ -61,7 +61,7 @@ def findings(
 
 
 def phase(run: TrackedRun) -> Phase:
-    """Where the run is."""
+    """Return the phase of a run."""
     if run.refusal:
         return Phase.REFUSED
     if run.observed.ended:
@@ -96,7 +96,7 @@ def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
-    message = _listed("; ", missing.items(), lambda each: f"{each[0]}: {each[1]}")
+    message = _listed("; ", missing.items(), lambda step: f"{step[0]}: {step[1]}")
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 

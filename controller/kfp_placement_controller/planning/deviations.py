@@ -1,4 +1,4 @@
-"""Notices pods that a scheduler other than ours has not put on their planned nodes, and why.
+"""Deviations: pods that a scheduler other than ours has not put on their planned nodes, and why.
 
 Under gates the stock scheduler binds: it weighs the node that we prefer against its own scores, and
 many gates come off without a preference. Pods of our own scheduler are reported by the extender.
@@ -25,16 +25,16 @@ _WITHOUT_NODE = {
     Cause.NODE_GONE: "the node planned until then had gone",
     Cause.BY_OTHERS: "somebody other than this planner took the pod's gate off",
 }
-"""Why a gate came off without a node to prefer."""
+"""Texts about gates that came off without a node to prefer, by cause."""
 
 
 @dataclass
 class DeviationWatch:
-    """Remembers how gates came off until their pods are bound.
+    """Memory of how gates came off, until their pods are bound.
 
     Attributes:
-        registry: the runs.
-        cluster: where they run.
+        registry: all runs.
+        cluster: cluster in which they run.
     """
 
     registry: RunRegistry
@@ -43,7 +43,7 @@ class DeviationWatch:
     _noticed: list[Deviation] = field(default_factory=list)
 
     def released(self, releases: Iterable[OpenGate]) -> None:
-        """These gates come off by our own decision."""
+        """Remember the gates that this planner takes off."""
         for release in releases:
             self._gates[release.pod.uid] = release
 
@@ -55,13 +55,14 @@ class DeviationWatch:
         *,
         leads: bool,
     ) -> None:
-        """A pod is new, has changed or is gone.
+        """Take in that a pod is new, has changed or is gone.
 
         Args:
-            change: of the pod.
-            policy: in force.
+            change: change of the pod.
+            policy: policy in force.
             now: the time.
-            leads: whether plans are ours to explain; gates are remembered in any case.
+            leads: whether this planner leads, and so reports deviations; a planner that follows
+                remembers gates all the same.
         """
         old, new = change.old, change.new
         if old is not None and (new is None or new.uid != old.uid):
@@ -80,15 +81,15 @@ class DeviationWatch:
                 self._bound(new, release)
 
     def evaluate_bound(self, run: TrackedRun) -> None:
-        """Pods of a run that were bound before we led."""
-        for each in run.pods:
-            planned = self._missed(each.pod) if each.pod.holds_room else None
+        """Report the deviations among the pods of a run that were bound before this planner led."""
+        for pod in (run_pod.pod for run_pod in run.pods):
+            planned = self._missed(pod) if pod.holds_room else None
             if planned is not None:
-                why = f"{each.pod.scheduler_name} placed it before this planner led"
-                self._noticed.append(Deviation(each.pod, planned, "not-seen", why))
+                why = f"{pod.scheduler_name} placed it before this planner led"
+                self._noticed.append(Deviation(pod, planned, "not-seen", why))
 
     def noticed(self) -> list[Deviation]:
-        """What has been noticed since the last call."""
+        """Return the deviations since the last call."""
         noticed, self._noticed = self._noticed, []
         return noticed
 
@@ -99,7 +100,7 @@ class DeviationWatch:
             self._noticed.append(Deviation(pod, planned, reason, why))
 
     def _missed(self, pod: ObservedPod) -> str | None:
-        """The node that the plan names for a bound pod that we report; None = it is there."""
+        """Return the planned node of a bound pod that is elsewhere; None = nothing to report."""
         if self.registry.mark_of(pod) in ("", pod.scheduler_name):
             return None
         run = self.registry.run_of(pod)
@@ -109,7 +110,7 @@ class DeviationWatch:
         return None if planned == pod.node_name else planned
 
     def _why(self, pod: ObservedPod, planned: str, release: OpenGate | None) -> tuple[str, str]:
-        """In one word, and for people."""
+        """Return why a pod is not on its planned node: a reason in one word, and a text."""
         objection = self._objection(pod, planned)
         if release is None:
             why = f"{pod.scheduler_name} placed it, and this planner saw no gate on the pod"
@@ -124,14 +125,14 @@ class DeviationWatch:
         return "scores", f"it had room; {chose}"
 
     def _objection(self, pod: ObservedPod, name: str) -> str:
-        """Why a node with the pods bound before does not take another; "" = we see no reason."""
+        """Return why a node does not take a pod beside those that it has; "" = nobody knows."""
         is_known = name in self.cluster.nodes
         load = self.cluster.load.by_node()
         return why_left_out(pod.requests, self.cluster.with_load(name, load) if is_known else None)
 
 
 def _cause_of_others(pod: ObservedPod, policy: PlacementPolicySpec, now: datetime) -> Cause:
-    """Why a gate is off that we have not taken off: others hold to the same rules, or do not."""
+    """Return the cause why others have taken a gate off: by the planner's own rules, or by none."""
     if policy.paused:
         return Cause.PAUSED
     overdue = is_overdue(pod, now, policy.gate_deadline_seconds)

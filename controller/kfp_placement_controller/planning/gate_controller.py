@@ -1,4 +1,4 @@
-"""Gated pods and the queued steps of planned runs; remembers which gates are being opened."""
+"""Decisions about gates: gated pods, the queued steps of planned runs, and gates being opened."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from kfp_placement_controller.planning.gates import (
     Cause,
     GatedPod,
     OpenGate,
-    PlannedStep,
+    UnboundStep,
     releases,
 )
 from kfp_placement_controller.runs.open_runs import PlannedRun
@@ -32,12 +32,12 @@ from kfp_placement_kube.change import Change
 
 @dataclass
 class GateController:
-    """Decides which gates come off.
+    """Controller of the gates: decides which come off, and reports pods that deviate.
 
     Attributes:
-        registry: the runs.
-        cluster: where they run.
-        retry_seconds: after this an opening that was not seen to work is tried again.
+        registry: all runs.
+        cluster: cluster in which they run.
+        retry_seconds: pause until a gate that is still on is opened again.
     """
 
     registry: RunRegistry
@@ -78,14 +78,14 @@ class GateController:
                 self._opened_at.pop(pod.uid, None)
 
     def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
-        """Gates past their deadline: every replica takes them off, whoever leads."""
+        """Return the gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
         due = [OpenGate(pod, Cause.OVERDUE) for pod in late]
         return self._new(self._limited(due, policy), now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
-        """Gates that come off now; while the policy is paused all of them, and no limit applies."""
+        """Return the gates that come off now; while the policy is paused, all without limits."""
         if not self._gated:
             return []
         if policy.paused:
@@ -99,7 +99,7 @@ class GateController:
         return self._new(self._limited(due, policy), now)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
-        """When the next gate is overdue."""
+        """Return when the next gate is overdue; None = no pod has a gate."""
         created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
         if not created:
             return None
@@ -108,7 +108,7 @@ class GateController:
     def _limited(
         self, candidates: Iterable[OpenGate], policy: PlacementPolicySpec
     ) -> Iterator[OpenGate]:
-        """The same, with the nodes that hard latency limits leave.
+        """Yield the same gates, with the nodes that hard latency limits leave.
 
         A pod that no node is left for keeps its gate until its deadline: a node may come yet, and
         what a pod requires cannot be changed later.
@@ -125,7 +125,7 @@ class GateController:
                 yield replace(release, hosts=limit.required)
 
     def _new(self, candidates: Iterable[OpenGate], now: datetime) -> list[OpenGate]:
-        """Those that are not being opened already."""
+        """Return the gates that are not being opened already, and remember that they are now."""
         due = [
             release
             for release in candidates
@@ -145,9 +145,9 @@ class GateController:
 
 def _steps_by_progress(
     runs: Iterable[PlannedRun], now: datetime
-) -> tuple[list[PlannedStep], dict[str, list[RunningStep]]]:
-    """Steps that are not bound yet and can be; and by node those that take room now."""
-    waiting: list[PlannedStep] = []
+) -> tuple[list[UnboundStep], dict[str, list[RunningStep]]]:
+    """Return the steps that are not bound yet and can be, and by node those that take room now."""
+    waiting: list[UnboundStep] = []
     running: dict[str, list[RunningStep]] = {}
     for run in runs:
         times, order = run.planned_times(), run.reading.order
@@ -165,32 +165,35 @@ def _waiting_steps(
     planned: PlannedRun,
     times: Mapping[str, PlannedTimes],
     expected: ExpectedTimes,
-) -> Iterable[PlannedStep]:
+) -> Iterable[UnboundStep]:
     run, graph, plan = planned.run, planned.graph, planned.plan
     for step in graph.steps:
         name, node = step.name, plan.node_of(step.name)
-        its = times.get(name)
-        if its is None or its.runs or node is None or run.awaits_pod(name):
+        planned_times = times.get(name)
+        if planned_times is None or planned_times.runs or node is None or run.awaits_pod(name):
             continue
         pod = run.pods.executor(name)
         queued = QueuedStep(
             requests_of(graph, step),
-            its.start_seconds,
-            its.seconds,
-            expected_start_seconds=expected.starts.get(name, its.start_seconds),
-            latest_start_seconds=expected.latest_starts.get(name, its.start_seconds),
+            planned_times.start_seconds,
+            planned_times.seconds,
+            expected_start_seconds=expected.starts.get(name, planned_times.start_seconds),
+            latest_start_seconds=expected.latest_starts.get(name, planned_times.start_seconds),
             goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
         )
-        yield PlannedStep(run.key, name, node, queued)
+        yield UnboundStep(run.key, name, node, queued)
 
 
 def _running_steps(
     planned: PlannedRun, times: Mapping[str, PlannedTimes]
 ) -> Iterable[tuple[str, RunningStep]]:
-    """With their nodes."""
+    """Yield the steps of a run that take room now, each with its node."""
     run, graph = planned.run, planned.graph
     for step in graph.steps:
-        its, status = times.get(step.name), run.statuses.get(step.name)
-        if its is not None and status is not None and its.runs and status.bound:
+        planned_times, status = times.get(step.name), run.statuses.get(step.name)
+        if planned_times is None or status is None:
+            continue
+        if planned_times.runs and status.bound:
             requests = requests_of(graph, step)
-            yield status.node, RunningStep(requests, its.start_seconds, its.end_seconds)
+            start, end = planned_times.start_seconds, planned_times.end_seconds
+            yield status.node, RunningStep(requests, start, end)

@@ -1,8 +1,8 @@
-"""Which gated pods may go on now, and to which node.
+"""Rules by which gated pods go on, and to which node.
 
 On every node a pod waits for its turn and for room (`node_queue` of the engine says whose turn it
 is). Nothing waits beyond its deadline, whatever the plan says; a pod that no plan knows does not
-wait at all. Hard latency limits are looked at afterwards, by the gate controller.
+wait at all. The gate controller applies hard latency limits afterwards.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +18,13 @@ from kfp_placement_engine.units.resources import free_room
 
 
 @dataclass(frozen=True)
-class PlannedStep:
+class UnboundStep:
     """A step of a planned run that is not bound yet.
 
     Attributes:
-        run, step: names.
-        node: where it is planned.
-        queued: what matters of it on that node; times in seconds since the epoch.
+        run, step: key of the run, and name of the step.
+        node: planned node.
+        queued: the step in the queue of that node; its times are seconds since the epoch.
     """
 
     run: RunKey
@@ -34,11 +34,11 @@ class PlannedStep:
 
     @property
     def key(self) -> tuple[RunKey, str]:
-        """Tells it from all other steps."""
+        """Key of the step among the steps of all runs."""
         return self.run, self.step
 
     def for_pod(self, pod: ObservedPod | None) -> QueuedStep:
-        """The step in its queue, with the pod that waits for its turn, if there is one."""
+        """Return the step in its queue, with the pod that waits for its turn, if there is one."""
         if pod is None:
             return self.queued
         return self.queued._replace(requests=pod.requests, is_ready=True)
@@ -49,9 +49,9 @@ class GatedPod:
     """A pod that has our gate.
 
     Attributes:
-        pod: as observed.
-        run: of which run, where a plan knows it.
-        step: its step, or "" where no plan knows it.
+        pod: the pod as observed.
+        run: key of its run; None = no plan knows the run.
+        step: name of its step; "" = no plan knows the step.
     """
 
     pod: ObservedPod
@@ -60,25 +60,25 @@ class GatedPod:
 
 
 class Cause(StrEnum):
-    """Why a gate comes off."""
+    """Cause for which a gate comes off."""
 
     TURN = "turn"
-    """It is the pod's turn, on its planned node."""
+    """Turn of the pod on its planned node."""
 
     OVERDUE = "overdue"
-    """Its deadline has passed."""
+    """Deadline of the gate has passed."""
 
     PAUSED = "paused"
-    """The policy is paused."""
+    """Policy is paused."""
 
     NOT_PLANNED = "not-planned"
-    """No plan knows the pod's step, or has a node for it."""
+    """Step without a plan, or without a node in it."""
 
     NODE_GONE = "node-gone"
-    """The planned node is gone."""
+    """Planned node is gone."""
 
     BY_OTHERS = "by-others"
-    """Somebody else has taken it off."""
+    """Gate taken off by somebody other than this planner."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class OpenGate:
 
     Attributes:
         pod: the pod.
-        cause: why.
-        node: where it should go; "" = anywhere.
-        hosts: it goes to nodes with one of these host labels only; empty = to any.
+        cause: cause for which the gate comes off.
+        node: node that the pod prefers from now on; "" = none.
+        hosts: host labels of the nodes that the pod is restricted to; empty = any node.
     """
 
     pod: ObservedPod
@@ -100,46 +100,46 @@ class OpenGate:
 
 def releases(
     gated: Iterable[GatedPod],
-    planned_steps: Sequence[PlannedStep],
+    planned_steps: Sequence[UnboundStep],
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
     running: Mapping[str, Sequence[RunningStep]],
 ) -> list[OpenGate]:
-    """The gates that come off now, on each node in the plan's order.
+    """Return the gates that come off now, on each node in the plan's order.
 
     Args:
         gated: pods with our gate.
         planned_steps: steps of planned runs that have a node and are not bound yet, whether or not
             they have a pod.
-        nodes: with the room that bound pods take now, by name.
+        nodes: nodes by name, with the room that bound pods take now.
         now: the time.
-        deadline_seconds: since a pod's creation; then it goes on, planned or not.
+        deadline_seconds: age at which a pod goes on, planned or not.
         running: steps that run, whose ends are expected, by node.
     """
     released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
-    for each in gated:
-        if each.pod.deleting:
+    for entry in gated:
+        if entry.pod.deleting:
             continue
-        if is_overdue(each.pod, now, deadline_seconds):
-            released.append(OpenGate(each.pod, Cause.OVERDUE))
-        elif not each.step:
-            released.append(OpenGate(each.pod, Cause.NOT_PLANNED))
+        if is_overdue(entry.pod, now, deadline_seconds):
+            released.append(OpenGate(entry.pod, Cause.OVERDUE))
+        elif not entry.step:
+            released.append(OpenGate(entry.pod, Cause.NOT_PLANNED))
         else:
-            waiting[each.run, each.step] = each.pod
-    known = {each.key for each in planned_steps}
+            waiting[entry.run, entry.step] = entry.pod
+    planned_keys = {step.key for step in planned_steps}
     released += [
-        OpenGate(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in known
+        OpenGate(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in planned_keys
     ]
     for name, steps in _queues(planned_steps).items():
-        pods = [waiting.get(each.key) for each in steps]
+        pods = [waiting.get(step.key) for step in steps]
         node = nodes.get(name)
         if node is None:
             # It is gone: waiting for it gains nothing.
             released += [OpenGate(pod, Cause.NODE_GONE) for pod in pods if pod is not None]
             continue
-        queue = [each.for_pod(pod) for each, pod in zip(steps, pods, strict=True)]
+        queue = [step.for_pod(pod) for step, pod in zip(steps, pods, strict=True)]
         free = free_room(node.allocatable, node.used)
         turns = steps_to_start(queue, running.get(name, ()), free, now.timestamp())
         started = [pods[position] for position in turns]
@@ -147,11 +147,11 @@ def releases(
     return released
 
 
-def _queues(planned_steps: Iterable[PlannedStep]) -> Mapping[str, Sequence[PlannedStep]]:
-    """By node, in the plan's order."""
-    queues: dict[str, list[PlannedStep]] = {}
-    for each in planned_steps:
-        queues.setdefault(each.node, []).append(each)
+def _queues(planned_steps: Iterable[UnboundStep]) -> Mapping[str, Sequence[UnboundStep]]:
+    """Return the steps by node, in the plan's order."""
+    queues: dict[str, list[UnboundStep]] = {}
+    for step in planned_steps:
+        queues.setdefault(step.node, []).append(step)
     for queue in queues.values():
-        queue.sort(key=lambda each: (each.queued.start_seconds, each.key))
+        queue.sort(key=lambda step: (step.queued.start_seconds, step.key))
     return queues

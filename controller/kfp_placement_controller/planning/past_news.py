@@ -1,4 +1,4 @@
-"""Which waiting runs are planned again, as past runs tell something new of them."""
+"""News of past runs, for which runs that wait in queues are planned again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class PastNews:
     """Pipelines of which runs have ended since their waiting runs were planned.
 
     Attributes:
-        needs: all runs, with what they need.
-        histories: the past of their namespaces.
+        needs: needs of all runs.
+        histories: past runs of their namespaces.
     """
 
     needs: Mapping[RunKey, RunNeed]

@@ -1,4 +1,4 @@
-"""A tracked run -> its PipelinePlacement: the plan in force and what happened to the steps."""
+"""The PipelinePlacement of a run: the plan in force, and what has happened to the steps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -42,19 +42,19 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.step_state import ENDED_STATES, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
-"""Room for what is neither rows nor node names: metadata, conditions, counts."""
+"""Bytes kept free for what is neither rows nor node names: metadata, conditions, counts."""
 
 
 @dataclass(frozen=True)
 class PlacementState:
-    """What was written of a run, so that only changes are.
+    """State of a run's object as last written, so that only changes are written.
 
     Attributes:
-        revision: of the plan; 0 = none.
-        steps: that have a row, in their order.
-        folded: steps whose rows have been left out, as they have ended.
-        without_alternatives: these have been left out too.
-        conditions: as last written.
+        revision: revision of the plan; 0 = there is none.
+        steps: steps that have a row, in their order.
+        folded: ended steps whose rows are left out.
+        without_alternatives: whether the alternatives of steps are left out too.
+        conditions: conditions as last written.
     """
 
     revision: int = 0
@@ -65,7 +65,7 @@ class PlacementState:
 
     @property
     def rows_problem(self) -> str:
-        """What is missing, in words, or ""."""
+        """Text about what is left out; "" = nothing is."""
         texts = [f"{len(self.folded)} ended steps are only counted"] if self.folded else []
         texts += ["alternatives are left out"] if self.without_alternatives else []
         return f"the object would be too large: {', '.join(texts)}" if texts else ""
@@ -73,12 +73,12 @@ class PlacementState:
 
 @dataclass(frozen=True)
 class BuiltPlacement:
-    """The object of a run, and what it makes of the run.
+    """Object of a run as it is to be written, with the plan and the state that it stands for.
 
     Attributes:
-        placement: to be written.
-        plan: the one that is in it; None = none.
-        state: of the object from then on.
+        placement: the object.
+        plan: plan in the object; None = there is none.
+        state: state of the object once it is written.
     """
 
     placement: PipelinePlacement
@@ -88,7 +88,7 @@ class BuiltPlacement:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """The rows that fit."""
+    """Rows that fit into an object, with the plan and the state that they stand for."""
 
     plan: CurrentPlan | None
     state: PlacementState
@@ -103,27 +103,27 @@ def placement_of(
     now: datetime,
     planning_problem: str = "",
 ) -> BuiltPlacement:
-    """The object of a run; rows that do not fit are left out, which makes a plan of its own.
+    """Return the object of a run; leaving out rows that do not fit makes another plan.
 
     Args:
-        run: as of its last evaluation.
-        state: of the object as it was written last.
-        epoch: of the planner's Lease.
+        run: run as of its last evaluation.
+        state: state of the object as last written.
+        epoch: epoch of the planner's Lease.
         now: the time.
-        planning_problem: why there is no plan, or no better one, or "".
+        planning_problem: reason why there is no plan, or no better one; "" = there is no problem.
 
     Raises:
         LimitError: the steps that have not ended are too many.
     """
     fitted = _fitted(run, state)
     all_findings = findings(run, fitted.plan, planning_problem, fitted.state.rows_problem)
-    known = replace(fitted.state, conditions=conditions(all_findings, state.conditions, now))
+    state = replace(fitted.state, conditions=conditions(all_findings, state.conditions, now))
     placement = PipelinePlacement(
         metadata=_metadata(run),
         spec=_spec(run, fitted, epoch, now),
-        status=_status(run, fitted.plan, known, fitted.states),
+        status=_status(run, fitted.plan, state, fitted.states),
     )
-    return BuiltPlacement(placement, fitted.plan, known)
+    return BuiltPlacement(placement, fitted.plan, state)
 
 
 def _metadata(run: TrackedRun) -> ObjectMetadata:
@@ -144,7 +144,7 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
 
 
 def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
-    """The rows that fit; where they are not those written before, this counts as another plan.
+    """Return the rows that fit; where others were written before, this counts as another plan.
 
     Rows of plan and status belong together by position. They change without a new plan where rows
     are left out, where a loop turns out narrower as its run ends, and where a run is refused.
@@ -172,7 +172,7 @@ def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
 
 
 def _fitted_rows(run: TrackedRun, plan: CurrentPlan, state: PlacementState) -> FittedRows:
-    """Of the steps that still have a row."""
+    """Return the rows of the steps that still have one, shortened until they fit."""
     names = [name for name in run.statuses if name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
     planned = [_planned(plan, name, state) for name in names]
@@ -209,11 +209,14 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
 
 
 def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
-    """No pod that ends makes room within a limit that no node keeps, and no turn ever comes."""
+    """Return what a step waits for; a step whose nodes are all beyond its limit waits for that.
+
+    Pods that end make no room for such a step, and its turn never comes.
+    """
     may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
     reason = row.reason if may_be_limit and row is not None else None
     against = None if reason is None else reason.says("objections")
-    is_beyond = any(each.code in ("latency", "no-latency") for _, each in against or ())
+    is_beyond = any(objection.code in ("latency", "no-latency") for _, objection in against or ())
     return WaitingFor.LIMIT if is_beyond else what
 
 
@@ -254,7 +257,7 @@ def _status(
 ) -> PipelinePlacementStatus:
     every = [StateRow(state=str(each.state)) for each in run.statuses.values()]
     counts = state_counts(every)
-    ended = sum(counts[each] for each in ENDED_STATES)
+    ended = sum(counts[ended_state] for ended_state in ENDED_STATES)
     return PipelinePlacementStatus(
         conditions=state.conditions,
         phase=str(phase(run)),
@@ -269,7 +272,7 @@ def _status(
 
 
 def _first_ends(run: TrackedRun) -> dict[str, Any]:
-    """What was promised first, by field of the spec."""
+    """Return the first promise of the run's end, by field of the spec."""
     first = run.promises.first
     if first is None or first.ends is None or first.planned_seconds is None:
         return {}
@@ -280,7 +283,7 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
 
 
 def _ends(run: TrackedRun) -> dict[str, Any]:
-    """What is promised of a run that goes on, by field of the status."""
+    """Return the promise of the end of a run that goes on, by field of the status."""
     promise, first = run.promises.last, run.promises.first
     if promise is None or run.observed.ended:
         return {}
@@ -298,5 +301,5 @@ def _bounded(seconds: float | None) -> float | None:
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:
-    """End of the last step, once the run has ended; None = it goes on, or no step has run."""
+    """Return how long an ended run took; None = it goes on, or no step of it has run."""
     return _since(run, last_end(run.statuses.values())) if run.observed.ended else None

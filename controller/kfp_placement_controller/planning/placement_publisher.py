@@ -1,4 +1,4 @@
-"""Decides when a run's PipelinePlacement is written: plans and conditions at once, rows in turn."""
+"""Publishing of PipelinePlacements: plans and conditions at once, rows after a pause."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -29,13 +29,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class _PublishedPlan(NamedTuple):
-    """What its spec says, as far as it is cheap to compare.
+    """Digest of an object's spec, cheap to compare.
 
     Attributes:
-        revision: of the plan; 0 = none.
-        epoch: of the planner's Lease.
-        nodes: how many are named.
-        first: what was promised first; a forecast may make it, and a retry withdraw it.
+        revision: revision of the plan; 0 = there is none.
+        epoch: epoch of the planner's Lease.
+        nodes: number of nodes that are named.
+        first: first promise; None = nothing was promised yet, or a retry has withdrawn it.
     """
 
     revision: int
@@ -45,13 +45,13 @@ class _PublishedPlan(NamedTuple):
 
 
 class _PublishedState(NamedTuple):
-    """What an object says, likewise.
+    """Digest of a whole object, cheap to compare.
 
     Attributes:
-        plan: in the spec.
-        conditions: type, status and reason of each, and the phase.
-        statuses: of the steps.
-        promise: of the run and its steps.
+        plan: digest of the spec.
+        conditions: type, status and reason of each condition, and the phase.
+        statuses: statuses of the steps.
+        promise: promise of the ends of the run and its steps; None = there is none.
     """
 
     plan: _PublishedPlan
@@ -62,19 +62,19 @@ class _PublishedState(NamedTuple):
 
 @dataclass
 class _Publication:
-    """What is known of one run's object.
+    """Progress of writing the object of one run.
 
     Attributes:
-        uid: of the run.
-        state: what is left out of it, its conditions.
-        published: as last written; None = not by us, or it is gone.
-        publishing: as it is being written.
-        closed: the run's end is written, and stays: by us, or if we have said nothing, by others.
-        written_at: last write.
-        bytes: size of the object then.
-        paused_at: since when nothing is written after a write that failed; None = it may be.
-        problem: why it did.
-        announced: the refusal has been said in an event.
+        uid: uid of the run.
+        state: state of the object: what is left out of it, its conditions.
+        published: digest as last written; None = this planner has not written it, or it is gone.
+        publishing: digest as being written; None = nothing has been yet.
+        closed: whether the run's end is written for good, by this planner or an earlier one.
+        written_at: time of the last write; None = there was none.
+        bytes: size of the object at the last write.
+        paused_at: time of a failed write, after which there is a pause; None = there is no pause.
+        problem: reason of the failure; "" = the last write did not fail.
+        announced: whether an event about the refusal has been decided.
     """
 
     uid: str
@@ -91,10 +91,10 @@ class _Publication:
 
 @dataclass
 class PlacementPublisher:
-    """What of each run has been written.
+    """Publisher of PipelinePlacements, which remembers what it has written of each run.
 
     Attributes:
-        params: how often.
+        params: times, such as the pause between two writes of a status.
     """
 
     params: PlanningParams
@@ -102,22 +102,22 @@ class PlacementPublisher:
     _taken_over: dict[RunKey, PipelinePlacement] = field(default_factory=dict)
 
     def take_over(self, placements: Iterable[PipelinePlacement]) -> None:
-        """Others may have written since we wrote: this is all there is now."""
+        """Begin to lead with the objects that are there: others may have written since we did."""
         self._publications.clear()
         self._taken_over = {
-            RunKey(each.metadata.namespace or "", each.metadata.name or ""): each
-            for each in placements
+            RunKey(placement.metadata.namespace or "", placement.metadata.name or ""): placement
+            for placement in placements
         }
 
     def taken_over(self, run: TrackedRun) -> PipelinePlacement | None:
-        """What was taken over for a run, once: to be adopted as soon as the run is known."""
+        """Return the object that was there for a run, once; None = there is none to adopt."""
         placement = self._taken_over.pop(run.key, None)
         if placement is None or placement.spec.workflow_uid != run.observed.uid:
             return None
         return placement
 
     def forget(self, key: RunKey) -> None:
-        """A run is gone."""
+        """Forget a run that is gone."""
         self._publications.pop(key, None)
         self._taken_over.pop(key, None)
 
@@ -149,12 +149,12 @@ class PlacementPublisher:
     def due(
         self, run: TrackedRun, epoch: int, problem: str, now: datetime
     ) -> list[WritePlacement | Announce]:
-        """What must be written of a run now.
+        """Return what must be written about a run now.
 
         Args:
-            run: as of its last evaluation.
-            epoch: of the planner's Lease.
-            problem: what there is to say of its planning, or "".
+            run: run as of its last evaluation.
+            epoch: epoch of the planner's Lease.
+            problem: reason why there is no plan, or no better one; "" = there is no problem.
             now: the time.
         """
         publication = self._publication(run)
@@ -191,7 +191,7 @@ class PlacementPublisher:
         return [*actions, WritePlacement(run.key, built.placement, plan)]
 
     def written(self, write: WritePlacement, now: datetime) -> None:
-        """A write has been done."""
+        """Take in that a write has been done."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
@@ -200,7 +200,7 @@ class PlacementPublisher:
         publication.bytes = json_bytes(write.placement.to_object())
 
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
-        """A write has failed; it is tried again later, and logged when the reason is a new one."""
+        """Take in that a write has failed: try it again later, and log a new reason."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
@@ -210,14 +210,14 @@ class PlacementPublisher:
         publication.paused_at = now
 
     def is_done(self, run: TrackedRun) -> bool:
-        """Whether a run has ended and nothing of it is left to write, as of the last `due`."""
+        """Return whether a run has ended and `due` has left nothing of it to write."""
         if not run.observed.ended:
             return False
         publication = self._publications.get(run.key)
         return publication is None or publication.uid != run.observed.uid or publication.closed
 
     def lost(self, run: TrackedRun, now: datetime) -> None:
-        """The object of a run is gone; soon it is written again, unless the run has ended.
+        """Take in that the object of a run is gone: write it again soon, unless the run has ended.
 
         Not at once: our own writes remove objects too, and somebody may do so repeatedly.
         """
@@ -255,5 +255,7 @@ def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) 
     revision, nodes = (0, 0) if run.plan is None else (run.plan.revision, len(run.plan.nodes))
     plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
     all_findings = findings(run, run.plan, problem, state.rows_problem)
-    conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
+    conditions = tuple(
+        (str(finding.type), str(finding.holds), str(finding.reason)) for finding in all_findings
+    )
     return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promises.last)

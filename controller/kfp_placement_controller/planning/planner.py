@@ -1,4 +1,4 @@
-"""Plans of all runs: one at once for each new run, then improvements one after another."""
+"""The planner: a plan at once for each new run, then rounds that improve plans, one at a time."""
 
 import logging
 from dataclasses import dataclass, field
@@ -32,12 +32,12 @@ from kfp_placement_engine.plans.plan import Plan
 _LOG = logging.getLogger(__name__)
 
 MAX_CRASHES = 2
-"""Searches of one run that may end a worker; then the run is refused."""
+"""Number of searches of one run that end a worker, after which the run is refused."""
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A round under way."""
+class _RoundUnderWay:
+    """A round that is being searched."""
 
     round: PlanningRound
     to_replan: tuple[RunKey, ...]
@@ -46,7 +46,7 @@ class _Asked:
 
 
 class _Triggers(NamedTuple):
-    """What asks for the next round."""
+    """Times of the first and the last reason for the next round."""
 
     first_at: datetime
     last_at: datetime
@@ -54,31 +54,31 @@ class _Triggers(NamedTuple):
 
 @dataclass
 class Planner:
-    """Decides when which runs are planned, and which plans come into force.
+    """Decisions about when which runs are planned, and which plans come into force.
 
     Attributes:
-        registry: the runs.
-        builder: makes the questions that searches are asked.
+        registry: all runs.
+        builder: builder of the rounds that are searched.
         params: times and thresholds.
-        problems: what there is to say of a run's planning, by run.
+        problems: reasons why there is no plan, or no better one, by run.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     params: PlanningParams
     problems: dict[RunKey, str] = field(default_factory=dict)
-    _asked: _Asked | None = None
+    _under_way: _RoundUnderWay | None = None
     _triggers: _Triggers | None = None
     _may_gain: bool = False
-    _alone: bool = False
+    _is_one_at_a_time: bool = False
 
     def trigger(self, run: TrackedRun, now: datetime) -> None:
-        """A run must be planned again."""
+        """Plan a run again in the next round."""
         run.pending = True
         self._note(now)
 
     def may_gain(self, now: datetime) -> None:
-        """There is more room than before: runs may be better off elsewhere."""
+        """Ask for a round, as there is more room: runs may be better off elsewhere."""
         if any(True for _ in self.registry.planned()):
             self._may_gain = True
             self._note(now)
@@ -89,10 +89,10 @@ class Planner:
         self._may_gain = False
 
     def clock_set(self, step: timedelta) -> None:
-        """Somebody has set our clock.
+        """Follow our clock, which somebody has set.
 
         Args:
-            step: by how much.
+            step: difference that was added to the clock.
         """
         if self._triggers is not None:
             first_at, last_at = self._triggers
@@ -100,9 +100,9 @@ class Planner:
 
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> None:
         """Give a run a list-scheduling plan beside the others'."""
-        asked = self.builder.at_once(run, policy, now)
+        alone = self.builder.at_once(run, policy, now)
         try:
-            plan = plan_round(asked).plans[key_text(run.key)]
+            plan = plan_round(alone).plans[key_text(run.key)]
         except PlanningError as error:
             self.problems[run.key] = str(error)
             return
@@ -112,8 +112,8 @@ class Planner:
         self.trigger(run.run, now)
 
     def due_at(self) -> datetime | None:
-        """When the next round is to begin; None = nothing asks for one, or one is under way."""
-        if self._asked is not None or self._triggers is None:
+        """Return when the next round begins; None = nothing asks for one, or one is under way."""
+        if self._under_way is not None or self._triggers is None:
             return None
         return min(
             self._triggers.last_at + timedelta(seconds=self.params.debounce_seconds),
@@ -121,82 +121,80 @@ class Planner:
         )
 
     def next_round(self, policy: PlacementPolicySpec, now: datetime) -> PlanningRound | None:
-        """The next round if it is time for one."""
+        """Return the next round, or None while it is not time for one."""
         due_at = self.due_at()
         if due_at is None or now < due_at:
             return None
         # One that is held back is planned again when it goes on; until then it takes no room.
-        runs = [
-            each for each in self.registry.planned() if each.run.unstarted() and not each.run.held
-        ]
-        most = 1 if self._alone else policy.replanning.runs_per_round
-        asking = [each for each in runs if each.run.pending]
+        runs = [run for run in self.registry.planned() if run.run.unstarted() and not run.run.held]
+        most = 1 if self._is_one_at_a_time else policy.replanning.runs_per_round
+        asking = [run for run in runs if run.run.pending]
         to_replan = asking[:most]
         movable = (
             []
-            if self._alone
+            if self._is_one_at_a_time
             else [run for run in runs if run not in asking][: most - len(to_replan)]
         )
         if not to_replan and not (movable and self._may_gain):
             self.rest()
             return None
-        asked = self.builder.round_of(to_replan, movable, policy, now)
-        for each in to_replan:
-            each.run.pending = False
-        self._asked = _Asked(
-            asked, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
+        next_round = self.builder.round_of(to_replan, movable, policy, now)
+        for run in to_replan:
+            run.run.pending = False
+        self._under_way = _RoundUnderWay(
+            next_round, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
         self.rest()
         if len(asking) > len(to_replan):
             self._note(now)
-        return asked
+        return next_round
 
     def round_ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
-        """Take what a round has brought, unless nobody waits for it any more."""
-        asked = self._asked
-        if asked is None or asked.round.number != outcome.number:
+        """Take in the outcome of a round, unless another has begun since."""
+        ended = self._under_way
+        if ended is None or ended.round.number != outcome.number:
             return
-        self._asked = None
+        self._under_way = None
         if isinstance(outcome, RoundFailure):
-            self._failed(asked, outcome, now)
+            self._failed(ended, outcome, now)
         else:
-            self._improved(asked, outcome, now)
+            self._improved(ended, outcome, now)
 
-    def _improved(self, asked: _Asked, result: RoundResult, now: datetime) -> None:
+    def _improved(self, ended: _RoundUnderWay, result: RoundResult, now: datetime) -> None:
         """Put the plans of a round into force."""
-        self._alone = False
+        self._is_one_at_a_time = False
         PLANNING_ROUNDS.labels("improved").inc()
-        PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
-        for key in (*asked.to_replan, *asked.movable):
+        PLANNING_ROUND_SECONDS.observe((now - ended.started_at).total_seconds())
+        for key in (*ended.to_replan, *ended.movable):
             run, plan = self.registry.open_run(key), result.plans.get(key_text(key))
             if run is None or plan is None:
                 continue
-            if key in asked.to_replan:
+            if key in ended.to_replan:
                 run.run.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
                 self.trigger(run.run, now)
-            elif key in asked.to_replan or run.is_moved_by(plan):
-                self._enforce(run, plan, asked.started_at, now, quick=False)
+            elif key in ended.to_replan or run.is_moved_by(plan):
+                self._enforce(run, plan, ended.started_at, now, quick=False)
 
-    def _failed(self, asked: _Asked, failure: RoundFailure, now: datetime) -> None:
-        """A round brought nothing; after a death runs are tried one at a time."""
-        names = ", ".join(map(key_text, asked.to_replan)) or "others"
+    def _failed(self, ended: _RoundUnderWay, failure: RoundFailure, now: datetime) -> None:
+        """Take in that a round failed; if its process died, try runs one at a time."""
+        names = ", ".join(map(key_text, ended.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
         PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
-        for key in asked.to_replan:
+        for key in ended.to_replan:
             run = self.registry.runs.get(key)
             if run is not None:
                 text = f"the search failed, the plan made at once holds: {failure.why}"
                 self.problems[key] = text
                 if failure.died:
-                    self._died(run, asked, failure.why, now)
-        self._alone = failure.died
+                    self._died(run, ended, failure.why, now)
+        self._is_one_at_a_time = failure.died
 
-    def _died(self, run: TrackedRun, asked: _Asked, why: str, now: datetime) -> None:
-        """A search of the run ended its process: try it a second time, alone, then never again."""
+    def _died(self, run: TrackedRun, ended: _RoundUnderWay, why: str, now: datetime) -> None:
+        """Search a run whose search ended its process once more, alone, then never again."""
         run.crashes += 1
-        if run.crashes >= MAX_CRASHES and len(asked.to_replan) == 1:
+        if run.crashes >= MAX_CRASHES and len(ended.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
             self.trigger(run, now)
@@ -216,10 +214,10 @@ class Planner:
 
 
 def _count_levels(run: OpenRun) -> None:
-    """Tell the metrics what the run times of a new run rest on."""
+    """Count in the metrics what the run times of a new run rest on."""
     if run.reading.forecast is None:
         return
     for step in run.graph.steps:
         if step.kind is StepKind.CONTAINER:
-            known = run.reading.forecast.steps.get(step.name)
-            STEPS_FORECAST.labels("none" if known is None else str(known.level)).inc()
+            forecast = run.reading.forecast.steps.get(step.name)
+            STEPS_FORECAST.labels("none" if forecast is None else str(forecast.level)).inc()

@@ -1,4 +1,4 @@
-"""When runs end, as far as past runs tell: said of their plans, and again as they go on."""
+"""Promises of when runs end, by past runs: made for their plans, and again as they go on."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -20,21 +20,21 @@ from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_
 _LOG = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 30.0
-"""Pause between two promises of one run by the same plan, and until it hears of past runs again."""
+"""Pause between two promises of one run by the same plan, and between two uses of past runs."""
 
 PROMISED_AT_ONCE = 5
-"""Runs promised in one decision: some 10 ms each, and 60 ms if one waits for its start."""
+"""Number of runs promised in one tick: some 10 ms each, and 60 ms if one waits for its start."""
 
 
 @dataclass
 class Promising:
-    """Says when runs end.
+    """Promises of when runs end.
 
     Attributes:
-        registry: the runs.
-        builder: plans runs that wait for their start.
-        planner: plans runs again that hear of past ones.
-        histories: the past of their namespaces.
+        registry: all runs.
+        builder: builder that plans a run that waits for its start, as if it were alone.
+        planner: planner that plans runs again once their past is known.
+        histories: past runs of their namespaces.
     """
 
     registry: RunRegistry
@@ -44,7 +44,7 @@ class Promising:
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def promise(self, policy: PlacementPolicySpec, now: datetime) -> None:
-        """Say when runs end of which that is not said yet, or of which something has happened.
+        """Promise when runs end that have no promise yet, or to which something has happened.
 
         A defect in one promise hides those of no other run.
         """
@@ -63,7 +63,7 @@ class Promising:
         One that waits for its start does not go on.
         """
         made_at = run.run.promises.made_at
-        # First, as it costs nothing: this is asked of all runs before each decision.
+        # First, as it costs nothing: this is worked out for all runs before each decision.
         if lasts(PAUSE_SECONDS, made_at, now):
             return False
         if self._news(run) is not None:
@@ -129,6 +129,6 @@ def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     """Return whether a search is about to bring a better plan than that of a run that goes on."""
     if run.run.waits_to_begin:
         return False
-    is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
+    is_searched_next = run.plan.quick and run.run.pending and run.run.unstarted()
     # Beside many other runs its turn may come late, or never.
-    return is_asked and lasts(PAUSE_SECONDS, run.plan.planned_at, now)
+    return is_searched_next and lasts(PAUSE_SECONDS, run.plan.planned_at, now)

@@ -1,4 +1,4 @@
-"""What a change of the cluster, or of what was asked for, means for plans and RunRequests."""
+"""Reactions of plans and RunRequests to changes of the cluster and of the policy."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,13 +21,13 @@ V = TypeVar("V")
 
 @dataclass
 class Reactions:
-    """Notes what the cluster is now, and says what must be planned again for it.
+    """Reactions to changes: the state of the cluster is kept, and runs are planned again for it.
 
     Attributes:
-        registry: the runs.
-        cluster: where they run.
-        planner: plans them.
-        requests: what runs need, which is planned as well.
+        registry: all runs.
+        cluster: state of the cluster.
+        planner: planner of the runs.
+        requests: needs of runs, which are planned as well.
     """
 
     registry: RunRegistry
@@ -36,43 +36,43 @@ class Reactions:
     requests: RunRequests
 
     def node(self, change: Change[Node], now: datetime) -> None:
-        """A node is new, has changed or is gone."""
+        """Take in that a node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)
         if not matters(change.old, change.new):
             return
         self.requests.conditions_changed()
         if takes_less(change.old, change.new):
-            for each in self.registry.planned():
-                if each.waits_on(name):
-                    self.planner.trigger(each.run, now)
+            for planned in self.registry.planned():
+                if planned.waits_on(name):
+                    self.planner.trigger(planned.run, now)
             return
-        for each in self.registry.planned():
-            if each.has_unplaced():
-                self.planner.trigger(each.run, now)
+        for planned in self.registry.planned():
+            if planned.has_unplaced():
+                self.planner.trigger(planned.run, now)
         self.planner.may_gain(now)
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
-        """A claim is new, has changed or is gone."""
+        """Take in that a claim is new, has changed or is gone."""
         _keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
             return
-        for each in self.registry.active():
-            names = {claim.name for claim in each.graph.claims}
-            if each.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(each.run, now)
+        for active in self.registry.active():
+            names = {claim.name for claim in active.graph.claims}
+            if active.key[0] == change.key[0] and change.key[1] in names:
+                self.planner.trigger(active.run, now)
 
     def volume(self, change: Change[Any], _now: datetime) -> None:
-        """A volume; what matters of it shows in its claim."""
+        """Take in a volume; a change of it that matters to runs shows in its claim."""
         _keep(self.cluster.volumes, change.key[1], change.new)
 
     def location(self, change: Change[Any], now: datetime) -> None:
-        """A Location is new, has changed or is gone."""
+        """Take in that a Location is new, has changed or is gone."""
         _keep(self.cluster.locations, change.key[1], change.new)
-        self._all_anew(now)
+        self._replan_all(now)
 
     def namespace(self, change: Change[ObservedNamespace], _now: datetime) -> None:
-        """What a namespace says of taking part; counts from its next run on."""
+        """Take in whether a namespace takes part, which counts from its next run on."""
         _keep(self.registry.namespaces, change.key[1], change.new)
         if change.old != change.new:
             self.requests.conditions_changed()
@@ -80,25 +80,25 @@ class Reactions:
     def policy(
         self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
     ) -> None:
-        """Another policy is in force."""
+        """Take in that another policy is in force."""
         if (before.defaults, before.history) != (after.defaults, after.history):
-            for each in self.registry.active():
-                each.run.reread(after)
-                each.run.changed, each.run.promises.made_at = True, None
+            for active in self.registry.active():
+                active.run.reread(after)
+                active.run.changed, active.run.promises.made_at = True, None
         if before != after:
-            self._all_anew(now)
+            self._replan_all(now)
             self.requests.conditions_changed()
 
-    def _all_anew(self, now: datetime) -> None:
-        """All runs that have something left to start must be planned again."""
-        for each in self.registry.planned():
-            if each.run.unstarted():
-                self.planner.trigger(each.run, now)
+    def _replan_all(self, now: datetime) -> None:
+        """Plan all runs again that have a step left to start."""
+        for planned in self.registry.planned():
+            if planned.run.unstarted():
+                self.planner.trigger(planned.run, now)
 
 
-def _keep(known: dict[K, V], key: K, value: V | None) -> None:
-    """Note what an object is now; None = it is gone."""
+def _keep(objects: dict[K, V], key: K, value: V | None) -> None:
+    """Keep an object as it is now; None = it is gone."""
     if value is None:
-        known.pop(key, None)
+        objects.pop(key, None)
     else:
-        known[key] = value
+        objects[key] = value

@@ -1,4 +1,4 @@
-"""Builds what searches are asked: of which runs, in which room, with which options."""
+"""Builder of planning rounds: which runs are searched, in which room, with which options."""
 
 import math
 from collections.abc import Container, Iterable, Sequence
@@ -23,12 +23,12 @@ from kfp_placement_engine.plans.plan import Plan
 
 @dataclass
 class RoundBuilder:
-    """Knows all that a plan is made of; it decides nothing, and changes no run.
+    """Builder that knows all that a plan is made of; it decides nothing, and changes no run.
 
     Attributes:
-        registry: the runs.
-        cluster: where they run.
-        learned: overheads seen.
+        registry: all runs.
+        cluster: cluster in which they run.
+        learned: overheads that the cluster has shown.
         params: times and thresholds.
     """
 
@@ -40,7 +40,7 @@ class RoundBuilder:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether there is any node to plan with."""
+        """True if there is any node to plan with."""
         return bool(self.cluster.nodes)
 
     def round_of(
@@ -50,12 +50,12 @@ class RoundBuilder:
         policy: PlacementPolicySpec,
         now: datetime,
     ) -> PlanningRound:
-        """The round in which some runs are planned again; all others stay.
+        """Return the round in which some runs are planned again; all others stay.
 
         Args:
-            to_replan: these.
+            to_replan: runs that are planned again.
             movable: runs that move only for a gain.
-            policy: in force.
+            policy: policy in force.
             now: the time.
         """
         fixed = [
@@ -65,7 +65,7 @@ class RoundBuilder:
         return self._round(to_replan, movable, fixed, policy, now, options)
 
     def at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
-        """The round in which a run is planned by list scheduling, beside the others' plans."""
+        """Return the round that plans a run by list scheduling, beside the plans of the others."""
         fixed = [other for other in self.registry.planned() if other.run is not run.run]
         return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
 
@@ -76,13 +76,13 @@ class RoundBuilder:
         policy: PlacementPolicySpec,
         graph: RunGraph,
     ) -> Plan:
-        """A list-scheduling plan of a run from its submission on, as if no other run were there.
+        """Return a list-scheduling plan of a run from its submission on, as if it were alone.
 
         Args:
-            key: of the run.
+            key: key of the run.
             together: runs whose pods do not count.
-            policy: in force.
-            graph: of the run.
+            policy: policy in force.
+            graph: graph of the run.
 
         Raises:
             PlanningError: it cannot be planned.
@@ -110,7 +110,7 @@ class RoundBuilder:
         )
 
     def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float:
-        """Time until the first executor of a run that has not begun; infinite = no such limit."""
+        """Return the seconds until the first step of a run that has not begun; infinite = none."""
         left = [
             start - (now - run.observed.submitted_at).total_seconds()
             for run in to_replan
@@ -150,7 +150,7 @@ class RoundBuilder:
 
 
 def _in_step(runs: Iterable[OpenRun], now: datetime) -> datetime:
-    """The time, but no run is submitted after it: our clock may be behind the API server's.
+    """Return the time, but not before a run was submitted: our clock may lag the API server's.
 
     To a run that is to come, a step that others start at that very moment has not begun, and the
     room that they have reserved would seem to be free.

@@ -1,4 +1,4 @@
-"""One round of planning: as it is asked, planned in the process that searches, and answered."""
+"""One round of planning: its question, the search in another process, and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +13,18 @@ from kfp_placement_engine.plans.plan import Plan, RunsPlan
 
 @dataclass(frozen=True)
 class PlanningRound:
-    """What one round is asked, in the process that searches.
+    """Question of one round, as the process that searches gets it.
 
     Attributes:
-        number: tells rounds apart.
+        number: number that tells rounds apart.
         to_replan: runs to plan again.
         movable: runs whose unstarted steps move only for a gain.
-        reserved: the room that the plans of `movable` take, by run, if they stay.
-        fixed: the room of all further runs, which stay.
-        cluster: as it is now.
-        options: how to plan; the budget is for the whole round.
+        reserved: room that the plans of `movable` take, by run, if they stay.
+        fixed: room of all further runs, which stay.
+        cluster: cluster as it is now.
+        options: options of planning; the budget is for the whole round.
         warm_start: plans in force.
-        gain_percent: that a move of `movable` must bring, of all completions.
+        gain_percent: share of all completions that a move of `movable` must gain.
     """
 
     number: int
@@ -40,11 +40,11 @@ class PlanningRound:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What a round found.
+    """Result of a round.
 
     Attributes:
-        number: of the round.
-        plans: by run; runs that keep their plans are not in it.
+        number: number of the round.
+        plans: new plans by run; runs that keep their plans are not in it.
     """
 
     number: int
@@ -53,12 +53,12 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class RoundFailure:
-    """A round that brought nothing.
+    """Failure of a round, which brought no plans.
 
     Attributes:
-        number: of the round.
-        why: in words.
-        died: the process that searched ended or was killed.
+        number: number of the round.
+        why: reason, as a text.
+        died: whether the process that searched ended or was killed.
     """
 
     number: int
@@ -66,54 +66,54 @@ class RoundFailure:
     died: bool
 
 
-def plan_round(asked: PlanningRound) -> RoundResult:
-    """Plan; whatever is in `movable` moves only if all runs together gain enough.
+def plan_round(question: PlanningRound) -> RoundResult:
+    """Plan a round; the runs in `movable` move only if all runs together gain enough.
 
     Raises:
-        PlanningError: what was asked cannot be planned with.
+        PlanningError: the round cannot be planned.
     """
-    if not asked.movable:
+    if not question.movable:
         alone = plan_runs(
-            asked.to_replan,
-            asked.cluster,
-            asked.options,
-            warm_start=asked.warm_start,
-            reserved=asked.fixed,
+            question.to_replan,
+            question.cluster,
+            question.options,
+            warm_start=question.warm_start,
+            reserved=question.fixed,
         )
-        return RoundResult(asked.number, alone.plans)
-    half = replace(asked.options, budget_seconds=asked.options.budget_seconds / 2)
-    stayed = _with_movable_staying(asked, half)
-    warm = {**asked.warm_start, **_nodes_of(stayed.plans)}
+        return RoundResult(question.number, alone.plans)
+    half = replace(question.options, budget_seconds=question.options.budget_seconds / 2)
+    stayed = _with_movable_staying(question, half)
+    warm = {**question.warm_start, **_nodes_of(stayed.plans)}
     moved = plan_runs(
-        (*asked.to_replan, *asked.movable),
-        asked.cluster,
+        (*question.to_replan, *question.movable),
+        question.cluster,
         half,
         warm_start=warm,
-        reserved=asked.fixed,
+        reserved=question.fixed,
     )
-    if gains(stayed, moved, asked.gain_percent):
-        return RoundResult(asked.number, moved.plans)
-    kept = {run.key: stayed.plans[run.key] for run in asked.to_replan}
-    return RoundResult(asked.number, kept)
+    if gains(stayed, moved, question.gain_percent):
+        return RoundResult(question.number, moved.plans)
+    kept = {run.key: stayed.plans[run.key] for run in question.to_replan}
+    return RoundResult(question.number, kept)
 
 
-def _with_movable_staying(asked: PlanningRound, options: PlanOptions) -> RunsPlan:
-    """The plans if nobody of `movable` moves."""
-    if asked.to_replan:
-        reserved = (*asked.fixed, *asked.reserved)
+def _with_movable_staying(question: PlanningRound, options: PlanOptions) -> RunsPlan:
+    """Return the plans if no run in `movable` moves."""
+    if question.to_replan:
+        reserved = (*question.fixed, *question.reserved)
         return plan_runs(
-            asked.to_replan,
-            asked.cluster,
+            question.to_replan,
+            question.cluster,
             options,
-            warm_start=asked.warm_start,
+            warm_start=question.warm_start,
             reserved=reserved,
         )
-    held = tuple(_held_run(run, asked.warm_start) for run in asked.movable)
-    return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.fixed)
+    held = tuple(_held_run(run, question.warm_start) for run in question.movable)
+    return plan_runs(held, question.cluster, replace(options, quick=True), reserved=question.fixed)
 
 
 def _held_run(run: ActiveRun, nodes: WarmStart) -> ActiveRun:
-    """The run with every step on its planned node."""
+    """Return a run with every waiting step held on its planned node."""
     held = {
         step.name: node
         for step in run.graph.steps
@@ -133,7 +133,7 @@ def _nodes_of(plans: Mapping[str, Plan]) -> WarmStart:
 
 
 def gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
-    """Whether moving is worth it: fewer steps without a node, nearer to users, or much sooner."""
+    """Return whether a move pays: fewer steps without a node, nearer to users, or much sooner."""
     before, after = _first_terms(stayed.terms), _first_terms(moved.terms)
     if before != after:
         return after < before
@@ -146,10 +146,10 @@ def gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
 
 
 def _beyond(plan: RunsPlan, limit_seconds: float) -> float:
-    """How much later than the limit the last run ends; what differs less is equal."""
+    """Return by how many seconds the last run ends after the limit, rounded for comparison."""
     return round(max(0.0, plan.makespan_seconds - limit_seconds), 6)
 
 
 def _first_terms(terms: Sequence[float]) -> tuple[float, ...]:
-    """Steps unplaced and round trips beyond the tolerance; what differs less is equal."""
+    """Return the unplaced steps and the excess of round trips, rounded for comparison."""
     return tuple(round(term, 6) for term in terms[:2])

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class PlanUpdate(NamedTuple):
-    """What has been done about plans in one tick.
+    """Changes of plans in one tick.
 
     Attributes:
         evaluated: runs whose steps were evaluated.
@@ -49,8 +49,8 @@ class RunPlans:
 
     Attributes:
         registry: all runs.
-        cluster: where they run.
-        histories: what past runs have taught.
+        cluster: cluster in which they run.
+        histories: past runs of their namespaces.
         params: times and thresholds.
         learned: overheads that the cluster has shown.
     """
@@ -132,7 +132,7 @@ class FirstPlans:
 
     Attributes:
         registry: all runs.
-        problems: why no plan could be made, by run; the planner's.
+        problems: the planner's reasons why no plan could be made, by run.
         retry_seconds: pause until such a run is tried again; others may have left it room.
     """
 

@@ -1,7 +1,7 @@
-"""What the runs of namespaces with queues need, and whether their RunRequests say so.
+"""RunRequests: each says what one run needs, in the namespaces that have queues.
 
-Runs with and without our mark. What is stored is compared with what should be: so a new planner
-continues from any state, and what others have changed is put right.
+They are written for runs with and without our mark. The stored one is compared with what it should
+say, so that a new planner continues from any state, and puts right what others have changed.
 """
 
 import logging
@@ -34,19 +34,19 @@ _LOG = logging.getLogger(__name__)
 NO_NODES = "the cluster has no nodes"
 
 LONGEST_WAIT_SECONDS = 60.0
-"""A run that waits for its start is written without its past if that is not known by then."""
+"""Longest time for which a waiting run's past is waited for before its RunRequest is written."""
 
 
 @dataclass
 class RunRequests:
-    """The runs, and their RunRequests as stored.
+    """Needs of all runs, compared with their RunRequests as stored.
 
     Attributes:
-        registry: the runs that are planned.
-        builder: plans a run alone.
-        histories: the past of their namespaces.
-        retry_seconds: between two tries of the same write.
-        has_backlog: there was more to do than one look may take.
+        registry: runs that are planned, and all RunRequests.
+        builder: builder that plans a run as if it were alone.
+        histories: past runs of their namespaces.
+        retry_seconds: pause between two tries of the same write.
+        has_backlog: whether more was to be planned than one tick may take.
     """
 
     registry: RunRegistry
@@ -65,13 +65,13 @@ class RunRequests:
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def __post_init__(self) -> None:
-        """Nothing is known yet of past runs."""
+        """Start without news of past runs."""
         self._news = PastNews(self._needs, self.histories)
 
     # What comes in.
 
     def run_changed(self, change: Change[ObservedRun]) -> None:
-        """A run is new, has changed or is gone."""
+        """Take in that a run is new, has changed or is gone."""
         key, observed = RunKey(*change.key), change.new
         need = self._needs.get(key)
         if observed is None:
@@ -85,7 +85,7 @@ class RunRequests:
         self._changed[key] = None
 
     def queue_changed(self, change: Change[ObservedQueue]) -> None:
-        """A RunQueue is new, has changed or is gone."""
+        """Take in that a RunQueue is new, has changed or is gone."""
         key = QueueKey(*change.key)
         if key.name != DEFAULT_QUEUE:
             return
@@ -96,7 +96,7 @@ class RunRequests:
             self._all_changed = True
 
     def request_changed(self, change: Change[ObservedRequest]) -> None:
-        """A RunRequest is new, has changed or is gone."""
+        """Take in that a RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
         self.registry.request_changed(change)
         need = self._needs.get(key)
@@ -106,18 +106,18 @@ class RunRequests:
         self._changed[key] = None
 
     def history_changed(self, change: Change[ObservedHistory]) -> None:
-        """Runs of a pipeline have ended, or some of them no longer count."""
+        """Take in that runs of a pipeline have ended, or that some of them no longer count."""
         namespace, name = change.key
         if namespace in self._namespaces:
             self._news.history_changed((namespace, name))
 
     def conditions_changed(self) -> None:
-        """The cluster, the policy or a namespace is another: runs are planned again, in turn."""
+        """Plan all runs again, in turn, as the cluster, the policy or a namespace has changed."""
         self._version += 1
         self._all_changed = True
 
     def lead(self) -> None:
-        """What has been said of runs no longer counts."""
+        """Compare all RunRequests again, as this planner leads from now on."""
         self._tried_at.clear()
         self._all_changed = True
 
@@ -126,10 +126,10 @@ class RunRequests:
     def due(
         self, policy: PlacementPolicySpec, now: datetime
     ) -> Iterator[WriteRequest | DeleteRequest]:
-        """What to write now.
+        """Yield what to write now.
 
         Args:
-            policy: in force.
+            policy: policy in force.
             now: the time.
         """
         self.has_backlog = False
@@ -169,7 +169,7 @@ class RunRequests:
         return need is not None and need.planned_for is not None
 
     def _must_plan(self, need: RunNeed, policy: PlacementPolicySpec) -> bool:
-        """Whether a run must be planned, or planned again."""
+        """Return whether a run must be planned, or planned again."""
         if need.observed.ended or not self._takes_part(need):
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
@@ -179,7 +179,7 @@ class RunRequests:
         if not self.builder.has_nodes:
             need.planned_for = self._version
             return
-        together = {key for key, each in self._needs.items() if self._takes_part(each)}
+        together = {key for key, other in self._needs.items() if self._takes_part(other)}
         key = need.observed.key
         plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
@@ -189,7 +189,7 @@ class RunRequests:
         self._news.planned(need)
 
     def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:
-        """What makes the RunRequest of a run say what it should; None = it does."""
+        """Return the action that corrects the RunRequest of a run; None = it is correct."""
         observed = need.observed
         stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
@@ -203,7 +203,7 @@ class RunRequests:
     def _wanted(
         self, need: RunNeed, stored: ObservedRequest | None, now: datetime
     ) -> RunRequestSpec | None:
-        """What a RunRequest should say of a run; None = nothing new."""
+        """Return what the RunRequest of a run should say; None = nothing new."""
         observed = need.observed
         end = observed.state.end
         if end is not None:
@@ -227,7 +227,7 @@ class RunRequests:
         return spec
 
     def _awaits_past(self, need: RunNeed, now: datetime) -> bool:
-        """Whether a run that has not begun is about to be planned with its past."""
+        """Return whether a run that has not begun is about to be planned with its past."""
         if not need.lacks_past or need.has_begun:
             return False
         if not self.histories.pasts.awaits(need.observed.key.namespace):
@@ -236,7 +236,7 @@ class RunRequests:
         return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, now)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
-        """Runs whose plan has changed since their end was written last."""
+        """Yield the runs whose plan has changed since their end was written last."""
         for run in self.registry.planned() if self._namespaces else ():
             if run.key.namespace in self._namespaces:
                 revision = run.plan.revision
@@ -249,7 +249,7 @@ class RunRequests:
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:
-    """Whether both are written alike."""
+    """Return whether two specs look the same in the cluster; None = there is no stored one."""
     if stored is None:
         return False
     return wanted.model_dump(mode="json") == stored.model_dump(mode="json")

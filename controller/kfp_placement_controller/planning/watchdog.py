@@ -27,19 +27,19 @@ def stranded_pods(
     now: datetime,
     sources: RunSources,
 ) -> list[ObservedPod]:
-    """Pods that wait for a dead scheduler and must be deleted: their runs make them again.
+    """Return the pods to delete, as they wait for a dead scheduler; their runs make them again.
 
     `schedulerName` cannot be changed, and admission gives new pods to the default scheduler while
     ours is not ready. Only pods that a run's object owns are touched: nobody would make others
     again.
 
     Args:
-        pods: any that ask for our scheduler.
-        age_seconds: since our scheduler's Lease was renewed, whoever has it by now: one that is
-            given back is taken over by the other replica, or by the same after its restart.
-        policy: in force.
+        pods: pods that ask for our scheduler.
+        age_seconds: age of the last renewal of our scheduler's Lease, whoever holds it by now: one
+            that is given back is taken over by the other replica, or by the same after a restart.
+        policy: policy in force.
         now: the time.
-        sources: say which run a pod is of.
+        sources: kinds of runs, which say which run a pod belongs to.
     """
     if age_seconds <= policy.scheduler_stale_after_seconds:
         return []

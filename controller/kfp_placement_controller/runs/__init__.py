@@ -1,1 +1,1 @@
-"""One run: its object read, its pods, what happened to its steps, what it needs."""
+"""One run: its graph, its pods, the states of its steps, its plan, and what it needs."""

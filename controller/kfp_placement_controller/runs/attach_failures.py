@@ -8,12 +8,12 @@ from kfp_placement_kube.change import Change, Key
 
 @dataclass
 class AttachFailures:
-    """What events say of pods, for as long as Kubernetes keeps these."""
+    """Messages about volumes that could not be attached, while Kubernetes keeps their events."""
 
     _by_pod: dict[str, dict[Key, str]] = field(default_factory=dict)
 
     def change(self, change: Change[AttachFailure]) -> None:
-        """An event is new, has changed or is gone."""
+        """Take in that an event is new, has changed or is gone."""
         if change.old is not None:
             messages = self._by_pod.get(change.old.pod_uid, {})
             messages.pop(change.key, None)
@@ -23,5 +23,5 @@ class AttachFailures:
             self._by_pod.setdefault(change.new.pod_uid, {})[change.key] = change.new.message
 
     def message(self, pod_uid: str) -> str:
-        """What was said last of a pod; "" = nothing."""
+        """Return the last message about a pod; "" = there is none."""
         return next(reversed(self._by_pod.get(pod_uid, {"": ""}).values()))

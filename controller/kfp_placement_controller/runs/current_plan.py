@@ -13,10 +13,10 @@ from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 
 MAX_NAMED_NODES = 5000
-"""Nodes that a PipelinePlacement names, at most."""
+"""Number of nodes that a PipelinePlacement names, at most."""
 
 ON_ITS_WAY = timedelta(seconds=2)
-"""A pod may be placed by the plan before for this long after the next one has come into force."""
+"""Time for which a pod may still be placed by the plan before the one in force."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class CurrentPlan:
     """A plan in force.
 
     Attributes:
-        revision: counts the plans of the run.
-        planned_at: when.
-        rows: by step name; of steps that have begun, those of the plan that placed them.
-        nodes: what the rows' positions mean.
-        expected_ends: of steps that had begun: when they are to end by this plan or the last that
-            said so, since the submission.
-        in_force_at: since when it counts; None = since before we led.
-        before: the plan before, with the rows of those steps that it had on other nodes.
+        revision: number of this plan among the plans of the run.
+        planned_at: time at which it was made.
+        rows: rows by step name; for steps that have begun, those of the plan that placed them.
+        nodes: names of nodes, to which rows refer by position.
+        expected_ends: ends of the steps that had begun, in seconds since the submission, by this
+            plan or the last one that had an end for them.
+        in_force_at: time since which it counts; None = since before this planner led.
+        before: the plan before, with the rows of the steps that it had on other nodes.
         dispatch: `ready` or `ordered`.
-        seed, generations: replay the search.
+        seed, generations: numbers with which the search can be repeated.
         makespan_seconds: end of the last step, since the submission; None = nothing can be placed.
-        unschedulable: step -> why no node takes it.
+        unschedulable: reasons why no node takes a step, by step.
         latency_missed: steps planned beyond their latency rule.
-        pull_seconds: step -> time for its image.
-        quick: list scheduling only; a search has not improved it yet.
+        pull_seconds: time for the image, by step.
+        quick: whether it was made by list scheduling only, and no search has improved it yet.
     """
 
     revision: int
@@ -58,17 +58,17 @@ class CurrentPlan:
     quick: bool = False
 
     def node_of(self, step: str) -> str | None:
-        """Where a step is planned."""
+        """Return the planned node of a step; None = it has none."""
         row = self.rows.get(step)
         return None if row is None or row.node is None else self.nodes[row.node]
 
     def start_of(self, step: str) -> float | None:
-        """When its pod must be bound, since the submission."""
+        """Return when a step is to start, in seconds since the submission; None = nobody knows."""
         row = self.rows.get(step)
         return None if row is None else row.start_seconds
 
     def finish_of(self, step: str) -> float | None:
-        """When it is to end, since the submission."""
+        """Return when a step is to end, in seconds since the submission; None = nobody knows."""
         if step in self.expected_ends:
             return self.expected_ends[step]
         row = self.rows.get(step)
@@ -84,15 +84,15 @@ def plan_in_force(
     *,
     quick: bool,
 ) -> CurrentPlan:
-    """A fresh plan of the engine; steps that have begun keep what was planned for them.
+    """Return a new plan of the engine as it comes into force; begun steps keep their old rows.
 
     Args:
-        plan: of the engine; its times count from the moment of planning.
-        before: the plan until now.
-        planned_at: that moment.
-        in_force_at: the time.
+        plan: plan of the engine; its times count from the moment of planning.
+        before: plan until now; None = there is none.
+        planned_at: moment of planning.
+        in_force_at: the time now.
         begun: steps that have started or ended by now, some perhaps while the plan was made.
-        quick: no search has improved it.
+        quick: whether no search has improved it.
     """
     table = _NodeTable()
     rows: dict[str, PlannedRow] = {}
@@ -104,19 +104,19 @@ def plan_in_force(
     # Where past runs tell of no step, hints and assumptions need not be told apart.
     is_learned = any(step.run_time.basis is not None for step in plan.steps)
     for step in plan.steps:
-        known = before.rows.get(step.name) if before is not None else None
-        fresh = _row(step, plan, positions, is_learned=is_learned)
+        old_row = before.rows.get(step.name) if before is not None else None
+        new_row = _row(step, plan, positions, is_learned=is_learned)
         waits = step.progress is ProgressState.WAITING and step.name not in begun
-        if before is None or known is None:
-            rows[step.name] = fresh.with_nodes(to_new)
+        if before is None or old_row is None:
+            rows[step.name] = new_row.with_nodes(to_new)
         elif waits:
-            rows[step.name] = fresh.with_nodes(to_new)
+            rows[step.name] = new_row.with_nodes(to_new)
             if before.node_of(step.name) != step.node:
-                moved[step.name] = known
+                moved[step.name] = old_row
         else:
-            rows[step.name] = known.with_nodes(to_old)
+            rows[step.name] = old_row.with_nodes(to_old)
             runs = step.progress is ProgressState.RUNNING
-            end = fresh.finish_seconds if runs else before.finish_of(step.name)
+            end = new_row.finish_seconds if runs else before.finish_of(step.name)
             expected_ends[step.name] = end
     ends = [expected_ends.get(name, row.finish_seconds) for name, row in rows.items()]
     return CurrentPlan(
@@ -143,7 +143,7 @@ def plan_in_force(
 
 
 def plan_of_placement(placement: PipelinePlacement) -> CurrentPlan:
-    """The plan that a PipelinePlacement holds; rows that cannot be read are left out."""
+    """Return the plan that a PipelinePlacement holds, without the rows that cannot be read."""
     spec = placement.spec
     return CurrentPlan(
         revision=spec.revision,
@@ -158,7 +158,7 @@ def plan_of_placement(placement: PipelinePlacement) -> CurrentPlan:
 
 
 def with_named_nodes(plan: CurrentPlan, names: Sequence[str]) -> CurrentPlan:
-    """The plan with these nodes in its list too: pods of the run are on them."""
+    """Return the plan with more nodes in its list: those on which pods of the run are."""
     new = [name for name in dict.fromkeys(names) if name and name not in plan.nodes]
     if not new:
         return plan
@@ -166,11 +166,11 @@ def with_named_nodes(plan: CurrentPlan, names: Sequence[str]) -> CurrentPlan:
 
 
 def as_placed(plan: CurrentPlan, statuses: Mapping[str, StepStatus]) -> CurrentPlan:
-    """The plan, where the one before has still placed steps, with its rows of these.
+    """Return the plan with the rows of the plan before it for steps that that one has still placed.
 
     Args:
-        plan: in force.
-        statuses: of the steps.
+        plan: plan in force.
+        statuses: statuses of the steps.
     """
     before, since = plan.before, plan.in_force_at
     if before is None or since is None:
@@ -179,10 +179,10 @@ def as_placed(plan: CurrentPlan, statuses: Mapping[str, StepStatus]) -> CurrentP
     to_own = table.translation(before.nodes)
     placed = {}
     for name, row in before.rows.items():
-        status, wanted = statuses.get(name), before.node_of(name)
-        if status is None or status.started_at is None or status.node != wanted:
+        status, old_node = statuses.get(name), before.node_of(name)
+        if status is None or status.started_at is None or status.node != old_node:
             continue
-        if plan.node_of(name) != wanted and status.started_at <= since + ON_ITS_WAY:
+        if plan.node_of(name) != old_node and status.started_at <= since + ON_ITS_WAY:
             placed[name] = row.with_nodes(to_own)
     if not placed:
         return plan
@@ -191,14 +191,14 @@ def as_placed(plan: CurrentPlan, statuses: Mapping[str, StepStatus]) -> CurrentP
 
 
 class _NodeTable:
-    """The nodes that rows name, each once."""
+    """List of the nodes that rows name, each once."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.names = list(names)
         self._positions = {name: position for position, name in enumerate(names)}
 
     def translation(self, nodes: Sequence[str]) -> Callable[[int], int]:
-        """Positions in that list to positions in this one."""
+        """Return a function from positions in `nodes` to positions in this list."""
 
         def translate(position: int) -> int:
             name = nodes[position] if 0 <= position < len(nodes) else ""
@@ -213,7 +213,7 @@ class _NodeTable:
 def _row(
     step: PlannedStep, plan: Plan, positions: Mapping[str, int], *, is_learned: bool
 ) -> PlannedRow:
-    """A row of the engine's; its nodes are positions in the cluster's list."""
+    """Return a row of a step of the engine, with positions in the cluster's list of nodes."""
     return PlannedRow(
         name=step.name,
         node=positions.get(step.node or ""),

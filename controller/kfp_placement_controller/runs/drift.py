@@ -1,4 +1,4 @@
-"""When what happens is too far from what was planned, so that a run is planned again."""
+"""Drift: what happens to a run is so far from its plan that the run is planned again."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from kfp_placement_controller.runs.step_states import StepStatus
 from kfp_placement_engine.model.step_state import StepState
 
 MOST_PATIENCE = 8
-"""A step that stays overdue is planned again after at most this many times the usual limit."""
+"""Longest wait until a run with an overdue step is planned again, in multiples of the limit."""
 
 
 @dataclass
 class DriftWatch:
-    """Compares what happens to the steps of one run with its plan; everything is reported once."""
+    """Watch on the drift of one run, which reports each difference from the plan once."""
 
     _started: set[tuple[str, str]] = field(default_factory=set)
     _bound: set[str] = field(default_factory=set)
@@ -24,7 +24,7 @@ class DriftWatch:
     _attempts: dict[str, int] = field(default_factory=dict)
     _overdue_revision: int = 0
     _overdue: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """Step, and whether it has started -> how often it was planned with again."""
+    """Number of times a run was planned again for it, by step and whether the step has started."""
 
     def evaluate(
         self,
@@ -35,12 +35,12 @@ class DriftWatch:
         now: datetime,
         params: PlanningParams,
     ) -> bool:
-        """Whether the plan is off by what has come to be since the last evaluation.
+        """Return whether the plan is off by what has happened since the last evaluation.
 
         Args:
-            plan: in force.
-            statuses: of the steps.
-            attempts: pods made for the steps that have any.
+            plan: plan in force.
+            statuses: statuses of the steps.
+            attempts: number of pods made so far, by step.
             submitted_at: time zero of the plan.
             now: the time.
             params: thresholds.
@@ -75,7 +75,7 @@ class DriftWatch:
         elapsed_seconds: float,
         limit: float,
     ) -> list[tuple[str, bool]]:
-        """Steps that should have started, or ended, long before; longer each time."""
+        """Return the steps that are long overdue; the limit grows with each replanning."""
         late = []
         for name, status in statuses.items():
             key = (name, status.started_at is not None)
@@ -85,7 +85,7 @@ class DriftWatch:
         return late
 
     def _lost(self, name: str, status: StepStatus) -> bool:
-        """Whether its pod is gone or has failed, and the step goes on; be the node gone as well."""
+        """Return whether a step goes on whose pod is gone or has failed, perhaps with its node."""
         was_bound = name in self._bound
         if status.bound:
             self._bound.add(name)
@@ -97,7 +97,7 @@ class DriftWatch:
 def _is_end_off(
     name: str, status: StepStatus, plan: CurrentPlan, submitted_at: datetime, limit: float
 ) -> bool:
-    """Whether a step has ended otherwise than planned."""
+    """Return whether a step has ended at another time than planned, or without running."""
     if status.state in (StepState.CACHED, StepState.SKIPPED):
         return True
     if status.ended_at is None:
@@ -115,7 +115,7 @@ def _apart(actual: float, planned: float | None, limit: float) -> bool:
 
 
 def _overdue(name: str, status: StepStatus, plan: CurrentPlan, latest: float) -> bool:
-    """A step should have started, or ended, by then."""
+    """Return whether a step should have started, or ended, by `latest`."""
     if status.ended:
         return False
     planned = plan.finish_of(name) if status.started_at is not None else plan.start_of(name)

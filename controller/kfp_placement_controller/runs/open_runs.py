@@ -1,4 +1,4 @@
-"""Runs that can be planned: without a plan yet, or with the one that is in force."""
+"""Runs that can be planned: without a plan yet, or with the plan that is in force."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,8 +28,8 @@ class OpenRun:
     """A run that can be planned.
 
     Attributes:
-        run: that it is.
-        reading: its graph.
+        run: the run with all that is known of it.
+        reading: the run as read, with its graph.
     """
 
     run: TrackedRun
@@ -42,17 +42,17 @@ class OpenRun:
 
     @property
     def observed(self) -> ObservedRun:
-        """Its object, as last seen."""
+        """Object of the run, as last seen."""
         return self.run.observed
 
     @property
     def graph(self) -> RunGraph:
-        """Its steps."""
+        """Graph of the run's steps."""
         return self.reading.graph
 
     @property
     def weight(self) -> float:
-        """Of its completion among other runs: by the highest priority of its steps.
+        """Weight of its completion among other runs, by the highest priority of its steps.
 
         One for priority 0; above it grows with the priority, below it shrinks and stays above zero.
         """
@@ -61,17 +61,17 @@ class OpenRun:
 
     @property
     def needs_plan(self) -> bool:
-        """Whether it has no plan that can be followed."""
+        """True if the run has no plan that can be followed."""
         return self.run.plan is None or not self.run.is_whole or self.run.outdated
 
     @property
     def planned_nodes(self) -> Mapping[str, str | None]:
-        """Step -> the node where it is planned, or None."""
+        """Planned nodes by step; None = the step has none."""
         plan = self.run.plan
         return {} if plan is None else {name: plan.node_of(name) for name in plan.rows}
 
     def is_moved_by(self, plan: Plan) -> bool:
-        """Whether by a plan any step that has not begun goes elsewhere than now."""
+        """Return whether `plan` moves any step that has not started."""
         before = self.run.plan
         return before is None or any(
             step.node != before.node_of(step.name)
@@ -80,24 +80,24 @@ class OpenRun:
         )
 
     def fits(self, plan: Plan) -> bool:
-        """Whether a plan is of the graph as it is now; loops may have got another width."""
+        """Return whether `plan` has the steps of the graph as it is now: loops may have grown."""
         return {step.name for step in plan.steps} == {step.name for step in self.graph.steps}
 
     def active_run(self, now: datetime) -> ActiveRun:
-        """The run as the engine plans it from now on."""
+        """Return the run as the engine plans it from now on."""
         run = self.run
         return ActiveRun(
             key=key_text(run.key),
             graph=self.graph,
             release_seconds=-(now - run.observed.submitted_at).total_seconds(),
             weight=self.weight,
-            progress={name: step_progress(each, now) for name, each in run.statuses.items()},
+            progress={name: step_progress(status, now) for name, status in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
         )
 
 
 class _PlannedRoom(NamedTuple):
-    """What a step takes by plan: from a time since the submission, for some seconds."""
+    """Room that a step takes by plan: from a time since the submission, for some seconds."""
 
     step: str
     node: str | None
@@ -114,31 +114,31 @@ class PlannedRun(OpenRun):
     """A run with a plan.
 
     Attributes:
-        plan: in force.
+        plan: plan in force.
     """
 
     plan: CurrentPlan
 
     @property
     def is_current(self) -> bool:
-        """Whether the run still has this graph and this plan."""
+        """True if the run still has this graph and this plan."""
         return self.run.reading is self.reading and self.run.plan is self.plan
 
     def waits_on(self, node: str) -> bool:
-        """Whether a step that has not started is planned on a node."""
+        """Return whether a step that has not started is planned on a node."""
         return any(self.plan.node_of(name) == node for name in self._waiting())
 
     def has_unplaced(self) -> bool:
-        """Whether a step that has not started is planned nowhere."""
+        """Return whether a step that has not started has no planned node."""
         return any(self.plan.node_of(name) is None for name in self._waiting())
 
     def first_start(self) -> float | None:
-        """Planned start of the next step, since the submission; None = none is left."""
+        """Return the planned start of the next step, since the submission; None = none is left."""
         starts = (self.plan.start_of(name) for name in self._waiting())
         return min((start for start in starts if start is not None), default=None)
 
     def reserved(self, now: datetime) -> ReservedRun:
-        """The room that the plan in force takes from now on; none for what awaits its pod."""
+        """Return the room that the plan takes from now on, without steps that a hold keeps back."""
         statuses, is_held = self.run.statuses, self.run.held
         elapsed = (now - self.observed.submitted_at).total_seconds()
         rooms: list[ReservedRoom] = []
@@ -197,9 +197,9 @@ class PlannedRun(OpenRun):
             times = times_by_now(order, times, happened, planned_at, now.timestamp())
         return Outlook(
             {
-                name: (each.start_seconds - submitted, each.end_seconds - submitted)
-                for name, each in times.items()
-                if each.end_seconds < math.inf
+                name: (planned.start_seconds - submitted, planned.end_seconds - submitted)
+                for name, planned in times.items()
+                if planned.end_seconds < math.inf
             },
             is_placed=not self.has_unplaced(),
             begin_seconds=self.run.held_seconds,
@@ -220,7 +220,7 @@ class PlannedRun(OpenRun):
 
     @cached_property
     def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:
-        """Of all steps with a time; asked for of all runs whenever one of them is planned."""
+        """Room of all steps with a time, kept as each planning of one run needs it for all runs."""
         plan, rooms = self.plan, []
         for step in self.graph.steps:
             start, finish = plan.start_of(step.name), plan.finish_of(step.name)
@@ -230,7 +230,7 @@ class PlannedRun(OpenRun):
         return tuple(rooms)
 
     def _waiting(self) -> Iterable[str]:
-        """Names of the steps that have not started."""
+        """Return the names of the steps that have not started."""
         return (name for name, status in self.run.statuses.items() if status.unstarted)
 
 
@@ -239,8 +239,8 @@ def open_run(run: TrackedRun, before: OpenRun | None = None) -> OpenRun | None:
 
     Args:
         run: the run.
-        before: what was returned for the name of this run before; while run, graph and plan are the
-            same it is returned again, as it remembers what it has worked out.
+        before: open run of this name as returned before; it is returned again while run, graph and
+            plan are the same, as it remembers what it has worked out.
     """
     reading, plan = run.reading, run.plan
     if reading is None or not run.is_open:
@@ -253,5 +253,5 @@ def open_run(run: TrackedRun, before: OpenRun | None = None) -> OpenRun | None:
 
 
 def key_text(key: RunKey) -> str:
-    """The key as the engine knows it."""
+    """Return the key as the engine knows it."""
     return f"{key[0]}/{key[1]}"

@@ -1,4 +1,4 @@
-"""What a cluster has shown of times that no hint tells: drivers, and the start of a pod.
+"""Overheads that a cluster has shown and no hint states: drivers, and the start of a pod.
 
 Every figure is the mean of the middle half of the last values, so that a driver that waited for
 room, or a node that was asleep, does not count; the median alone would be a whole number of seconds
@@ -19,31 +19,31 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model.run_graph import Group, Step
 
 MAX_OVERHEAD_SECONDS = 600.0
-"""A driver that took longer waited for something; such values are not learned from."""
+"""Longest overhead that is learned from; a driver that took longer waited for something."""
 
 WINDOW = 101
-"""Values that count; a change of the cluster is learned after half as many."""
+"""Number of last values that count; a change of the cluster shows after half as many."""
 
 
 @dataclass
 class RunningCentre:
-    """The mean of the middle half of the last values.
+    """Mean of the middle half of the last values.
 
     Attributes:
-        least: values without which nothing is known.
+        least: number of values below which there is no mean.
     """
 
     least: int = 3
     _values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
     def add(self, value: float) -> None:
-        """Another value was seen."""
+        """Take in another value."""
         if 0 <= value <= MAX_OVERHEAD_SECONDS:
             self._values.append(value)
 
     @property
     def value(self) -> float | None:
-        """The mean of those in the middle, or None while too little was seen."""
+        """Mean of the values in the middle; None = too few were seen."""
         count = len(self._values)
         if count < self.least:
             return None
@@ -53,13 +53,13 @@ class RunningCentre:
 
 @dataclass
 class LearnedOverheads:
-    """What finished pods have shown; one for the whole cluster.
+    """Overheads of the whole cluster, learned from pods that have started.
 
     Attributes:
-        driver: from the moment at which a step could begin (its dependencies and the drivers of its
-            groups have ended) until its pod is created, by each driver in between: the
+        driver: time from the moment at which a step could begin (its dependencies and the drivers
+            of its groups have ended) until its pod is created, by each driver in between: the
             delay before it, the driver pod, and the delay after it.
-        start: from a pod's bind to the start of its main container, pulls by plan not counted.
+        start: time from a pod's bind to the start of its main container, without planned pulls.
     """
 
     driver: RunningCentre = field(default_factory=RunningCentre)
@@ -68,7 +68,7 @@ class LearnedOverheads:
 
     @property
     def driver_seconds(self) -> float | None:
-        """What a driver and the start of the pod behind it take together; None = not known yet.
+        """Seconds that a driver and the start of the pod after it take; None = not known yet.
 
         The planner has no time of its own for the start of a pod. Before every step of KFP is a
         driver, so counting it there only moves the bind, by a second or two.
@@ -83,8 +83,8 @@ class LearnedOverheads:
         Nothing is learned of drivers that waited while the run was held back.
 
         Args:
-            run: as of its last evaluation.
-            reading: what is planned of it.
+            run: run as of its last evaluation.
+            reading: the run as read, with its graph.
         """
         groups = {group.name: group for group in reading.graph.groups}
         plan, statuses = run.plan, run.statuses
@@ -102,18 +102,18 @@ class LearnedOverheads:
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
                 # Its own driver, and those of groups that began when it could, one after another.
                 waited: list[Step | Group] = [step, *_groups_around(step, groups)]
-                ready = [_ready(each.depends_on, statuses, began_at) for each in waited]
+                ready = [_ready(waiter.depends_on, statuses, began_at) for waiter in waited]
                 if ready[0] is not None and (held_at is None or held_at < ready[0]):
                     passed = (pod.created_at - ready[0]).total_seconds()
                     self.driver.add(passed / ready.count(ready[0]))
 
     def forget(self, pods: RunPods) -> None:
-        """A run is gone: its pods will not be seen again."""
+        """Forget the pods of a run that is gone: they will not be seen again."""
         self._learned -= {pod.pod.uid for pod in pods}
 
 
 def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:
-    """The groups that a step is in, the innermost first."""
+    """Yield the groups that a step is in, the innermost first."""
     group = groups.get(step.group)
     while group is not None:
         yield group
@@ -123,7 +123,7 @@ def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:
 def _ready(
     before: tuple[str, ...], statuses: Mapping[str, StepStatus], began_at: datetime | None
 ) -> datetime | None:
-    """When the last of these steps had ended, or the run began; None = not known."""
-    ends = [status.ended_at for name in before if (status := statuses.get(name)) is not None]
-    known = [end for end in ends if end is not None]
-    return max(known, default=began_at) if len(known) == len(before) else None
+    """Return when the last of these steps had ended, or the run began; None = not known."""
+    statuses_before = [status for name in before if (status := statuses.get(name)) is not None]
+    ends = [status.ended_at for status in statuses_before if status.ended_at is not None]
+    return max(ends, default=began_at) if len(ends) == len(before) else None

@@ -1,7 +1,7 @@
-"""What one run needs that waits, or has waited, in a queue: by a plan of it alone.
+"""Need of one run that waits, or has waited, in a queue: by a plan of the run alone.
 
-Not by the plan in force: beside others a run takes less at a time and for longer. If that counted,
-more runs would be admitted the fuller the cluster is.
+The plan in force does not count: beside others a run takes less at a time, and for longer. By that
+plan, more runs would be admitted the fuller the cluster is.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,12 +40,12 @@ PlanAlone = Callable[[RunGraph], Plan]
 
 @dataclass(frozen=True)
 class _Planned:
-    """What a plan of the run alone says.
+    """Facts from a plan of the run alone.
 
     Attributes:
-        profile: what it takes over time.
-        makespan_seconds: how long it takes; None = a step has no node.
-        unschedulable: why a step has none; "" = all have one.
+        profile: resources that the run takes over time.
+        makespan_seconds: time that the run takes; None = a step has no node.
+        unschedulable: reason why a step has no node; "" = all have one.
     """
 
     profile: DemandProfile
@@ -53,7 +53,7 @@ class _Planned:
     unschedulable: str
 
     def says_like(self, other: "_Planned") -> bool:
-        """Whether people need not know the difference."""
+        """Return whether the difference is too small to be told."""
         own, others = self.makespan_seconds, other.makespan_seconds
         if own is None or others is None:
             return (own, self.unschedulable) == (others, other.unschedulable)
@@ -62,17 +62,17 @@ class _Planned:
 
 @dataclass
 class RunNeed:
-    """What a run needs, and what has happened of it.
+    """Need of a run, of which less is left as its steps end.
 
     Attributes:
-        observed: the run.
-        planned_for: the version of the cluster and the policy for which it was planned last; None =
-            it has not been.
-        nodes: that its queue has assigned to it; () = any.
-        problem: why it cannot be planned; "" = it can.
-        lacks_past: what past runs tell was not known when it was planned last.
-        has_news: they tell something else since.
-        awaited_since: since when what they tell is waited for.
+        observed: object of the run, as last seen.
+        planned_for: version of the cluster and the policy for which the run was planned last; None
+            = it has not been planned.
+        nodes: groups of nodes that its queue has assigned to the run; () = any.
+        problem: reason why the run cannot be planned; "" = it can.
+        lacks_past: whether past runs of its pipeline were not known when it was planned last.
+        has_news: whether past runs tell something else since.
+        awaited_since: time since which past runs are waited for; None = they are not.
     """
 
     observed: ObservedRun
@@ -88,14 +88,14 @@ class RunNeed:
     _outcome: RunOutcome = field(default_factory=RunOutcome)
 
     def evaluate(self, policy: PlacementPolicySpec) -> bool:
-        """Work out what has happened; returns whether there is no plan of the run as it is now."""
+        """Work out what has happened; return whether there is no plan of the run as it is now."""
         if self.planned_for is None or self.has_news or self.nodes != self._planned_nodes:
             return True
         if self._reading is None:
             return False
-        found = read_on(self.observed, self._reading, policy, self.nodes)
-        self._outcome = found.outcome
-        return found.reading is not self._reading
+        now = read_on(self.observed, self._reading, policy, self.nodes)
+        self._outcome = now.outcome
+        return now.reading is not self._reading
 
     def plan(
         self,
@@ -107,10 +107,10 @@ class RunNeed:
         """Read the run as it is now, and plan it; small news of past runs change nothing.
 
         Args:
-            plan_alone: plans a graph as if no other run were there.
-            policy: says what is assumed.
-            version: of the cluster and the policy.
-            find_past: of its pipeline.
+            plan_alone: function that plans a graph as if no other run were there.
+            policy: policy in force, with what is assumed of steps.
+            version: version of the cluster and the policy.
+            find_past: function that returns the past of a pipeline.
         """
         is_only_news = self.has_news and not self.lacks_past
         same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
@@ -121,16 +121,16 @@ class RunNeed:
         try:
             widths = {} if self._reading is None else self._reading.widths
             reading = read_run(self.observed, policy, widths, self.nodes, find_past)
-            found = read_on(self.observed, reading, policy, self.nodes)
-            self._outcome = found.outcome
-            if found.problem:
-                self.refuse(found.problem)
+            now = read_on(self.observed, reading, policy, self.nodes)
+            self._outcome = now.outcome
+            if now.problem:
+                self.refuse(now.problem)
                 return
-            self.lacks_past = found.reading.past is None
+            self.lacks_past = now.reading.past is None
             if not self.lacks_past:
                 self.awaited_since = None
             # It may wait for days, and what past runs tell is large.
-            kept = replace(found.reading, forecast=None, past=None)
+            kept = replace(now.reading, forecast=None, past=None)
             planned = _facts_of(plan_alone(kept.graph), kept.graph)
             if before is None or not planned.says_like(before):
                 self._reading, self._planned = kept, planned
@@ -138,40 +138,41 @@ class RunNeed:
             self.refuse(str(error))
 
     def refuse(self, problem: str) -> None:
-        """It cannot be planned."""
+        """Note that the run cannot be planned, and why."""
         self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
 
     @property
     def pipeline(self) -> str:
-        """The name of its pipeline; "" = it could not be read."""
+        """Name of its pipeline; "" = the run could not be read."""
         return "" if self._reading is None else self._reading.graph.name
 
     @property
     def has_begun(self) -> bool:
-        """Whether it is no longer waiting for its start."""
+        """True if the run no longer waits for its start."""
         return self.observed.state.started_at is not None
 
     @property
     def may_fit_later(self) -> bool:
-        """Whether another cluster could change what is said of it."""
+        """True if another state of the cluster could change what its RunRequest says."""
         lacks_node = self._planned is not None and bool(self._planned.unschedulable)
         return not self.has_begun or lacks_node
 
     def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
-        """What its RunRequest says.
+        """Return the spec of its RunRequest.
 
         Args:
-            makespan_seconds: of the plan in force, since the submission; None = there is none.
+            makespan_seconds: makespan of the plan in force, since the submission; None = there is
+                no plan.
         """
         observed = self.observed
-        asked, notes = self._queue()
+        queue, notes = self._queue()
         demand, problem = self._demand()
         planned = self._planned
         return RunRequestSpec(
             workflow_uid=observed.uid,
             submitted_at=observed.submitted_at,
             display_name=observed.display_name,
-            queue=asked,
+            queue=queue,
             priority=max((step.priority for step in self._steps()), default=0),
             demand=demand,
             makespan_seconds=None if planned is None else planned.makespan_seconds,
@@ -186,7 +187,7 @@ class RunNeed:
         return () if self._reading is None else self._reading.graph.steps
 
     def _demand(self) -> tuple[RunDemand | None, str]:
-        """What is left, or why nobody knows."""
+        """Return the demand that is left, or None and the reason why nobody knows it."""
         if self._planned is None:
             return None, self.problem
         states = self._outcome.steps.items()
@@ -198,7 +199,7 @@ class RunNeed:
             return None, str(error)
 
     def _queue(self) -> tuple[str, tuple[str, ...]]:
-        """The RunQueue that its steps name, and what there is to say of that."""
+        """Return the RunQueue that its steps name, and notes for people about the choice."""
         named = sorted({step.queue for step in self._steps() if step.queue})
         if len(named) < 2:
             return (*named, DEFAULT_QUEUE)[0], ()

@@ -1,7 +1,7 @@
-"""The pods of one run, by what they are for, with the times at which things happened to them.
+"""The pods of one run, by step and group, with the times at which things happened to them.
 
-The API server knows whole seconds; the moment at which a watch delivers a change is later than the
-change but finer. Where both are close the latter counts, else (after a restart) the former.
+The API server states whole seconds; the moment at which a watch delivers a change is later than the
+change, but finer. Where both are close that moment counts, else (after a restart) what is stated.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +14,7 @@ from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, PodRole
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)
-"""A watch on a busy machine delivers within this."""
+"""Longest time that a watch on a busy machine needs to deliver a change."""
 
 ENDED = ("Succeeded", "Failed")
 
@@ -24,9 +24,10 @@ class RunPod:
     """A pod of a run.
 
     Attributes:
-        pod: as last observed.
-        identity: what it is for; None = no pod of the graph.
-        created_at, bound_at, running_at, ended_at: as exactly as they are known; None = not yet.
+        pod: the pod as last observed.
+        identity: step or group that the pod is for; None = none of the graph.
+        created_at, bound_at, running_at, ended_at: times as exactly as they are known; None = it
+            has not happened yet.
     """
 
     pod: ObservedPod
@@ -38,16 +39,16 @@ class RunPod:
 
     @property
     def ended(self) -> bool:
-        """Whether its containers have ended for good."""
+        """True if its containers have ended for good."""
         return self.pod.phase in ENDED
 
 
 def moment(stated: datetime | None, seen: datetime) -> datetime:
-    """When something happened.
+    """Return when something happened.
 
     Args:
-        stated: by the API, cut to whole seconds; None = it does not say.
-        seen: when we heard of it.
+        stated: time that the API states, cut to whole seconds; None = it states none.
+        seen: time at which a watch delivered it.
     """
     if stated is None:
         return seen
@@ -61,7 +62,7 @@ class RunPods:
     """The pods of one run.
 
     Attributes:
-        index: finds what a pod is for; None until the run's graph has been read.
+        index: index that finds the step of a pod; None = the run's graph has not been read.
     """
 
     index: StepIndex | None = None
@@ -73,43 +74,43 @@ class RunPods:
         """Sort all pods again by another graph."""
         self.index = index
         self._executors, self._drivers = {}, {}
-        for uid, known in list(self._pods.items()):
-            identity = index.of_pod(known.pod)
-            self._pods[uid] = replace(known, identity=identity)
+        for uid, run_pod in list(self._pods.items()):
+            identity = index.of_pod(run_pod.pod)
+            self._pods[uid] = replace(run_pod, identity=identity)
             self._file(self._pods[uid])
 
     def observe(self, pod: ObservedPod, now: datetime) -> None:
-        """A pod is new or has changed."""
-        known = self._pods.get(pod.uid)
-        if known is None:
+        """Take in that a pod is new or has changed."""
+        run_pod = self._pods.get(pod.uid)
+        if run_pod is None:
             identity = self.index.of_pod(pod) if self.index else None
-            known = RunPod(pod, identity, moment(pod.created_at, now))
-        self._pods[pod.uid] = _advanced(known, pod, now)
+            run_pod = RunPod(pod, identity, moment(pod.created_at, now))
+        self._pods[pod.uid] = _advanced(run_pod, pod, now)
         self._file(self._pods[pod.uid])
 
     def forget(self, pod: ObservedPod) -> None:
-        """A pod is gone; if it had ended, what is known of it is kept."""
-        known = self._pods.get(pod.uid)
-        if known is None or known.ended:
+        """Forget a pod that is gone, unless it had ended: then its times are kept."""
+        run_pod = self._pods.get(pod.uid)
+        if run_pod is None or run_pod.ended:
             return
         del self._pods[pod.uid]
-        for shelf in self._shelves(known.identity):
+        for shelf in self._shelves(run_pod.identity):
             shelf.pop(pod.uid, None)
 
     def executor(self, step: str) -> RunPod | None:
-        """The pod of the step's last attempt."""
+        """Return the pod of the last attempt at a step; None = there is none."""
         return _last(self._executors.get(step))
 
     def driver(self, name: str, *, group: bool) -> RunPod | None:
-        """The last driver pod of a step or group."""
+        """Return the last driver pod of a step or group; None = there is none."""
         return _last(self._drivers.get((group, name)))
 
     def executors(self, step: str) -> Collection[RunPod]:
-        """The pods of all its attempts, as far as we have seen them."""
+        """Return the pods of all attempts at a step, as far as they were seen."""
         return self._executors.get(step, {}).values()
 
     def has_begun(self) -> bool:
-        """Whether any attempt at any step has got a node, even if it has ended since."""
+        """Return whether any attempt at any step has got a node, even if it has ended since."""
         attempts = (pod for pods in self._executors.values() for pod in pods.values())
         return any(pod.bound_at is not None for pod in attempts)
 
@@ -137,14 +138,14 @@ def _order(pod: RunPod) -> tuple[int, datetime, str]:
     return attempt, pod.created_at, pod.pod.uid
 
 
-def _advanced(known: RunPod, pod: ObservedPod, now: datetime) -> RunPod:
-    """What a new observation adds; a moment once known stays."""
-    bound_at, running_at, ended_at = known.bound_at, known.running_at, known.ended_at
+def _advanced(before: RunPod, pod: ObservedPod, now: datetime) -> RunPod:
+    """Return a pod with what a new observation adds; a time once known stays."""
+    bound_at, running_at, ended_at = before.bound_at, before.running_at, before.ended_at
     if bound_at is None and pod.node_name:
-        bound_at = max(known.created_at, moment(pod.started_at, now))
+        bound_at = max(before.created_at, moment(pod.started_at, now))
     if running_at is None and pod.running_at is not None:
-        running_at = max(bound_at or known.created_at, moment(pod.running_at, now))
+        running_at = max(bound_at or before.created_at, moment(pod.running_at, now))
     if ended_at is None and pod.phase in ENDED:
-        begun_at = running_at or bound_at or known.created_at
+        begun_at = running_at or bound_at or before.created_at
         ended_at = max(begun_at, moment(pod.finished_at, now))
-    return replace(known, pod=pod, bound_at=bound_at, running_at=running_at, ended_at=ended_at)
+    return replace(before, pod=pod, bound_at=bound_at, running_at=running_at, ended_at=ended_at)

@@ -1,4 +1,4 @@
-"""What is promised of one run: first, and by now."""
+"""Promises about the end of one run: the first one, and the last."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,13 +8,13 @@ from kfp_placement_engine.model.promise import Promise
 
 @dataclass
 class RunPromises:
-    """The promises of a run.
+    """Promises of a run.
 
     Attributes:
-        first: what was promised first of its end; None = nothing was.
-        last: when it and its steps start and end; None = nobody knows.
-        made_at: when the last promise was made; None = one must be made as soon as it can be.
-        is_counted: an earlier planner has seen the run end, and whether that was as promised.
+        first: first promise of its end; None = there was none.
+        last: last promise of when the run and its steps start and end; None = nobody knows.
+        made_at: time of the last promise; None = one must be made as soon as it can be.
+        is_counted: whether an earlier planner has counted if the run ended as promised.
     """
 
     first: Promise | None = None
@@ -25,13 +25,13 @@ class RunPromises:
     def take(
         self, promise: Promise, made_seconds: float, begin_seconds: float, *, may_be_first: bool
     ) -> None:
-        """Take what is promised by now; small changes of it are not worth a write.
+        """Take in a new promise; one that differs little from the last is not worth a write.
 
         Args:
-            promise: since the submission, or after the start.
-            made_seconds: when it was made, since the submission.
-            begin_seconds: when the run began, likewise.
-            may_be_first: no step has ended yet.
+            promise: promise in seconds since the submission, or after the start.
+            made_seconds: time at which it was made, in seconds since the submission.
+            begin_seconds: time at which the run began, in seconds since the submission.
+            may_be_first: whether no step has ended yet.
         """
         if self.last is None or promise.has_moved(self.last, begin_seconds):
             self.last = promise

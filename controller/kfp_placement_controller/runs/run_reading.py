@@ -1,4 +1,4 @@
-"""A run's graph, read within limits; loops get the widths that are known by now."""
+"""Reading of a run's graph within limits; loops get the widths that are known by now."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,33 +21,34 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
-"""More have no room in a PipelinePlacement of 1 MB, whatever is left out."""
+"""Limit of the steps of a run: more have no room in a PipelinePlacement of 1 MB."""
 
 MAX_READINGS = 4
-"""Loops within loops: each reading shows the next level; further ones when the object changes."""
+"""Limit of the readings at once for loops within loops: each shows the next level. Deeper levels
+are read when the object changes."""
 
 _NO_WIDTHS: Mapping[str, int] = {}
 
 FindPast = Callable[[str], KnownPast | None]
-"""What is known of a pipeline, by its name; None = nothing is, or not yet."""
+"""Function that returns the past of a pipeline, by its name; None = nothing is known yet."""
 
 
 def no_past(_pipeline: str) -> None:
-    """Nothing is known of any pipeline."""
+    """Return that nothing is known of any pipeline."""
 
 
 @dataclass(frozen=True)
 class RunReading:
-    """What is planned of a run.
+    """A run as read: its graph, and what past runs tell of it.
 
     Attributes:
-        graph: its steps.
-        index: finds what its pods are for.
-        widths: of loops, as they were known when the graph was read.
-        assumptions: what its plans assume, except for what the cluster has shown since.
-        forecast: what past runs tell of its steps; None = none are known.
-        past: these runs; None = none are known, or nothing is left to plan.
-        past_runs: how many they were when the graph was read.
+        graph: graph of the steps.
+        index: index that finds the step of a pod.
+        widths: widths of loops, as known when the graph was read.
+        assumptions: assumptions of its plans, apart from what the cluster has shown since.
+        forecast: times of its steps by past runs; None = no past runs are known.
+        past: past of its pipeline; None = none is known, or nothing is left to plan.
+        past_runs: number of past runs when the graph was read.
     """
 
     graph: RunGraph
@@ -60,12 +61,12 @@ class RunReading:
 
     @property
     def is_marked(self) -> bool:
-        """Whether any step carries our mark, or counts as marked."""
+        """True if any step has our mark, or counts as marked."""
         return any(step.scheduler for step in self.graph.steps)
 
     @cached_property
     def order(self) -> StepOrder | None:
-        """What waits for what; None = there is a cycle, or a step depends on none that exists."""
+        """Order of the steps; None = there is a cycle, or a step depends on a missing one."""
         try:
             return StepOrder.of(self.graph)
         except PlanningError:
@@ -82,11 +83,11 @@ def read_run(
     """Read a run.
 
     Args:
-        run: as observed.
-        policy: says what is assumed of steps and of loops that nobody knows.
-        widths: of loops, as far as they are known by now.
-        nodes: that its queue has assigned to it; () = any.
-        find_past: of its pipeline.
+        run: run as observed.
+        policy: policy in force, with what is assumed of steps and loops.
+        widths: widths of loops, as far as they are known by now.
+        nodes: groups of nodes that its queue has assigned to the run; () = any.
+        find_past: function that returns the past of a pipeline.
 
     Raises:
         InputError: malformed, or beyond a limit.
@@ -122,10 +123,10 @@ def read_again(
     """Read a run again, with the widths and the past runs that it was read with before.
 
     Args:
-        run: as observed.
-        before: as it was read; None = it could not be read, and is read without them.
-        policy: says what is assumed.
-        nodes: that its queue has assigned to it; () = any.
+        run: run as observed.
+        before: run as it was read before; None = it could not be read, and is read without them.
+        policy: policy in force, with what is assumed of steps and loops.
+        nodes: groups of nodes that its queue has assigned to the run; () = any.
 
     Raises:
         InputError: malformed, or beyond a limit.
@@ -139,9 +140,9 @@ class ReadOn(NamedTuple):
     """A run as its object shows it now.
 
     Attributes:
-        reading: its graph; the same object as before if no loop turned out otherwise.
-        outcome: what happened to the steps of this graph.
-        problem: why it cannot be read with the widths of `reading`, or "".
+        reading: run as read; the same object as before if no loop turned out otherwise.
+        outcome: outcome of the steps of this graph.
+        problem: reason why it cannot be read with the widths of `reading`; "" = it can.
     """
 
     reading: RunReading
@@ -155,21 +156,21 @@ def read_on(
     """Read what happened to the steps, and the graph again where a loop turns out otherwise.
 
     Args:
-        run: as observed.
-        reading: the run as it was read before.
-        policy: says what is assumed.
-        nodes: that its queue has assigned to it; () = any.
+        run: run as observed.
+        reading: run as it was read before.
+        policy: policy in force, with what is assumed of steps and loops.
+        nodes: groups of nodes that its queue has assigned to the run; () = any.
     """
     outcome = run.content.outcome(reading.graph, reading.index)
     for _ in range(MAX_READINGS):
         widths = new_widths(reading, outcome)
         if widths is None:
             break
-        known = replace(reading, widths=widths)
+        widened = replace(reading, widths=widths)
         try:
-            reading = read_again(run, known, policy, nodes)
+            reading = read_again(run, widened, policy, nodes)
         except InputError as error:
-            return ReadOn(known, outcome, str(error))
+            return ReadOn(widened, outcome, str(error))
         outcome = run.content.outcome(reading.graph, reading.index)
     return ReadOn(reading, outcome)
 
@@ -177,7 +178,7 @@ def read_on(
 def _with_learned_widths(
     run: ObservedRun, graph: RunGraph, options: ReadOptions, past: KnownPast | None
 ) -> RunGraph:
-    """The run with the loop widths of past runs; without them, if it were too large."""
+    """Return the graph with the loop widths of past runs, or without them if it were too large."""
     widths = {} if past is None else past.learned_widths(graph)
     if not widths:
         return graph
@@ -196,7 +197,7 @@ def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:
 
 
 def graph_widths(graph: RunGraph) -> Mapping[str, int]:
-    """Iterations of every loop in a graph."""
+    """Return the number of iterations of every loop in a graph."""
     widths = {group.name: group.width for group in graph.groups if group.kind is GroupKind.LOOP}
     if widths:
         return widths
@@ -208,25 +209,25 @@ def graph_widths(graph: RunGraph) -> Mapping[str, int]:
 
 
 def new_widths(reading: RunReading, outcome: RunOutcome) -> Mapping[str, int] | None:
-    """All known widths if the graph has to be read again because of them, else None.
+    """Return the widths with which the graph must be read again; None = it need not be.
 
     Args:
-        reading: as it is planned.
-        outcome: what the run's object says now.
+        reading: run as it is planned.
+        outcome: outcome of the steps, as the run's object states it now.
     """
     planned = {**graph_widths(reading.graph), **dict.fromkeys(_maybe_empty(reading.graph), 0)}
-    known = dict(reading.widths)
+    widths = dict(reading.widths)
     for loop, width in outcome.widths.items():
         if planned.get(loop, width) != width:
-            known[loop] = width
+            widths[loop] = width
     for loop, seen in outcome.seen.items():
         if seen > planned.get(loop, seen):
-            known[loop] = seen
-    return known if known != reading.widths else None
+            widths[loop] = seen
+    return widths if widths != reading.widths else None
 
 
 def _maybe_empty(graph: RunGraph) -> Iterator[str]:
-    """Loops planned with one iteration that may have none, as in past runs, until one is seen."""
+    """Yield the loops planned with one iteration that may have none, as in past runs."""
     for group in graph.groups:
         if group.width_assumed and group.learned_width is not None and group.width == 1:
             yield group.name

@@ -1,4 +1,4 @@
-"""All runs that get a plan, and the pods of all runs, whoever comes first."""
+"""Registry of the runs that get a plan, and of the pods of all runs, whichever is seen first."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,27 +24,27 @@ from kfp_placement_kube.change import Change
 
 @dataclass
 class UnsettledRuns:
-    """Runs of which something may be left to plan or to say, oldest first.
+    """Runs of which something may be left to plan or to write, oldest first.
 
-    Runs stay for days after their end: only what is in here is looked at all the time.
+    Runs stay for days after their end: only these are looked at in each tick.
     """
 
     _runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
     _ordered: tuple[TrackedRun, ...] | None = ()
 
     def add(self, run: TrackedRun) -> None:
-        """A run is new, or something about it is."""
+        """Add a run that is new, or about which something is."""
         if self._runs.get(run.key) is not run:
             self._runs[run.key] = run
             self._ordered = None
 
     def discard(self, key: RunKey) -> None:
-        """A run is gone, or nothing is left to do about it."""
+        """Remove a run that is gone, or about which nothing is left to do."""
         if self._runs.pop(key, None) is not None:
             self._ordered = None
 
     def ordered(self) -> Sequence[TrackedRun]:
-        """All of them, as they are now."""
+        """Return these runs, the oldest first."""
         if self._ordered is None:
             self._ordered = tuple(
                 sorted(self._runs.values(), key=lambda run: (run.observed.submitted_at, run.key))
@@ -54,19 +54,19 @@ class UnsettledRuns:
 
 @dataclass
 class RunRegistry:
-    """The runs.
+    """Registry of runs and their pods.
 
     Attributes:
-        runs: by namespace and name.
-        unsettled: runs that are not over and done with.
-        sources: say which run a pod is of.
-        own_namespace: the controller's.
+        policy: function that returns the policy in force, which says what is assumed of loops.
+        sources: kinds of runs, which say which run a pod belongs to.
+        own_namespace: the controller's namespace.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
-        namespaces: what they say of that, and of unmarked pipelines, by name.
-        policy: says what is assumed of loops; asked whenever a run is read.
+        runs: runs that get a plan, by namespace and name.
+        unsettled: runs that are not over and done with.
+        namespaces: labels of namespaces about taking part and about unmarked pipelines, by name.
         attach_failures: volumes that could not be attached.
-        requests: RunRequests, which say what nodes queues have assigned to runs.
-        past: of a namespace and pipeline, as far as it is known; None = nothing is.
+        requests: RunRequests, with the nodes that queues have assigned to runs.
+        past: function that returns the past of a pipeline in a namespace; None = nothing is known.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -83,7 +83,7 @@ class RunRegistry:
     _open_runs: dict[RunKey, OpenRun | None] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
-        """A run that gets a plan is new, has changed or is gone; returns it if it is new."""
+        """Take in a change of a run that gets a plan; return the run if it is new, else None."""
         observed, key = change.new, RunKey(*change.key)
         if observed is None:
             self._drop(key)
@@ -105,18 +105,18 @@ class RunRegistry:
         return run
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
-        """A pod is new, has changed or is gone."""
-        known = [pod for pod in (change.old, change.new) if pod is not None]
-        for pod in known:
+        """Take in that a pod is new, has changed or is gone."""
+        versions = [pod for pod in (change.old, change.new) if pod is not None]
+        for pod in versions:
             self._keep(pod, change.new)
-        last = known[-1]
+        last = versions[-1]
         run = self.run_of(last)
         if run is not None and self._belongs(last, run.observed):
             run.observe_pod(change.old, change.new, now)
             self.unsettled.add(run)
 
     def request_changed(self, change: Change[ObservedRequest]) -> None:
-        """A RunRequest is new, has changed or is gone."""
+        """Take in that a RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
         if change.new is None:
             self.requests.pop(key, None)
@@ -128,68 +128,68 @@ class RunRegistry:
             self.unsettled.add(run)
 
     def nodes_of(self, run: ObservedRun) -> NodeGroups:
-        """The nodes that its queue has assigned to a run; () = any."""
+        """Return the groups of nodes that its queue has assigned to a run; () = any."""
         request = self.requests.get(run.key)
         if request is None or run.uid not in request.owner_uids:
             return ()
         return request.status.assigned_nodes
 
     def run_of(self, pod: ObservedPod) -> TrackedRun | None:
-        """The run whose name a pod says; None = we know none of that name."""
+        """Return the run that a pod names; None = no run of that name gets a plan."""
         run = self.sources.run_of(pod)
         return None if run is None else self.runs.get(run.key)
 
     def pods_of(self, run: ObservedRun) -> list[ObservedPod]:
-        """The pods of a run, whether it is planned or not."""
+        """Return the pods of a run, whether it is planned or not."""
         return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
 
     def leave_alone(self) -> None:
-        """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
+        """Drop runs whose namespace takes no part by now, unless they have a plan."""
         for run in self.unsettled.ordered():
             if run.plan is None and self.excluded(run.key[0]):
                 self._drop(run.key)
 
     def active(self) -> Iterator[OpenRun]:
-        """Runs in which something is left to plan, oldest first."""
+        """Return the runs in which something is left to plan, oldest first."""
         open_runs = (self._opened(run) for run in self.unsettled.ordered())
         return (run for run in open_runs if run is not None)
 
     def planned(self) -> Iterator[PlannedRun]:
-        """Those of them that have a plan."""
+        """Return the runs with a plan in which something is left to plan, oldest first."""
         return (run for run in self.active() if isinstance(run, PlannedRun))
 
     def open_run(self, key: RunKey) -> OpenRun | None:
-        """A run in which something is left to plan; None = there is none of that key."""
+        """Return a run in which something is left to plan; None = there is none of that key."""
         run = self.runs.get(key)
         return None if run is None else self._opened(run)
 
     def marked_pods(self) -> Iterator[ObservedPod]:
-        """The pods of all runs that ask for our scheduler."""
+        """Yield the pods of all runs that ask for our scheduler."""
         for pods in self._pods.values():
             yield from (pod for pod in pods.values() if self.mark_of(pod))
 
     def mark_of(self, pod: ObservedPod) -> str:
-        """The scheduler that a pod of a run asks for; "" = none. Admission says the same."""
+        """Return the scheduler that a pod of a run asks for; "" = none. Admission does the same."""
         if not pod.unmarked_step:
             return pod.scheduler_mark
-        says, run = self.namespaces.get(pod.namespace), self.run_of(pod)
+        namespace, run = self.namespaces.get(pod.namespace), self.run_of(pod)
         # A run that was planned so goes on, whatever its namespace says by now.
         all_marked = run is not None and run.observed.all_marked
-        counts = all_marked or (says is not None and says.all_pipelines)
+        counts = all_marked or (namespace is not None and namespace.all_pipelines)
         return DEFAULT_SCHEDULER if counts else ""
 
     def excluded(self, namespace: str) -> bool:
-        """Whether a namespace takes no part."""
-        # When what it says comes late, `leave_alone` follows.
-        says = self.namespaces.get(namespace)
-        return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
+        """Return whether a namespace takes no part."""
+        # Where the namespace is seen late, `leave_alone` follows.
+        observed = self.namespaces.get(namespace)
+        return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)
 
     def _opened(self, run: TrackedRun) -> OpenRun | None:
         opened = self._open_runs[run.key] = open_run(run, self._open_runs.get(run.key))
         return opened
 
     def _read(self, observed: ObservedRun) -> TrackedRun | None:
-        """A run with its graph, or with why there is none; None = no step of it is marked."""
+        """Return a run with its graph, or with why there is none; None = no step is marked."""
         find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
         nodes, failures = self.nodes_of(observed), self.attach_failures
         try:
@@ -203,19 +203,19 @@ class RunRegistry:
         self._open_runs.pop(key, None)
         self.unsettled.discard(key)
 
-    def _keep(self, pod: ObservedPod, now: ObservedPod | None) -> None:
+    def _keep(self, pod: ObservedPod, newest: ObservedPod | None) -> None:
         run = self.sources.run_of(pod)
         if run is None:
             return
         pods = self._pods.setdefault(run.key, {})
-        if now is not None and now.uid == pod.uid:
-            pods[pod.uid] = now
+        if newest is not None and newest.uid == pod.uid:
+            pods[pod.uid] = newest
         else:
             pods.pop(pod.uid, None)
         if not pods:
             del self._pods[run.key]
 
     def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
-        """Whether a pod is of this run, and not of an earlier one of the same name."""
+        """Return whether a pod is of this run, and not of an earlier one of the same name."""
         named = self.sources.run_of(pod)
         return named is not None and named.uid in ("", run.uid)

@@ -1,7 +1,7 @@
-"""What happened to each step: its pods say where and when, the run's object says how it ended.
+"""Statuses of steps: their pods say where and when they ran, the run's object how they ended.
 
 Ends, cache hits and branches not taken come from the object; where it cannot be read, from pods
-alone. What a pod that does not run waits for is in `waiting`.
+alone. The module `waiting` says what a pod that does not run waits for.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,16 +20,16 @@ from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutco
 
 @dataclass(frozen=True, slots=True)
 class StepStatus:
-    """What happened to a step.
+    """Status of a step: its state, and when and where it ran.
 
     Attributes:
-        state: so far.
-        node: name of the node that its pod is or was bound to, or "".
-        started_at: when that pod was bound.
-        ended_at: when it ended.
-        waiting: what its pod waits for.
-        message: of a step that failed, or "".
-        driver: the driver pod before it, for the planner.
+        state: state so far.
+        node: name of the node that its pod is or was bound to; "" = none.
+        started_at: time at which that pod was bound; None = it was not.
+        ended_at: time at which the step ended; None = it has not, or nobody knows when.
+        waiting: the thing that its pod waits for; None = nothing.
+        message: message of a step that failed; "" = there is none.
+        driver: progress of the driver pod before the step, for the planner; None = there is none.
     """
 
     state: StepState = StepState.PENDING
@@ -42,28 +42,28 @@ class StepStatus:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is to come."""
+        """True if the step has ended, or never runs."""
         return self.state in ENDED_STATES
 
     @property
     def unstarted(self) -> bool:
-        """Whether it is still to start."""
+        """True if the step is still to start."""
         return self.started_at is None and not self.ended
 
     @property
     def bound(self) -> bool:
-        """Whether its pod takes room on a node."""
+        """True if its pod takes room on a node."""
         return not self.ended and bool(self.node)
 
 
 @dataclass(frozen=True)
 class RunSituation:
-    """What there is to know of a run besides its pods.
+    """Facts about a run besides its pods.
 
     Attributes:
-        outcome: of its steps, as its object says.
-        state: how it is doing.
-        gate_deadline_seconds: after this our gate comes off.
+        outcome: outcome of its steps, as its object states it.
+        state: state of the run.
+        gate_deadline_seconds: age at which our gate comes off a pod.
         attach_failures: volumes that could not be attached.
     """
 
@@ -76,25 +76,25 @@ class RunSituation:
 def step_statuses(
     graph: RunGraph, pods: RunPods, situation: RunSituation, now: datetime
 ) -> Mapping[str, StepStatus]:
-    """What happened to every step of a run, by name."""
+    """Return the statuses of all steps of a run, by name."""
     return {step.name: _status(step, pods, situation, now) for step in graph.steps}
 
 
 def last_end(statuses: Iterable[StepStatus]) -> datetime | None:
-    """When the last step of a run has ended, which is when the run has; None = no step has run."""
+    """Return when the last step of a run ended, and so the run; None = no step has run."""
     ran = (StepState.SUCCEEDED, StepState.FAILED)
-    ends = (each.ended_at for each in statuses if each.state in ran)
-    return max((each for each in ends if each is not None), default=None)
+    ends = (status.ended_at for status in statuses if status.state in ran)
+    return max((end for end in ends if end is not None), default=None)
 
 
 def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:
-    """The driver pods of groups, by the group's name."""
+    """Return the progress of the driver pods of groups, by the group's name."""
     drivers = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
     return {name: driver_progress(pod, now) for name, pod in drivers.items() if pod is not None}
 
 
 def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
-    """A driver pod as the planner sees it; if it failed, another is made or the run ends."""
+    """Return the progress of a driver pod; if it failed, another is made or the run ends."""
     if pod.ended:
         return StepProgress(ProgressState.DONE)
     if pod.bound_at is None:
@@ -103,7 +103,7 @@ def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
 
 
 def step_progress(status: StepStatus, now: datetime) -> StepProgress:
-    """A step as the planner sees it."""
+    """Return the progress of a step, as the planner sees it."""
     if status.ended:
         return StepProgress(ProgressState.DONE, status.node or None)
     if status.bound and status.started_at is not None:
@@ -137,7 +137,7 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
 def _end(
     step: Step, outcome: StepOutcome | None, pod: RunPod | None, situation: RunSituation
 ) -> StepState | None:
-    """How the step ended, or None if it has not."""
+    """Return the state in which a step ended; None = it has not ended."""
     if outcome is not None and outcome.state in ENDED_STATES:
         if outcome.state is StepState.FAILED and pod is not None and not pod.ended:
             return None  # an attempt that the object does not show yet
@@ -147,8 +147,8 @@ def _end(
     if pod.pod.phase == "Succeeded":
         return StepState.SUCCEEDED
     # It may be tried again; where the object can be read it says so, else this was the end.
-    known = not situation.state.unreadable and outcome is not None
-    return None if known and step.attempt_limit > 1 else StepState.FAILED
+    is_readable = not situation.state.unreadable and outcome is not None
+    return None if is_readable and step.attempt_limit > 1 else StepState.FAILED
 
 
 def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) -> StepStatus:
@@ -173,7 +173,7 @@ def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) ->
 
 
 def _cut_off(pod: RunPod | None, state: RunState) -> StepStatus:
-    """A step that had not ended when its run did."""
+    """Return the status of a step that had not ended when its run did."""
     if pod is None or pod.bound_at is None:
         return StepStatus(StepState.SKIPPED)
     well = state.end is RunEnd.SUCCEEDED
@@ -183,7 +183,7 @@ def _cut_off(pod: RunPod | None, state: RunState) -> StepStatus:
 
 
 def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
-    """A step whose pod exists and has not ended."""
+    """Return the status of a step whose pod exists and has not ended."""
     attach_failure = situation.attach_failures.message(pod.pod.uid)
     waiting = waits_for(pod, "", now, situation.gate_deadline_seconds, attach_failure)
     state = StepState.PENDING

@@ -1,4 +1,4 @@
-"""One run: its object, its pods, what happened to its steps, and whether it is planned."""
+"""One run that is followed: its object, its pods, the statuses of its steps, and its plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,16 +24,16 @@ from kfp_placement_engine.readers.tree.run_outcomes import PodRole, RunOutcome
 
 @dataclass
 class HoldWatch:
-    """Follows whether one run is held back.
+    """Watch on whether one run is held back.
 
     Attributes:
-        why: it is, as of the last evaluation, or "".
-        last_at: the last evaluation that found it so; None = none.
+        why: reason why the run is held back, as of the last evaluation; "" = it is not.
+        last_at: time of the last evaluation at which it was held back; None = it never was.
     """
 
     why: str = ""
     last_at: datetime | None = None
-    _known_since: datetime | None = None
+    _evaluated_since: datetime | None = None
 
     def evaluate(
         self,
@@ -43,18 +43,18 @@ class HoldWatch:
         has_pods: bool,
         begin_seconds: float,
     ) -> bool:
-        """Evaluate again; returns whether a run that had been held back goes on.
+        """Evaluate again; return whether a run that had been held back goes on.
 
         Args:
-            state: of the run, as last observed.
+            state: state of the run, as last observed.
             now: the time. Ages count from the first evaluation, so that only our clock counts.
-            has_pods: there are pods of it.
-            begin_seconds: within these a run is begun, unless something keeps it from that.
+            has_pods: whether there are pods of the run.
+            begin_seconds: longest time until a run begins, unless something holds it back.
         """
-        self._known_since = self._known_since or now
+        self._evaluated_since = self._evaluated_since or now
         before = self.why
         self.why = state.held
-        if not has_pods and now - self._known_since > timedelta(seconds=begin_seconds):
+        if not has_pods and now - self._evaluated_since > timedelta(seconds=begin_seconds):
             self.why = state.held or state.idle
         if self.why:
             self.last_at = now
@@ -63,28 +63,28 @@ class HoldWatch:
 
 @dataclass
 class TrackedRun:
-    """A run that carries our mark.
+    """A run that has our mark, or counts as marked.
 
     Attributes:
-        observed: its object, as last seen.
-        reading: its graph; None = it cannot be read.
-        nodes: that its queue has assigned to it; () = any.
-        attach_failures: volumes that could not be attached, of all pods.
-        pods: of the run.
-        refusal: why it is not planned, or no longer; "" = it is.
-        plan: in force, or until it was refused; None = it has none yet.
-        is_whole: the plan has a row for every step; loops may have become wider.
-        statuses: what happened to its steps, as of the last evaluation.
-        outcome: what its object says of them, likewise.
-        first_makespan_seconds: of its first plan.
-        promises: of its end, and of its steps.
-        pending: it must be planned again.
-        crashes: searches of it that ended a worker.
-        changed: something has been observed since the last evaluation.
-        outdated: its plan is of a time when it was held back, or could use other nodes.
-        hold: whether it is held back.
-        learned_end: the end that later runs have learned from; None = they have not.
-        peaks: most memory that its pods used, bytes by uid; None = that has not been answered.
+        observed: object of the run, as last seen.
+        reading: the run as read, with its graph; None = it cannot be read.
+        nodes: groups of nodes that its queue has assigned to the run; () = any.
+        attach_failures: volumes that could not be attached, of the pods of all runs.
+        refusal: reason why the run is not planned, or no longer; "" = it is planned.
+        pods: pods of the run.
+        plan: plan in force, or until the run was refused; None = it has none yet.
+        is_whole: whether the plan has a row for every step; loops may have become wider.
+        statuses: statuses of its steps, as of the last evaluation.
+        first_makespan_seconds: makespan of its first plan; None = it had none.
+        promises: promises of the ends of the run and its steps.
+        pending: whether the run must be planned again.
+        crashes: number of its searches that ended a worker.
+        changed: whether something has been observed since the last evaluation.
+        outdated: whether the plan was made while the run was held back, or could use other nodes.
+        hold: watch on whether the run is held back.
+        learned_end: end that later runs have learned from; None = they have learned from none.
+        peaks: memory in bytes that pods used at most, by uid; None = it has not been answered.
+        outcome: outcome of the steps, as its object stated it at the last evaluation.
     """
 
     observed: ObservedRun
@@ -121,28 +121,28 @@ class TrackedRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether something of it is left to plan, and can be."""
+        """True if something of the run is left to plan, and can be."""
         return self.reading is not None and not self.refusal and not self.observed.ended
 
     @property
     def held(self) -> bool:
-        """Whether it is held back, as of the last evaluation."""
+        """True if the run is held back, as of the last evaluation."""
         return bool(self.hold.why)
 
     @property
     def waits_to_begin(self) -> bool:
-        """Whether it is held back, and nothing of it has begun."""
+        """True if the run is held back, and nothing of it has begun."""
         return self.held and not any(True for _ in self.pods)
 
     @property
     def held_seconds(self) -> float:
-        """How long after its submission it was held back last, as far as that is known."""
+        """Seconds from the submission until the run was last held back, as far as that is known."""
         if self.hold.last_at is None:
             return 0.0
         return max(0.0, (self.hold.last_at - self.observed.submitted_at).total_seconds())
 
     def refuse(self, why: str) -> None:
-        """It is not planned from now on."""
+        """Plan the run no more, for a reason."""
         self.refusal = why
 
     def reread(self, policy: PlacementPolicySpec) -> None:
@@ -153,19 +153,19 @@ class TrackedRun:
             self.refuse(str(error))
 
     def use_past(self, past: KnownPast | None) -> None:
-        """Its graph is read with this from now on; None = with none, so that it is let go."""
+        """Read the graph with `past` from now on; None = with none, to free its memory."""
         if self.reading is not None and self.reading.past is not past:
             self.reading = replace(self.reading, past=past)
 
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
-        """It may use these nodes from now on; () = any."""
+        """Plan the run on these groups of nodes only from now on; () = any."""
         if nodes != self.nodes:
             self.nodes, self.changed = nodes, True
             self._outdate()
             self.reread(policy)
 
     def observe(self, observed: ObservedRun) -> None:
-        """Its object has changed."""
+        """Take in that the object of the run has changed."""
         if self.observed.ended and not observed.ended:
             # It is tried again.
             self.promises = RunPromises()
@@ -173,11 +173,11 @@ class TrackedRun:
         self.observed = observed
         self.changed = True
         if observed.ended:
-            # It may stay for days, and has no use for it.
+            # The object may stay for days, and has no use for its past.
             self.use_past(None)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
-        """A pod of the run is new, has changed or is gone."""
+        """Take in that a pod of the run is new, has changed or is gone."""
         if new is not None:
             self.pods.observe(new, now)
         elif old is not None:
@@ -185,7 +185,7 @@ class TrackedRun:
         self.changed = True
 
     def evaluate(self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams) -> bool:
-        """Work out what happened to the steps; returns whether the run must be planned again."""
+        """Work out the statuses of the steps; return whether the run must be planned again."""
         reading = self.reading
         self.changed = False
         if reading is None:
@@ -200,8 +200,8 @@ class TrackedRun:
             self.promises.made_at = None
         is_other = False
         if self._content_changed:
-            known = self._read_on(reading, policy)
-            is_other, reading = known is not reading, known
+            newest = self._read_on(reading, policy)
+            is_other, reading = newest is not reading, newest
         self._content_changed = False
         situation = RunSituation(
             self.outcome, self.observed.state, policy.gate_deadline_seconds, self.attach_failures
@@ -216,7 +216,7 @@ class TrackedRun:
         return is_other and self.is_open
 
     def put_into_force(self, plan: CurrentPlan) -> None:
-        """This is the plan from now on; of the first one the makespan is kept."""
+        """Follow a plan from now on; of the first one the makespan is kept."""
         self.plan = plan
         self.is_whole = self._is_covered()
         self.outdated = False
@@ -235,7 +235,7 @@ class TrackedRun:
         self.first_makespan_seconds = first_makespan_seconds
 
     def planned_step(self, pod: ObservedPod) -> str:
-        """The step that a pod executes, if the plan in force has a node for it, else ""."""
+        """Return the step that a pod executes; "" = the plan in force has no node for it."""
         if self.plan is None or self.reading is None:
             return ""
         identity = self.reading.index.of_pod(pod)
@@ -244,16 +244,16 @@ class TrackedRun:
         return identity.name if self.plan.node_of(identity.name) else ""
 
     def unstarted(self) -> bool:
-        """Whether any step has not started."""
-        return any(each.unstarted for each in self.statuses.values())
+        """Return whether any step has not started."""
+        return any(status.unstarted for status in self.statuses.values())
 
     def awaits_pod(self, step: str) -> bool:
-        """Whether a step cannot start, as the run is held back and no pod of it is there."""
+        """Return whether a step cannot start, as the run is held back and no pod of it is there."""
         pod = self.pods.executor(step)
         return self.held and (pod is None or pod.ended)
 
     def _outdate(self) -> None:
-        """What was planned and promised of it no longer counts."""
+        """Mark the plan as outdated, and drop the promises."""
         self.outdated = True
         self.promises = RunPromises()
 
@@ -264,18 +264,18 @@ class TrackedRun:
         self._content_changed = True
 
     def _is_covered(self) -> bool:
-        """Whether the plan has a row for every step."""
+        """Return whether the plan has a row for every step."""
         if self.plan is None or self.reading is None:
             return False
         rows = self.plan.rows
         return all(step.name in rows for step in self.reading.graph.steps)
 
     def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
-        """Read what happened to the steps; returns the graph as it is known now."""
-        found = read_on(self.observed, reading, policy, self.nodes)
-        self.outcome = found.outcome
-        if found.reading is not reading:
-            self._use(found.reading)
-        if found.problem:
-            self.refuse(found.problem)
-        return found.reading
+        """Read the outcome of the steps; return the run as it is read now."""
+        now = read_on(self.observed, reading, policy, self.nodes)
+        self.outcome = now.outcome
+        if now.reading is not reading:
+            self._use(now.reading)
+        if now.problem:
+            self.refuse(now.problem)
+        return now.reading

@@ -1,4 +1,4 @@
-"""What keeps a step's pod from running, in the words of the contract."""
+"""Things that keep a step's pod from running, in the words of the contract."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.step_state import WaitingFor
 
 QUOTA_WORDS = "exceeded quota"
-"""Of the API server's refusal, as the run's object repeats it."""
+"""Words of the API server's refusal, as the run's object repeats it."""
 
 IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
@@ -17,7 +17,7 @@ IMAGE_REASONS = frozenset(
 """Reasons of a container that waits for its image (kubelet's `images` package)."""
 
 VOLUME_WORDS = ("persistentvolumeclaim", "volume node affinity", "volume(s)", "no available volume")
-"""Of kube-scheduler's messages where a volume keeps a pod from every node."""
+"""Words of kube-scheduler's messages where a volume keeps a pod from every node."""
 
 
 UNSATISFIABLE = (
@@ -28,13 +28,13 @@ UNSATISFIABLE = (
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """What a step waits for.
+    """Wait of a step.
 
     Attributes:
-        what: the kind of thing.
-        since: since when.
-        until: until when at most; None = nobody ends it.
-        detail: what Kubernetes says.
+        what: kind of thing that the step waits for.
+        since: time since which it waits.
+        until: time until which it waits at most; None = nobody ends the wait.
+        detail: message of Kubernetes; "" = there is none.
     """
 
     what: WaitingFor
@@ -50,14 +50,15 @@ def waits_for(
     gate_deadline_seconds: float,
     attach_failure: str = "",
 ) -> WaitsFor | None:
-    """What a step waits for; None = it runs, or nobody says that it waits.
+    """Return the wait of a step; None = it runs, or nothing is known to keep it.
 
     Args:
-        pod: of the step; None = there is none.
-        node_message: what the run's object says where there is none.
-        since: when its node came to be, for waits that no pod dates.
-        gate_deadline_seconds: after this our gate comes off.
-        attach_failure: why a volume could not be attached for the pod, at some time; "" = it could.
+        pod: pod of the step; None = there is none.
+        node_message: message of the run's object about a step without a pod.
+        since: time at which the step's node appeared in that object, for a step without a pod.
+        gate_deadline_seconds: age at which our gate comes off a pod.
+        attach_failure: reason why a volume could not be attached for the pod at some time; "" = it
+            could.
     """
     if pod is None:
         quota = QUOTA_WORDS in node_message
@@ -74,7 +75,10 @@ def _image(pod: RunPod, bound_at: datetime) -> WaitsFor | None:
 
 
 def _attached(pod: RunPod, bound_at: datetime, attach_failure: str) -> WaitsFor | None:
-    """The event outlives what it says: once the pod is prepared, its volumes are there."""
+    """Return the wait for a volume, if any; the event about it outlasts the failure.
+
+    Once the pod is prepared, its volumes are there.
+    """
     if not attach_failure or pod.running_at is not None or pod.pod.prepared:
         return None
     return WaitsFor(WaitingFor.VOLUME, bound_at, detail=attach_failure)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.planning.gates import Cause, GatedPod, PlannedStep, releases
+from kfp_placement_controller.planning.gates import Cause, GatedPod, UnboundStep, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
@@ -22,8 +22,8 @@ def gated(name: str, step: str | None = None, **fields) -> GatedPod:
     return GatedPod(pod, RUN, name if step is None else step)
 
 
-def turn(step: str, start: float, node: str = "n1", cpu: int = 1000, **fields) -> PlannedStep:
-    return PlannedStep(RUN, step, node, QueuedStep({"cpu": cpu}, start, **fields))
+def turn(step: str, start: float, node: str = "n1", cpu: int = 1000, **fields) -> UnboundStep:
+    return UnboundStep(RUN, step, node, QueuedStep({"cpu": cpu}, start, **fields))
 
 
 def opened(pods, planned_steps, *, nodes=NODES, seconds=1.0, running=None):
