@@ -121,8 +121,9 @@ class PlannedRun(OpenRun):
 
     @property
     def is_current(self) -> bool:
-        """True if the run still has this graph and this plan."""
-        return self.run.reading is self.reading and self.run.plan is self.plan
+        """True if the run can still be planned, and has this graph and this plan."""
+        run = self.run
+        return run.reading is self.reading and run.plan is self.plan and run.is_open
 
     def waits_on(self, node: str) -> bool:
         """Return whether a step that has not started is planned on a node."""
@@ -234,22 +235,13 @@ class PlannedRun(OpenRun):
         return (name for name, status in self.run.statuses.items() if status.unstarted)
 
 
-def open_run(run: TrackedRun, before: OpenRun | None = None) -> OpenRun | None:
-    """Return a run as it can be planned; None = nothing of it is left to plan, or can be.
-
-    Args:
-        run: the run.
-        before: open run of this name as returned before; it is returned again while run, graph and
-            plan are the same, as it remembers what it has worked out.
-    """
-    reading, plan = run.reading, run.plan
-    if reading is None or not run.is_open:
+def open_run(run: TrackedRun) -> OpenRun | None:
+    """Return a run as it can be planned; None = nothing of it is left to plan, or can be."""
+    if run.reading is None or not run.is_open:
         return None
-    if plan is None:
-        return OpenRun(run, reading)
-    if isinstance(before, PlannedRun) and before.run is run and before.is_current:
-        return before
-    return PlannedRun(run, reading, plan)
+    if run.plan is None:
+        return OpenRun(run, run.reading)
+    return PlannedRun(run, run.reading, run.plan)
 
 
 def key_text(key: RunKey) -> str:

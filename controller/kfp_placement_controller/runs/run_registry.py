@@ -80,7 +80,7 @@ class RunRegistry:
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     past: Callable[[str, str], KnownPast | None] = lambda _namespace, _pipeline: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
-    _open_runs: dict[RunKey, OpenRun | None] = field(default_factory=dict)
+    _planned: dict[TrackedRun, PlannedRun] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
         """Take in a change of a run that gets a plan; return the run if it is new, else None."""
@@ -100,6 +100,7 @@ class RunRegistry:
             return None
         for pod in self.pods_of(observed):
             run.observe_pod(None, pod, now)
+        self._drop(key)
         self.runs[key] = run
         self.unsettled.add(run)
         return run
@@ -185,7 +186,14 @@ class RunRegistry:
         return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)
 
     def _opened(self, run: TrackedRun) -> OpenRun | None:
-        opened = self._open_runs[run.key] = open_run(run, self._open_runs.get(run.key))
+        """Return a run as it can be planned, the same object until its graph or plan changes."""
+        planned = self._planned.get(run)
+        if planned is not None and planned.is_current:
+            return planned
+        self._planned.pop(run, None)
+        opened = open_run(run)
+        if isinstance(opened, PlannedRun):
+            self._planned[run] = opened
         return opened
 
     def _read(self, observed: ObservedRun) -> TrackedRun | None:
@@ -199,8 +207,9 @@ class RunRegistry:
         return TrackedRun(observed, reading, nodes, failures) if reading.is_marked else None
 
     def _drop(self, key: RunKey) -> None:
-        self.runs.pop(key, None)
-        self._open_runs.pop(key, None)
+        run = self.runs.pop(key, None)
+        if run is not None:
+            self._planned.pop(run, None)
         self.unsettled.discard(key)
 
     def _keep(self, pod: ObservedPod, newest: ObservedPod | None) -> None:

@@ -61,7 +61,7 @@ class HoldWatch:
         return bool(before) and not self.why
 
 
-@dataclass
+@dataclass(eq=False)
 class TrackedRun:
     """A run that has our mark, or counts as marked.
 
