@@ -207,7 +207,7 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
                     cluster.publisher.written(action, START + timedelta(seconds=number))
                 elif isinstance(action, PlanningRound):
                     failure = RoundFailure(action.number, "not now", died=False)
-                    cluster.planner.round_ended(failure, START + timedelta(seconds=number))
+                    cluster.plans.planner.round_ended(failure, START + timedelta(seconds=number))
 
 
 @functools.cache
