@@ -13,9 +13,9 @@ from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.best_changes import best_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
-from kfp_placement_engine.plans.changes import Change
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.what_if import Suggestions
+from kfp_placement_engine.plans.what_if_changes import Change
 
 REPEATS = 3
 """Number of times that suggestions are asked for; they are the same each time."""

@@ -13,7 +13,7 @@ from kfp_placement import _mark_values
 from kfp_placement.exceptions import PlacementWarning, UnknownOptionError
 from kfp_placement.workers import Workers
 from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.types import near_scheduler, near_type
+from kfp_placement_engine.contract.step_types import near_scheduler, near_type
 from kfp_placement_engine.model.demand import PodGroup
 
 

@@ -20,7 +20,7 @@ from kfp_placement.exceptions import UsageError
 from kfp_placement.steps import apply_marks, check_names, encoded_hints, has_pod, read_hints
 from kfp_placement.workers import Workers
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, LOCATION_LABEL, TYPE_LABEL
-from kfp_placement_engine.contract.types import guess_type
+from kfp_placement_engine.contract.step_types import guess_type
 
 
 def placed(

@@ -36,8 +36,8 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 if TYPE_CHECKING:
     from kfp_placement_engine.model.history import LearnedWidth
     from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
-    from kfp_placement_engine.plans.changes import Change
     from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions
+    from kfp_placement_engine.plans.what_if_changes import Change
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.learning_runs.traces import Trace, TracedPod
-from kfp_placement_engine.history.memory import MemoryHistory, after_kill
+from kfp_placement_engine.history.memory_use import MemoryHistory, after_kill
 from kfp_placement_engine.model.history import PastRun
 
 METHODS = ("authors", "largest + 10%", "ours")

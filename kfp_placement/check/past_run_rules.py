@@ -6,7 +6,6 @@ from dataclasses import replace
 from kfp_placement.check.findings import Finding, Level, Rule
 from kfp_placement.check.tasks import container_tasks
 from kfp_placement.planning import PreparedRun
-from kfp_placement_engine.contract.forecast_texts import factor_text, range_text
 from kfp_placement_engine.contract.keys import SPEED_LABEL
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
@@ -15,6 +14,7 @@ from kfp_placement_engine.planning.past_runs.learned_times import ENOUGH_RUNS, r
 from kfp_placement_engine.planning.past_runs.memory_advice import MemoryProblem, step_advice
 from kfp_placement_engine.planning.plan_rows import sized_input
 from kfp_placement_engine.units.durations import format_duration
+from kfp_placement_engine.views.forecast_texts import factor_text, range_text
 
 _MAX_FACTOR = 2.0
 """Factor by which a hint may be too long or too short."""

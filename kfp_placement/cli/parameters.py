@@ -19,7 +19,7 @@ from kfp_placement_engine.units.durations import parse_duration
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from kfp_placement_engine.plans.changes import Change
+    from kfp_placement_engine.plans.what_if_changes import Change
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` accepts."""

@@ -15,7 +15,11 @@ from tests.cli.conftest import CLUSTER, RUN
 PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
 HEAVY = (
     *("kfp", "numpy", "numpy.ma", "numba", "yaml", "pydantic", "kubernetes", "google"),
-    *("jsonschema", "kfp_placement_engine.plans.changes", "kfp_placement.clusters.download"),
+    *(
+        "jsonschema",
+        "kfp_placement_engine.plans.what_if_changes",
+        "kfp_placement.clusters.download",
+    ),
 )
 
 WATCHED = """

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.types import guess_type, near_type
+from kfp_placement_engine.contract.step_types import guess_type, near_type
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
-from kfp_placement_engine.model.node_limits import limited_to
+from kfp_placement_engine.model.constraints import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.given_values import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast

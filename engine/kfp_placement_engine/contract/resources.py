@@ -5,18 +5,26 @@ ever added, and those of a newer revision are skipped; rows of a PipelineHistory
 than are known are refused.
 """
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from kfp_placement_engine.contract.fields import Condition, ObjectMetadata, Resource
-from kfp_placement_engine.contract.location import Location
+from kfp_placement_engine.contract.fields import (
+    Condition,
+    LabelValue,
+    Milliseconds,
+    ObjectMetadata,
+    Resource,
+    ResourceModel,
+    ResourceStatus,
+)
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.placement import PipelinePlacement
 from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import RunQueue
 from kfp_placement_engine.contract.run_request import RunRequest
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 
 __all__ = [
     "Condition",
@@ -55,6 +63,51 @@ _PLAIN = {
     "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
 }
 """What is said in place of pydantic's words, by its name of the problem."""
+
+_LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+
+
+class StaticLatency(ResourceModel):
+    """The round trip of all nodes with a label."""
+
+    topology_key: str = Field(min_length=1, max_length=317, pattern=_LABEL_KEY)
+    """Key of a node label, such as `topology.kubernetes.io/zone`."""
+
+    value: LabelValue
+    """Its value."""
+
+    rtt_ms: Milliseconds
+    """Round trip between such a node and the place."""
+
+
+class LocationSpec(ResourceModel):
+    """What people say of a place."""
+
+    name: LabelValue | None = None
+    """Name in the location label, in any case; without it, the object's name."""
+
+    display_name: str | None = Field(default=None, max_length=256)
+    """Name for people."""
+
+    static: tuple[StaticLatency, ...] = Field(default=(), max_length=256)
+    """Round trips by node label; the first entry that matches a node counts."""
+
+
+class Location(Resource):
+    """A place, cluster-wide; written by admins."""
+
+    kind: Literal["Location"] = "Location"
+    spec: LocationSpec
+    status: ResourceStatus | None = None
+
+    def stated(self) -> StatedPlace:
+        """What it says of its place."""
+        location = self.metadata.name or ""
+        round_trips = tuple(
+            LabelRoundTrip(each.topology_key, each.value, each.rtt_ms) for each in self.spec.static
+        )
+        return StatedPlace(self.spec.name or location, location, round_trips)
+
 
 ResourceT = TypeVar("ResourceT", bound=Resource)
 

@@ -9,7 +9,7 @@ Pure: it knows past runs (`model.history`) and ranges (`model.promise`), and nei
 cluster.
 """
 
-from kfp_placement_engine.history.memory import MemoryHistory
+from kfp_placement_engine.history.memory_use import MemoryHistory
 from kfp_placement_engine.history.past import Past
 from kfp_placement_engine.history.run_ends import PipelineEnds, RunEnds
 from kfp_placement_engine.history.step_times import StepTimes

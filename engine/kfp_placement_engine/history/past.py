@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from statistics import median_high
 
-from kfp_placement_engine.history.memory import MemoryHistory
+from kfp_placement_engine.history.memory_use import MemoryHistory
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.run_ends import RunEnds
 from kfp_placement_engine.history.series import RECENT

@@ -9,7 +9,7 @@ from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.image_sizes import ImageSize
+from kfp_placement_engine.model.images import ImageSize
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.run_graph import Notice

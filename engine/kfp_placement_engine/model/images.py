@@ -1,14 +1,130 @@
-"""Image references: as kube-scheduler compares them, and as container runtimes do.
+"""Images: how their references are compared, who holds them, and how large they are.
 
 kube-scheduler scores a node that reports the very name a pod asks for. A runtime pulls nothing
 where it holds the image under any name: containerd reports `docker.io/library/python:3.12` and runs
 `python:3.12` from it.
+
+A size is what a node has to download: compressed, as registries state it and as containerd reports
+it in the node's status (`internal/cri/store/image`, "image compressed resource size"; CRI-O reports
+what the image takes unpacked, two to three times as much). It is what nodes report, else what
+people say, else what is usual, else 400Mi.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
-from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.run_graph import Step
+
+_MIB = 2**20
+
+UNKNOWN_IMAGE_BYTES = 400 * _MIB
+"""Of an image of which nothing is known: about that of `python:3.12`."""
+
+_PYTHON = "docker.io/library/python"
+_CUDA = "docker.io/nvidia/cuda"
+_PYTORCH = "docker.io/pytorch/pytorch"
+_TENSORFLOW = "docker.io/tensorflow/tensorflow"
+
+_USUAL_MIB: tuple[tuple[str, str, int], ...] = (
+    # Of the official images: docker-library/repo-info, linux/amd64, August 2026.
+    (_PYTHON, "alpine", 18),
+    (_PYTHON, "slim", 41),
+    (_PYTHON, "", 390),
+    ("docker.io/library/debian", "slim", 28),
+    ("docker.io/library/debian", "", 47),
+    ("docker.io/library/ubuntu", "", 29),
+    ("docker.io/library/alpine", "", 4),
+    ("docker.io/library/busybox", "", 2),
+    # Of these, typical of the registries' listings in 2025: releases differ by up to a half.
+    ("registry.access.redhat.com/ubi9/python-311", "", 330),
+    (_PYTORCH, "devel", 6500),
+    (_PYTORCH, "", 3200),
+    (_TENSORFLOW, "gpu", 3400),
+    (_TENSORFLOW, "", 600),
+    (_CUDA, "base", 100),
+    (_CUDA, "devel", 4000),
+    (_CUDA, "", 1300),
+)
+"""Repository, part of the tag, MiB; the first row that fits counts."""
+
+
+class SizeSource(Enum):
+    """Where the size of an image comes from; the first of these that is known counts."""
+
+    NODE = "a node reports it"
+    STEP = "a step states it"
+    LISTED = "the cluster's source lists the image"
+    DEFAULT = "the cluster's source or its policy sets it for all others"
+    USUAL = "a common base image"
+    UNKNOWN = "nothing is known of it"
+
+
+@dataclass(frozen=True)
+class ImageSize:
+    """The size of one image.
+
+    Attributes:
+        size_bytes: what a node without it has to pull.
+        source: where that comes from.
+    """
+
+    size_bytes: int
+    source: SizeSource
+
+
+def usual_size(image: str) -> int | None:
+    """The usual size in bytes of a common base image, rounded; None for any other.
+
+    Args:
+        image: a reference; one with a digest and no tag may be any variant, and is not known.
+    """
+    name, at, _ = image.partition("@")
+    if at and ":" not in name.rpartition("/")[2]:
+        return None
+    repository, _, tag = canonical(name).rpartition(":")
+    for known, part, mebibytes in _USUAL_MIB:
+        if repository == known and part in tag:
+            return mebibytes * _MIB
+    return None
+
+
+def image_sizes(
+    cluster: Cluster, steps: Iterable[Step], default_bytes: int | None
+) -> dict[str, ImageSize]:
+    """The size of each image of the steps, by canonical reference.
+
+    Of several sizes the first node's counts, and the largest that steps state: an image has one
+    size, whichever of its users knows it.
+
+    Args:
+        cluster: its nodes report sizes, and its source may list some.
+        steps: the users.
+        default_bytes: of an image that nobody knows; None = its usual size, else 400Mi.
+    """
+    names: dict[str, str] = {}
+    stated: dict[str, int] = {}
+    for step in steps:
+        if step.image:
+            image = canonical(step.image)
+            names.setdefault(image, step.image)
+            if step.image_bytes is not None:
+                stated[image] = max(step.image_bytes, stated.get(image, 0))
+    listed = {canonical(name): size for name, size in cluster.image_bytes.items()}
+    sizes: dict[str, ImageSize] = {}
+    for image, held in held_sizes(cluster.nodes, names).items():
+        known = (
+            (next((size for size in held if size is not None), None), SizeSource.NODE),
+            (stated.get(image), SizeSource.STEP),
+            (listed.get(image), SizeSource.LISTED),
+            (default_bytes, SizeSource.DEFAULT),
+            (usual_size(names[image]), SizeSource.USUAL),
+            (UNKNOWN_IMAGE_BYTES, SizeSource.UNKNOWN),
+        )
+        sizes[image] = next(ImageSize(size, why) for size, why in known if size is not None)
+    return sizes
 
 
 def normalised(image: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kfp_placement_engine.contract.types import near_marks
+from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
@@ -13,8 +13,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
-from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.reasons import Reason, reason, reason_text
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind

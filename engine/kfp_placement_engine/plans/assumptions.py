@@ -21,7 +21,7 @@ class Assumptions:
         duration_seconds: run time of a step without a hint.
         output_bytes: size of an output without a hint.
         image_bytes: size of an image of which neither a node, its steps nor the cluster's source
-            say it; None = its usual size if it is a common one, else 400Mi (`model.image_sizes`).
+            say it; None = its usual size if it is a common one, else 400Mi (`model.images`).
         store_bytes_per_second: a node's bandwidth to the object store.
         pull_bytes_per_second: a node's image pull rate.
         driver_seconds: time one KFP driver pod takes, from bind to end, on any node.

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from kfp_placement_engine.plans.changes import Change
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.what_if_changes import Change
 
 
 @dataclass(frozen=True)

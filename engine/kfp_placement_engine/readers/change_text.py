@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import ChangeError, InputError
-from kfp_placement_engine.plans.changes import (
+from kfp_placement_engine.plans.what_if_changes import (
     ACCESS_MODES,
     OFF,
     AddNodes,

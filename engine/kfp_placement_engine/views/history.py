@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from kfp_placement_engine.contract.forecast_texts import basis_text, range_text
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis
@@ -28,6 +27,7 @@ from kfp_placement_engine.views.document import (
     Table,
     table_of,
 )
+from kfp_placement_engine.views.forecast_texts import basis_text, range_text
 from kfp_placement_engine.views.formatting import NONE, ago_text, counted, name_text, sentence
 
 ValueT = TypeVar("ValueT")

@@ -6,17 +6,17 @@ zone, since people compare that with their watch.
 
 from datetime import datetime
 
-from kfp_placement_engine.contract.forecast_texts import (
-    basis_text,
-    ends_text,
-    latest_end_text,
-    range_text,
-)
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.promise import PromiseOutcome, TimeRange
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
 from kfp_placement_engine.units.durations import format_duration
+from kfp_placement_engine.views.forecast_texts import (
+    basis_text,
+    ends_text,
+    latest_end_text,
+    range_text,
+)
 from kfp_placement_engine.views.formatting import (
     NONE,
     age_text,

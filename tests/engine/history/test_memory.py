@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_engine.history import memory
-from kfp_placement_engine.history.memory import MemoryHistory, after_kill
+from kfp_placement_engine.history import memory_use
+from kfp_placement_engine.history.memory_use import MemoryHistory, after_kill
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 
 MIB, GIB = 2**20, 2**30
@@ -100,15 +100,15 @@ def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
 
 
 def test_steps_and_values_are_bounded(monkeypatch):
-    monkeypatch.setattr(memory, "MOST_STEPS", 3)
+    monkeypatch.setattr(memory_use, "MOST_STEPS", 3)
     history = MemoryHistory()
     for number in range(5):
         observe(history, used(GIB, StepIdentity("taxi", f"step-{number}")))
     known = [history.predict(StepIdentity("taxi", f"step-{each}")) is not None for each in range(5)]
     assert known == [False, False, True, True, True]
-    later = seen(100 * GIB, *[GIB] * memory.MOST_RUNS)
+    later = seen(100 * GIB, *[GIB] * memory_use.MOST_RUNS)
     assert forecast(later).ask_bytes < 2 * GIB
-    assert (forecast(later).largest_bytes, forecast(later).runs) == (GIB, memory.MOST_RUNS)
+    assert (forecast(later).largest_bytes, forecast(later).runs) == (GIB, memory_use.MOST_RUNS)
 
 
 def test_of_a_wide_loop_the_largest_use_of_each_run_is_known():

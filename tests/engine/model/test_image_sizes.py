@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.model.image_sizes import (
+from kfp_placement_engine.model.images import (
     UNKNOWN_IMAGE_BYTES,
     ImageSize,
     SizeSource,

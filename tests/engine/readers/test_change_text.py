@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import ChangeError
-from kfp_placement_engine.plans.changes import AddNodes, HoldImage, RemoveNodes, SetProperties
+from kfp_placement_engine.plans.what_if_changes import (
+    AddNodes,
+    HoldImage,
+    RemoveNodes,
+    SetProperties,
+)
 from kfp_placement_engine.readers.change_text import FORMS, read_change, read_values
 
 NODE, STEP, LOOP, VOLUME = ("node",), ("step",), ("loop",), ("volume",)

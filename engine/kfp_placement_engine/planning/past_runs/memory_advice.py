@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory
-from kfp_placement_engine.model.memory import MemoryForecast
+from kfp_placement_engine.history.memory_use import MemoryForecast
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.units.quantities import format_resource
 

@@ -25,7 +25,7 @@ from kfp_placement_engine.model.run_graph import (
     StepKind,
 )
 from kfp_placement_engine.model.step_names import StepNames, task_of
-from kfp_placement_engine.plans.changes import (
+from kfp_placement_engine.plans.what_if_changes import (
     AddNodes,
     Change,
     HoldImage,

@@ -12,10 +12,10 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
-from kfp_placement_engine.plans.changes import Change
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.plans.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
+from kfp_placement_engine.plans.what_if_changes import Change
 from kfp_placement_engine.search.refine import refine
 
 

@@ -15,10 +15,10 @@ from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
-from kfp_placement_engine.plans.changes import SHARED, Change
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.plans.what_if import ChangedPlan, end_seconds, gain_seconds
+from kfp_placement_engine.plans.what_if_changes import SHARED, Change
 from kfp_placement_engine.units.resources import is_less
 
 _SAME_MS = 1e-6

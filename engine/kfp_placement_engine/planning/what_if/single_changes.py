@@ -20,7 +20,8 @@ from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.what_if.applied_changes import empty_copy
-from kfp_placement_engine.plans.changes import (
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.what_if_changes import (
     OFF,
     SHARED,
     AddNodes,
@@ -28,7 +29,6 @@ from kfp_placement_engine.plans.changes import (
     HoldImage,
     SetProperties,
 )
-from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import AXES
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.resources import Resources

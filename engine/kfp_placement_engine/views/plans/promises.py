@@ -2,16 +2,16 @@
 
 from datetime import datetime
 
-from kfp_placement_engine.contract.forecast_texts import (
+from kfp_placement_engine.model.promise import Promise, confidence_text
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
+from kfp_placement_engine.views.forecast_texts import (
     basis_text,
     ends_text,
     latest_end_text,
     moment_text,
     range_text,
 )
-from kfp_placement_engine.model.promise import Promise, confidence_text
-from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
 from kfp_placement_engine.views.formatting import duration, finite
 
 

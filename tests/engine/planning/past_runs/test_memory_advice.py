@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.model.memory import MemoryForecast
+from kfp_placement_engine.history.memory_use import MemoryForecast
 from kfp_placement_engine.planning.past_runs.memory_advice import (
     memory_advice,
     memory_text,

@@ -28,7 +28,7 @@ from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.best_changes import best_changes
 from kfp_placement_engine.planning.what_if.changed_plan import plan_with_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
-from kfp_placement_engine.plans.changes import AddNodes
+from kfp_placement_engine.plans.what_if_changes import AddNodes
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.units.quantities import format_resource
 from tests.engine.planning.random_runs import cases

@@ -6,11 +6,11 @@ bit more than the most that it was seen to use, and for less the more of its run
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
-from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
@@ -23,6 +23,25 @@ _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2
 
 _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
 """After a kill, the first of these that is more: times the largest use, times what it had."""
+
+
+@dataclass(frozen=True)
+class MemoryForecast:
+    """What a step should ask for.
+
+    Attributes:
+        ask_bytes: what to ask for; None = only that it was killed is known, and that is over.
+        largest_bytes: the most it was seen to use; None = that was not measured.
+        runs: in how many runs.
+        killed_bytes: with how much it was killed in its last run; None = it was not.
+        asked_bytes: what it asked for in its last run; None = nothing, or unknown.
+    """
+
+    ask_bytes: float | None
+    largest_bytes: float | None
+    runs: int
+    killed_bytes: float | None = None
+    asked_bytes: float | None = None
 
 
 class _Step(NamedTuple):

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_engine.contract.forecast_texts import (
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.forecast import Basis, Level
+from kfp_placement_engine.model.promise import Promise, TimeRange, parse_confidence
+from kfp_placement_engine.views.forecast_texts import (
     basis_text,
     ends_text,
     latest_end_text,
     moment_text,
     range_text,
 )
-from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.promise import Promise, TimeRange, parse_confidence
 
 TIMES = TimeRange(660.0, 720.0, 840.0)
 AT = datetime(2026, 11, 26, 10, 14, tzinfo=UTC)
