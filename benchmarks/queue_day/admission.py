@@ -39,19 +39,19 @@ _PODS_PER_NODE = 110
 
 
 def canonical(amounts: Amounts) -> dict[str, int]:
-    """The amounts as pods request them."""
+    """Return amounts in the units in which pods request them."""
     named = {"cpu": 1000 * amounts.cpu, "memory": amounts.memory_gib * 2**30, GPU: amounts.gpu}
     return {name: amount for name, amount in named.items() if amount}
 
 
 @dataclass(frozen=True)
-class PlannedStep:
-    """A step in the plan of its run.
+class StepInterval:
+    """A step of a run, with its interval in the plan of the run alone.
 
     Attributes:
-        stage, index: which one.
-        start_seconds, end_seconds: when.
-        pods: what its pods request, its own first.
+        stage, index: stage of the step, and index in the stage.
+        start_seconds, end_seconds: interval in which it works.
+        pods: requests of its pods, its own first.
     """
 
     stage: int
@@ -61,20 +61,20 @@ class PlannedStep:
     pods: tuple[Resources, ...]
 
 
-def plan_of(run: Run) -> list[PlannedStep]:
-    """The run alone on the empty cluster."""
+def plan_of(run: Run) -> list[StepInterval]:
+    """Return the plan of a run alone on the empty cluster."""
     return [_planned(work) for work in simulate([run.as_planned()], AtOnce()).works]
 
 
-def _planned(work: StepWork) -> PlannedStep:
+def _planned(work: StepWork) -> StepInterval:
     if math.isinf(work.ended):
         raise ValueError(f"step {work.index} of stage {work.stage} does not fit the empty cluster")
     pods = tuple(canonical(requests) for requests in work.requests)
-    return PlannedStep(work.stage, work.index, work.started, work.ended, pods)
+    return StepInterval(work.stage, work.index, work.started, work.ended, pods)
 
 
-def demand_of(steps: Sequence[PlannedStep]) -> Demand:
-    """The peak of each resource over steps, and the gangs among them."""
+def demand_of(steps: Sequence[StepInterval]) -> Demand:
+    """Return the demand of steps: the peak of each resource, and the gangs among them."""
     ends = [(step.end_seconds, False, step) for step in steps]
     starts = [(step.start_seconds, True, step) for step in steps]
     now: dict[str, int] = {}
@@ -93,24 +93,24 @@ class Queue:
     """Runs wait until the controller's decision admits them."""
 
     def __init__(self, runs: Sequence[Run], overcommit: float, *, packs_gangs: bool = True) -> None:
-        """Nothing has arrived.
+        """Start before the first run has arrived.
 
         Args:
-            runs: of the day.
-            overcommit: of the RunQueue.
+            runs: runs of the day.
+            overcommit: overcommit of the RunQueue.
             packs_gangs: whether the decision knows which pods must run together.
         """
         self._runs = runs
         self._packs_gangs = packs_gangs
-        self._plans: dict[int, list[PlannedStep]] = {}
+        self._plans: dict[int, list[StepInterval]] = {}
         self._waiting: dict[int, WaitingRun] = {}
         self._admitted: dict[int, AdmittedRun] = {}
-        # All else as a RunQueue has it that says nothing of it.
+        # All other rules are the defaults of a RunQueue.
         self._rules = {QUEUE: rules_of(RunQueueSpec(overcommit=overcommit))}
         self._nodes = [{**canonical(node), "pods": _PODS_PER_NODE} for node in NODES]
 
     def arrived(self, run: int, now: float) -> list[int]:
-        """It waits, and may go at once."""
+        """Let a run wait, and return the runs that start now."""
         self._plans[run] = plan_of(self._runs[run])
         self._waiting[run] = WaitingRun(
             key=RunKey(QUEUE.namespace, f"run-{run:04}"),
@@ -123,10 +123,10 @@ class Queue:
         return self._decided(now)
 
     def worked(self, work: StepWork, now: float) -> None:
-        """Its demand counted already."""
+        """Ignore that a step works: its demand counted already."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
-        """What is left of the run needs less."""
+        """Lower the demand of a run by an ended step, and return the runs that start now."""
         left = [step for step in self._plans[run] if (step.stage, step.index) != (stage, index)]
         self._plans[run] = left
         if left:
@@ -136,10 +136,10 @@ class Queue:
         return self._decided(now)
 
     def simulation(self, ends_seconds: Mapping[int, float]) -> QueueSimulation:
-        """What a forecast is made from.
+        """Return the simulation that forecasts starts.
 
         Args:
-            ends_seconds: when admitted runs end by the plan in force.
+            ends_seconds: ends of admitted runs by the plan in force.
         """
         return QueueSimulation(
             waiting=list(self._waiting.values()),
@@ -158,7 +158,7 @@ class Queue:
 
     @property
     def admitted(self) -> Mapping[int, AdmittedRun]:
-        """The runs that were let run and have not ended."""
+        """The runs that were admitted and have not ended."""
         return self._admitted
 
     def _demand(self, run: int) -> Demand:
@@ -184,5 +184,5 @@ class Queue:
 
 
 def moment(seconds: float) -> datetime:
-    """A time of the day."""
+    """Return a time of the day."""
     return _MIDNIGHT + timedelta(seconds=seconds)

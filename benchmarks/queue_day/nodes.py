@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from benchmarks.queue_day.runs import Amounts
 
 NODES = (*(4 * [Amounts(16, 64)]), *(2 * [Amounts(32, 128, 4)]))
-"""What each node has."""
+"""Allocatable resources of each node."""
 
 
 class Cluster:
-    """What is taken on each node."""
+    """The nodes of the day, and the room that is taken on each."""
 
     def __init__(self, nodes: Sequence[Amounts] = NODES) -> None:
-        """Nothing is taken.
+        """Start with nothing taken.
 
         Args:
-            nodes: what each has.
+            nodes: allocatable resources of each node.
         """
         self.nodes = nodes
         self.free = [list(node) for node in nodes]
@@ -45,7 +45,7 @@ class Cluster:
         return bool(self.nodes[node].gpu) and not requests.gpu
 
     def _free_share(self, node: int) -> float:
-        """As kube-scheduler scores it: the mean of CPU and memory."""
+        """Return the free share of a node in kube-scheduler's score: the mean of CPU and memory."""
         free, has = self.free[node], self.nodes[node]
         return free[0] / has.cpu + free[1] / has.memory_gib
 

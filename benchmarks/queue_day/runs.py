@@ -14,7 +14,7 @@ _ACTUAL_SIGMA = 0.3
 
 
 class Amounts(NamedTuple):
-    """What a pod requests or a node has, in whole CPUs, GiB and GPUs."""
+    """Resources of a pod or a node, in whole CPUs, GiB and GPUs."""
 
     cpu: int
     memory_gib: int
@@ -29,10 +29,10 @@ class Step:
     """A step of a run.
 
     Attributes:
-        requests: of its pod.
-        planned_seconds: how long it is planned to take.
-        actual_seconds: how long it takes.
-        workers: how many pods (`WORKER`) it makes; it works only when all of them run.
+        requests: requests of its pod.
+        planned_seconds: planned duration.
+        actual_seconds: actual duration.
+        workers: number of pods (`WORKER`) that it makes; it works only when all of them run.
     """
 
     requests: Amounts
@@ -46,7 +46,7 @@ class Run:
     """A run: stages one after another, the steps of a stage side by side.
 
     Attributes:
-        submitted_seconds: when, from the beginning of the day.
+        submitted_seconds: time of its submission, from the beginning of the day.
         stages: the steps.
     """
 
@@ -55,14 +55,14 @@ class Run:
 
     @property
     def most_gpus(self) -> int:
-        """How many GPUs it can use at once."""
+        """Largest number of GPUs that it can use at once."""
         return max(
             sum(step.requests.gpu + step.workers * WORKER.gpu for step in stage)
             for stage in self.stages
         )
 
     def as_planned(self) -> "Run":
-        """The same if every step takes as long as planned, submitted at once."""
+        """Return the same run, submitted at 0, in which every step takes as long as planned."""
         stages = (
             tuple(replace(step, actual_seconds=step.planned_seconds) for step in stage)
             for stage in self.stages
@@ -71,11 +71,11 @@ class Run:
 
 
 def draw_day(runs_per_hour: float, seed: int, *, gangs: bool) -> list[Run]:
-    """The runs of a day, in the order in which they are submitted.
+    """Draw the runs of a day, in the order in which they are submitted.
 
     Args:
-        runs_per_hour: the mean; most arrive in the afternoon, hardly any at night.
-        seed: of the day; with and without gangs all else is the same.
+        runs_per_hour: mean rate; most runs arrive in the afternoon, hardly any at night.
+        seed: seed of the day; with and without gangs all else is the same.
         gangs: whether steps that make workers do so; else they are ordinary steps.
     """
     rng = Random(seed)
@@ -84,7 +84,7 @@ def draw_day(runs_per_hour: float, seed: int, *, gangs: bool) -> list[Run]:
 
 
 def _arrivals(runs_per_hour: float, rng: Random) -> Iterator[float]:
-    """Poisson arrivals whose rate follows the day, by thinning."""
+    """Yield Poisson arrivals whose rate follows the day, by thinning."""
     now = 0.0
     while True:
         now += rng.expovariate(runs_per_hour * (1 + _SWING) / 3600)
@@ -106,7 +106,7 @@ def _stages(rng: Random) -> tuple[tuple[Step, ...], ...]:
 
 
 def _lognormal(rng: Random, sigma: float) -> float:
-    """Its mean is 1."""
+    """Draw a lognormal factor with mean 1."""
     return math.exp(rng.gauss(0, sigma) - sigma * sigma / 2)
 
 

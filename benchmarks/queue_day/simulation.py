@@ -20,42 +20,42 @@ DRIVER_SECONDS = 5.0
 
 
 class Gatekeeper(Protocol):
-    """Says when runs may start; runs are named by their number."""
+    """Decides when runs may start; runs are named by their number."""
 
     def arrived(self, run: int, now: float) -> list[int]:
-        """A run is there; returns which runs start now."""
+        """Take in that a run was submitted, and return the runs that start now."""
 
     def worked(self, work: "StepWork", now: float) -> None:
-        """A step has begun to work."""
+        """Take in that a step has begun to work."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
-        """A step of a run has ended; returns which runs start now."""
+        """Take in that a step of a run has ended, and return the runs that start now."""
 
 
 class AtOnce:
-    """Every run starts when it is submitted."""
+    """Gatekeeper that starts every run when it is submitted."""
 
     def arrived(self, run: int, now: float) -> list[int]:
-        """It starts."""
+        """Start the run."""
         return [run]
 
     def worked(self, work: "StepWork", now: float) -> None:
-        """It changes nothing."""
+        """Ignore that a step works."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
-        """Nobody waits."""
+        """Start nothing: no run waits."""
         return []
 
 
 @dataclass(frozen=True)
 class PodOrder:
-    """How pods that wait are tried.
+    """Order in which waiting pods are tried.
 
     Attributes:
-        any_order: in an order that is drawn each time, as backoff makes it; else in the order
-            of their creation.
-        whole_gangs: a step and its workers get their nodes together or not at all.
-        seed: of the drawn orders.
+        any_order: whether the order is drawn each time, as backoff makes it; else it is the order
+            of creation.
+        whole_gangs: whether a step and its workers get their nodes together or not at all.
+        seed: seed of the drawn orders.
     """
 
     any_order: bool = False
@@ -68,8 +68,8 @@ class Pod:
     """A pod, or with `whole_gangs` all pods of a step.
 
     Attributes:
-        work: the step that it is of.
-        requests: of each pod in it.
+        work: step that has made it.
+        requests: requests of each pod in it.
     """
 
     work: "StepWork"
@@ -81,12 +81,12 @@ class StepWork:
     """A step at work.
 
     Attributes:
-        run, stage, index: which step it is.
-        step: what it needs.
-        created: when its pod was there.
+        run, stage, index: number of the run, stage of the step, and index in the stage.
+        step: the step with its needs.
+        created: time at which its pod was created.
         placed: nodes and requests of its pods that run.
-        started: when it began to work; infinite = not yet.
-        ended: when it ended; infinite = not yet.
+        started: time at which it began to work; infinite before that.
+        ended: time at which it ended; infinite before that.
     """
 
     run: int
@@ -100,19 +100,19 @@ class StepWork:
 
     @property
     def requests(self) -> tuple[Amounts, ...]:
-        """Of all its pods, its own first."""
+        """Requests of all its pods, its own first."""
         return (self.step.requests, *(self.step.workers * [WORKER]))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened.
+    """Result of a simulated day.
 
     Attributes:
-        completion_seconds: of each run that ended, from its submission, by its number.
-        unfinished: how many runs never end: their steps wait for each other.
-        waiting_pods: the mean over time.
-        works: the steps.
+        completion_seconds: time from submission to end of each run that ended, by its number.
+        unfinished: number of runs that never end: their steps wait for each other.
+        waiting_pods: mean number of waiting pods over time.
+        works: steps that have had a pod.
     """
 
     completion_seconds: dict[int, float]
@@ -130,10 +130,10 @@ def simulate(
     """Simulate until nothing happens any more.
 
     Args:
-        runs: in the order of submission.
-        gatekeeper: says when they start.
-        order: of pods.
-        observe: is shown the cluster after every event.
+        runs: runs in the order of submission.
+        gatekeeper: decides when they start.
+        order: order in which pods are tried.
+        observe: function called with the cluster after every event.
     """
     return _Simulation(runs, gatekeeper, order or PodOrder()).outcome(observe)
 
@@ -188,7 +188,7 @@ class _Simulation:
             self._drive(run, 0)
 
     def _drive(self, run: int, stage: int) -> None:
-        """The drivers of a stage run; then its pods are there."""
+        """Run the drivers of a stage, which create its pods."""
         self._left[run] = len(self._runs[run].stages[stage])
         self._at(self._now + DRIVER_SECONDS, lambda: self._create(run, stage))
 
@@ -214,7 +214,7 @@ class _Simulation:
             self._pods += made
 
     def _place(self, pod: Pod) -> bool:
-        """Give all of it nodes, or nothing."""
+        """Give nodes to all pods in it, or to none."""
         placed: list[tuple[int, Amounts]] = []
         for requests in pod.requests:
             node = self._cluster.place(requests)
@@ -227,7 +227,7 @@ class _Simulation:
         return True
 
     def _run(self, work: StepWork) -> list[Pod]:
-        """A pod of a step runs; returns the workers that this makes."""
+        """Run a pod of a step, and return the workers that it makes."""
         if len(work.placed) == len(work.requests):
             work.started = self._now
             self._gatekeeper.worked(work, self._now)

@@ -1,7 +1,7 @@
-"""What the queue of the day says of when runs start, and what happened.
+"""Ranges in which runs of the day are forecast to start, and their actual starts.
 
 Ranges are the controller's own. They rest on plans in force: what is left of the admitted runs,
-planned together with the durations that were planned, as the planner does.
+planned together with the planned durations, as the planner does.
 """
 
 import math
@@ -19,20 +19,20 @@ from kfp_placement_engine.contract.run_queue import RunQueueSpec, RunQueueStatus
 from kfp_placement_engine.contract.run_request import StartRange
 
 OVERDUE_SHARE = 0.1
-"""How much longer a step is planned to take that is overdue, as a share of the time it has had."""
+"""Further duration of a step that is overdue, as a share of the time that it has had."""
 
 _RANGE_SECONDS = 10.0
-"""Between two forecasts, at least."""
+"""Shortest pause between two forecasts."""
 
 
 @dataclass
 class RangedStart:
-    """A run that has waited, and what was said of its start.
+    """Actual start of a run that has waited, and the ranges that were forecast for it.
 
     Attributes:
-        first: what was first said.
-        later: what was said after that, whenever anything had happened.
-        began_seconds: when it began.
+        first: first range.
+        later: ranges that were forecast after that, after each event.
+        began_seconds: actual start; infinite before that.
     """
 
     first: StartRange
@@ -41,53 +41,53 @@ class RangedStart:
 
     @property
     def has_range(self) -> bool:
-        """Whether the first said when it starts at the latest, too."""
+        """Return whether the first range has an end."""
         return self.first.latest is not None
 
     @property
     def is_early(self) -> bool:
-        """Whether it began before the first range."""
+        """Return whether it started before the first range."""
         return moment(self.began_seconds) < self.first.earliest
 
     @property
     def is_kept(self) -> bool:
-        """Whether it began within the first range."""
+        """Return whether it started within the first range."""
         return self._holds(self.first)
 
     @property
     def later_kept(self) -> float | None:
-        """Of the later ranges, the share within which it began; None = there was none."""
+        """Share of the later ranges within which it started, or None without later ranges."""
         ranges = [each for each in self.later if each.latest is not None]
         return sum(map(self._holds, ranges)) / len(ranges) if ranges else None
 
     @property
     def width(self) -> float:
-        """Of the first range, beside the wait that was left."""
+        """Width of the first range, as a multiple of the wait that was left."""
         first = self.first
         if first.latest is None or first.said_at is None:
             return math.nan
         wait = (moment(self.began_seconds) - first.said_at).total_seconds()
         return (first.latest - first.earliest).total_seconds() / max(1.0, wait)
 
-    def _holds(self, said: StartRange) -> bool:
+    def _holds(self, forecast: StartRange) -> bool:
         # Ranges are in whole seconds.
-        begun = moment(self.began_seconds).replace(microsecond=0)
-        return said.latest is not None and said.earliest <= begun <= said.latest
+        start = moment(self.began_seconds).replace(microsecond=0)
+        return forecast.latest is not None and forecast.earliest <= start <= forecast.latest
 
 
 class RangedQueue(Queue):
-    """A queue that says when runs start."""
+    """Queue that forecasts when runs start."""
 
     def __init__(self, runs: Sequence[Run], overcommit: float, ratios: Sequence[float]) -> None:
-        """Nothing has arrived.
+        """Start before the first run has arrived.
 
         Args:
-            runs: of the day.
-            overcommit: of the RunQueue.
-            ratios: what it has learned on the days before.
+            runs: runs of the day.
+            overcommit: overcommit of the RunQueue.
+            ratios: ratios that it has learned on the days before.
         """
         super().__init__(runs, overcommit)
-        # It says something new each time that anything has happened.
+        # It makes a new range after each event.
         params = RangeParams(
             forecast_seconds=0.0, first_forecast_seconds=0.0, move_seconds=0.0, move_share=0.0
         )
@@ -96,36 +96,36 @@ class RangedQueue(Queue):
         self._ranges.observe_queues([ObservedQueue(QUEUE, "1", 1, RunQueueSpec(), status)])
         self._worked: dict[tuple[int, int, int], float] = {}
         self._ended: set[tuple[int, int, int]] = set()
-        self._said_seconds = -math.inf
+        self._forecast_seconds = -math.inf
         self.starts: dict[int, RangedStart] = {}
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """What it has learned by now."""
+        """Ratios that it has learned until now."""
         return self._ranges.ratios(QUEUE)
 
     @override
     def worked(self, work: StepWork, now: float) -> None:
-        """Plans in force count from then."""
+        """Remember when a step began to work: plans in force count from then."""
         self._worked[work.run, work.stage, work.index] = now
 
     @override
     def arrived(self, run: int, now: float) -> list[int]:
-        """Say when it starts, unless it does at once."""
+        """Let a run wait, and forecast its start unless it starts at once."""
         begun = super().arrived(run, now)
         self._begun(begun, now)
         if run in self.waiting:
-            self._say(now)
+            self._forecast(now)
         return begun
 
     @override
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
-        """Say it again of those that wait."""
+        """Take in that a step has ended, and forecast the starts of waiting runs again."""
         self._ended.add((run, stage, index))
         begun = super().ended(run, stage, index, now)
         self._begun(begun, now)
-        if self.waiting and now - self._said_seconds >= _RANGE_SECONDS:
-            self._say(now)
+        if self.waiting and now - self._forecast_seconds >= _RANGE_SECONDS:
+            self._forecast(now)
         return begun
 
     def _begun(self, runs: Sequence[int], now: float) -> None:
@@ -135,26 +135,26 @@ class RangedQueue(Queue):
                 start.began_seconds = now
                 self._ranges.started(f"run-{run}", QUEUE, start.first, moment(now))
 
-    def _say(self, now: float) -> None:
-        self._said_seconds = now
+    def _forecast(self, now: float) -> None:
+        self._forecast_seconds = now
         self._ranges.forecast([self.simulation(self._ends_in_force(now))], moment(now))
         for run, waiting in self.waiting.items():
-            said = self._ranges.starts(waiting.key, QUEUE, None, waiting.submitted_at, moment(now))
-            if said is None or said.forecast is None:
+            new = self._ranges.starts(waiting.key, QUEUE, None, waiting.submitted_at, moment(now))
+            if new is None or new.forecast is None:
                 continue
             if run in self.starts:
-                self.starts[run].later.append(said)
+                self.starts[run].later.append(new)
             else:
-                self.starts[run] = RangedStart(said)
+                self.starts[run] = RangedStart(new)
 
     def _ends_in_force(self, now: float) -> Mapping[int, float]:
-        """When admitted runs end if what is left of them is planned together."""
+        """Return when admitted runs end if what is left of them is planned together."""
         runs = [Run(0.0, tuple(self._left(run, now))) for run in self.admitted]
         completion = simulate(runs, AtOnce(), PodOrder(whole_gangs=True)).completion_seconds
         return {run: now + completion[number] for number, run in enumerate(self.admitted)}
 
     def _left(self, run: int, now: float) -> Iterator[tuple[Step, ...]]:
-        """The stages of a run without what has ended; steps that run come first."""
+        """Yield the stages of a run without its ended steps; running steps come first."""
         for stage, steps in enumerate(self._runs[run].as_planned().stages):
             left: list[tuple[bool, Step]] = []
             for index, step in enumerate(steps):
