@@ -43,7 +43,7 @@ class AtOnce:
         """Ignore that a step works."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
-        """Start nothing: no run waits."""
+        """Return no runs: none waits."""
         return []
 
 

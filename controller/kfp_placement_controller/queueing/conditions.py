@@ -46,8 +46,8 @@ def status_changes(
         generation: generation of the spec that was read, or None to leave it out.
         now: the time.
     """
-    said = stored.model_dump(mode="json", by_alias=True)
-    changed = {name: value for name, value in fields.items() if said.get(name) != value}
+    before = stored.model_dump(mode="json", by_alias=True)
+    changed = {name: value for name, value in fields.items() if before.get(name) != value}
     conditions = condition_dicts(findings, stored.conditions, generation, now)
     if conditions is not None:
         changed["conditions"] = conditions
@@ -68,18 +68,18 @@ def condition_dicts(
         generation: generation of the spec that was read, or None to leave it out.
         now: the time.
     """
-    known = {each.type: each for each in stored}
+    before = {each.type: each for each in stored}
     made = []
     for each in findings:
-        old, since = known.get(each.condition), now
+        old, since = before.get(each.condition), now
         if old is not None and old.status == str(each.holds):
             since = old.last_transition_time
         observed = {} if generation is None else {"observedGeneration": generation}
         made.append(condition_dict(each, since) | observed)
-    if not any(_is_new(known.get(each["type"]), each) for each in made):
+    if not any(_is_new(before.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
-    others = [each for each in known.values() if each.type not in types]
+    others = [each for each in before.values() if each.type not in types]
     return made + [
         each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in others
     ]

@@ -97,8 +97,8 @@ def closing_patch(
     if queue.status.ready is not True and not is_new:
         return None
     # The deadline counts from here, even if the queue was not ready for other reasons before.
-    known = [each for each in queue.status.conditions if not (is_new and each.type == READY)]
-    conditions = condition_dicts([finding], known, queue.generation, now)
+    others = [each for each in queue.status.conditions if not (is_new and each.type == READY)]
+    conditions = condition_dicts([finding], others, queue.generation, now)
     return {"ready": False, **({} if conditions is None else {"conditions": conditions})}
 
 

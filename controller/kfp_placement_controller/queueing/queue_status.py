@@ -65,13 +65,13 @@ def findings_of(
         ready = ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     else:
         ready = _admitting(queue, situation.planner_problem, nobody_admitted)
-    found = [ready, _validity(queue.problem, has_rules=has_rules)]
+    findings = [ready, _validity(queue.problem, has_rules=has_rules)]
     if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
         reason, message = "Ready", f"runs are admitted by {queue.spec.backend}"
         if backend_problem:
             reason, message = "NotReady", f"nobody new begins: {backend_problem}"
-        found.append(ConditionFinding(BACKEND_READY, not backend_problem, reason, message))
-    return found
+        findings.append(ConditionFinding(BACKEND_READY, not backend_problem, reason, message))
+    return findings
 
 
 def _admitting(

@@ -145,16 +145,16 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
         return []
     if run.is_admitted:
         if place.cause is None and before is not None and before.status == "True":
-            found = ConditionFinding(admitted, True, before.reason, before.message)
+            finding = ConditionFinding(admitted, True, before.reason, before.message)
         else:
-            found = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
+            finding = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(run, place) or ""
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
-        found = ConditionFinding(admitted, False, reason, text)
+        finding = ConditionFinding(admitted, False, reason, text)
     else:
-        found = ConditionFinding(admitted, False, *rule_words(place.verdict.missing[0].rule))
-    return [found, *_preemption(run, place)]
+        finding = ConditionFinding(admitted, False, *rule_words(place.verdict.missing[0].rule))
+    return [finding, *_preemption(run, place)]
 
 
 def _preemption(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:

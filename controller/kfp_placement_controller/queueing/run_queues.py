@@ -31,13 +31,13 @@ class RunQueues:
 
     def observe(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """Take in that a queue is new, has changed or is gone."""
-        known = self._queues.pop(key, None)
-        has_rules = known is not None and key not in self._unread
+        before = self._queues.pop(key, None)
+        has_rules = before is not None and key not in self._unread
         self._unread.discard(key)
         if queue is None:
             return
-        if queue.problem and known is not None and has_rules:
-            queue = replace(queue, spec=known.spec)
+        if queue.problem and before is not None and has_rules:
+            queue = replace(queue, spec=before.spec)
         elif queue.problem:
             # The defaults would open the quota: its runs wait until somebody corrects it.
             self._unread.add(key)

@@ -7,11 +7,12 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
-from kfp_placement_engine.units.times import time_text
+from kfp_placement_engine.units.times import parse_time, time_text
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
+from tests.support.manifests import NAMESPACE
 
 JsonObject = dict[str, Any]
 
@@ -56,6 +57,21 @@ def would_hold(installation: Installation, namespace: str) -> bool:
 def status(installation: Installation, namespace: str) -> JsonObject:
     found = installation.api.get(API_VERSION, "RunQueue", "default", namespace)
     return dict(found.get("status", {}))
+
+
+def are_past_deadline(installation: Installation, seconds: float) -> bool:
+    """Return whether the Leases of `plan` and `queue` were last renewed longer ago than that.
+
+    Args:
+        installation: where both are dead.
+        seconds: `schedulerStaleAfter` and `holdDeadline` together.
+    """
+    names = ("kfp-placement-planner", "kfp-placement-queue")
+    leases = [
+        installation.api.get("coordination.k8s.io/v1", "Lease", name, NAMESPACE) for name in names
+    ]
+    ages = [datetime.now(UTC) - parse_time(each["spec"]["renewTime"]) for each in leases]
+    return all(age.total_seconds() > seconds for age in ages)
 
 
 def is_held(workflow: JsonObject) -> bool:

@@ -1,6 +1,5 @@
 """Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from kfp_placement_engine.readers.argo.keys import (
     NODE_NAME_ANNOTATION,
 )
 from tests.controller.end_to_end.queues import (
+    are_past_deadline,
     is_held,
     phase,
     queue_of,
@@ -219,7 +219,7 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
     name = held(queueing, team)
     set_queue(queueing, team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
-        time.sleep(12.0)
+        wait_until(lambda: are_past_deadline(queueing, 6.0), "both Leases to be overdue", 60)
         assert "0 runs released" in queueing.release()
         assert is_held(queueing.workflow(name, team))
         late = queueing.submit(SHORT, team)
