@@ -90,7 +90,7 @@ class RoundTrips:
     _latencies: Latencies = field(default_factory=dict)
 
     def to(self, location: str) -> Mapping[str, float]:
-        """Return the round trips to a place in milliseconds, by name of the nodes that have one.
+        """Return the round trips to a place in milliseconds, by the names of nodes.
 
         Args:
             location: name of the place, in upper or lower case.

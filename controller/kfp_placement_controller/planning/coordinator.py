@@ -1,15 +1,15 @@
 """The heart of `plan`: changes and the time come in, actions go out. Decide, then write.
 
 ```
-what comes in, by kind                        what follows at a tick, in this order
-                                    learning  runs without a plan teach later ones
-runs, pods, namespaces -> registry --+-> plans      evaluate, plan, search, promise
-nodes, claims, places  -> cluster  --+-> publisher  write PipelinePlacements
-PipelineHistories      -> histories -+-> gates      take gates off, report deviations
-RunQueues, RunRequests -> requests,  |   watchdog   act for dead components
-Leases                 -> watchdog   +-> requests   write RunRequests
-                                         histories  build what past runs tell
-                                         learning   planned runs teach later ones
+comes in, by kind        is kept in   follows at each tick of the leader, in this order
+runs, pods, namespaces   registry     learning   learn from ended runs that had no plan
+nodes, claims, places    cluster      plans      evaluate, plan at once, search, promise
+PipelineHistories        histories    publisher  write PipelinePlacements, warn in events
+RunQueues, RunRequests   requests     gates      take gates off pods, report deviations
+RunQueues, Leases        watchdog     watchdog   act for a dead scheduler or queue
+                                      requests   write what runs need into RunRequests
+                                      histories  build the past of pipelines
+                                      learning   learn from ended runs, write histories
 ```
 
 One thread owns all of this. It calls no API, starts no thread and reads no clock, so that tests
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 @dataclass
 class Coordinator:
-    """Parts of the planner, wired: what they know of the cluster, and what they do about it.
+    """Wiring of the planner's parts: those that know the cluster, and those that act on it.
 
     Attributes:
         sources: kinds of objects that are runs.
@@ -194,7 +194,7 @@ class Coordinator:
     # What follows.
 
     def tick(self, now: datetime) -> list[Action]:
-        """Return what must be done now; call it after changes, and when `next_at` says so."""
+        """Return what must be done now; called after changes, and when `next_at` says so."""
         policy = self.policy.spec
         self.learning.learn_unplanned(now)
         if self.epoch is None:
@@ -262,7 +262,7 @@ class Coordinator:
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
     def _aside(self, turn: Callable[[], T]) -> T | None:
-        """Return what `turn` returns, which plans can do without, or None after a defect in it."""
+        """Return the result of work that plans can do without, or None after a defect in it."""
         return self._warnings.take_turn("past runs do not count for some plans", turn)
 
     def _adopt(self, run: TrackedRun, now: datetime) -> None:

@@ -151,7 +151,7 @@ def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
     """
     if run.plan is None:
         return _Fitted(None, state)
-    plan = with_named_nodes(run.plan, [each.node for each in run.statuses.values()])
+    plan = with_named_nodes(run.plan, [status.node for status in run.statuses.values()])
     fitted = FittedRows() if run.refusal else _fitted_rows(run, plan, state)
     steps = tuple(row.name for row in fitted.planned)
     without_alternatives = state.without_alternatives or fitted.without_alternatives
@@ -255,7 +255,7 @@ def _spec(run: TrackedRun, fitted: _Fitted, epoch: int, now: datetime) -> Pipeli
 def _status(
     run: TrackedRun, plan: CurrentPlan | None, state: PlacementState, states: Iterable[StateRow]
 ) -> PipelinePlacementStatus:
-    every = [StateRow(state=str(each.state)) for each in run.statuses.values()]
+    every = [StateRow(state=str(status.state)) for status in run.statuses.values()]
     counts = state_counts(every)
     ended = sum(counts[ended_state] for ended_state in ENDED_STATES)
     return PipelinePlacementStatus(

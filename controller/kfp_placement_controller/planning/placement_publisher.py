@@ -132,7 +132,7 @@ class PlacementPublisher:
         if status is None:
             return
         # Loops may have become wider since: what goes on has a row.
-        ended = {name for name, each in run.statuses.items() if each.ended}
+        ended = {name for name, step in run.statuses.items() if step.ended}
         folded = frozenset(ended - plan.rows.keys()) if status.folded_steps else frozenset()
         publication.state = PlacementState(
             revision=plan.revision if plan.rows else 0,

@@ -84,7 +84,7 @@ class Planner:
             self._note(now)
 
     def rest(self) -> None:
-        """Ask for no round until something new does, as while another plans."""
+        """Drop all reasons for a round, as there is none, or another planner leads."""
         self._triggers = None
         self._may_gain = False
 
@@ -121,7 +121,7 @@ class Planner:
         )
 
     def next_round(self, policy: PlacementPolicySpec, now: datetime) -> PlanningRound | None:
-        """Return the next round, or None while it is not time for one."""
+        """Return the next round; None = it is not time for one."""
         due_at = self.due_at()
         if due_at is None or now < due_at:
             return None

@@ -100,7 +100,7 @@ class Promising:
         promise = self._by_now(read, policy, now)
         if promise is not None:
             # The first steps of a run start while its first plan is being made.
-            is_early = not any(each.ended for each in tracked.statuses.values())
+            is_early = not any(status.ended for status in tracked.statuses.values())
             made_seconds = (now - tracked.observed.submitted_at).total_seconds()
             tracked.promises.take(
                 promise, made_seconds, tracked.held_seconds, may_be_first=is_early
@@ -116,7 +116,7 @@ class Promising:
         if run.run.waits_to_begin:
             # Who is there when it begins is not known; how much longer its pipeline took beside
             # others is part of what past runs tell.
-            together = {each.key for each in self.registry.planned()}
+            together = {planned.key for planned in self.registry.planned()}
             plan = self.builder.plan_alone(run.key, together, policy, run.graph)
             promise = promise_of(outlook_of(plan), run.graph, forecast)
             return replace(promise, steps={}, after_start=True)

@@ -45,7 +45,7 @@ class PlanUpdate(NamedTuple):
 
 @dataclass
 class RunPlans:
-    """Plans of all runs, and all that is needed to make them.
+    """Keeper of the plans of all runs, with the parts that make them.
 
     Attributes:
         registry: all runs.
@@ -73,7 +73,7 @@ class RunPlans:
         self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
 
     def update(self, policy: PlacementPolicySpec, now: datetime) -> PlanUpdate:
-        """Evaluate what has changed, plan new runs at once, and say what to search next."""
+        """Evaluate runs that have changed, plan new ones, and return what to search next."""
         evaluated = self._to_evaluate(now)
         for run in evaluated:
             self._take_turn(run, partial(self._evaluate, run, policy, now))

@@ -126,7 +126,7 @@ class RunRequests:
     def due(
         self, policy: PlacementPolicySpec, now: datetime
     ) -> Iterator[WriteRequest | DeleteRequest]:
-        """Yield what to write now.
+        """Yield the RunRequests to write or delete now.
 
         Args:
             policy: policy in force.

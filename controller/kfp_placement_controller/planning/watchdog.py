@@ -62,7 +62,7 @@ def stranded_pods(
 
 @dataclass
 class Watchdog:
-    """Acts in place of our scheduler and of the queue's process while they are dead.
+    """Watchdog that acts while our scheduler, or the process that admits runs, is dead.
 
     Attributes:
         retry_seconds: pause between two tries of the same write.
@@ -106,7 +106,7 @@ class Watchdog:
         pods: Iterable[ObservedPod],
         now: datetime,
     ) -> Iterator[SayFindings | DeletePod]:
-        """Yield what to publish about the scheduler now, and the pods to free of it.
+        """Yield the findings about the scheduler to publish now, and the pods to delete.
 
         Args:
             policy: policy in force.

@@ -34,7 +34,7 @@ FindPast = Callable[[str], KnownPast | None]
 
 
 def no_past(_pipeline: str) -> None:
-    """Return that nothing is known of any pipeline."""
+    """Return None, as nothing is known of any pipeline."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def read_run(
     graph = with_type_defaults(graph, in_force)
     if run.all_marked:
         graph = with_all_marked(graph)
-    graph = limited_to(graph, [each.node_selector for each in nodes])
+    graph = limited_to(graph, [group.node_selector for group in nodes])
     index = run.content.index(graph)
     past_runs = 0 if past is None else past.runs
     return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)

@@ -33,13 +33,13 @@ class UnsettledRuns:
     _ordered: tuple[TrackedRun, ...] | None = ()
 
     def add(self, run: TrackedRun) -> None:
-        """Add a run that is new, or about which something is."""
+        """Add a run that is new or has changed."""
         if self._runs.get(run.key) is not run:
             self._runs[run.key] = run
             self._ordered = None
 
     def discard(self, key: RunKey) -> None:
-        """Remove a run that is gone, or about which nothing is left to do."""
+        """Remove a run that is gone, or of which nothing is left to do."""
         if self._runs.pop(key, None) is not None:
             self._ordered = None
 
