@@ -166,7 +166,7 @@ def _waiting_steps(
     times: Mapping[str, PlannedTimes],
     expected: ExpectedTimes,
 ) -> Iterable[UnboundStep]:
-    run, graph, plan = planned.run, planned.graph, planned.plan
+    run, graph, plan = planned.tracked, planned.graph, planned.plan
     for step in graph.steps:
         name, node = step.name, plan.node_of(step.name)
         planned_times = times.get(name)
@@ -188,7 +188,7 @@ def _running_steps(
     planned: PlannedRun, times: Mapping[str, PlannedTimes]
 ) -> Iterable[tuple[str, RunningStep]]:
     """Yield the steps of a run that take room now, each with its node."""
-    run, graph = planned.run, planned.graph
+    run, graph = planned.tracked, planned.graph
     for step in graph.steps:
         planned_times, status = times.get(step.name), run.statuses.get(step.name)
         if planned_times is None or status is None:

@@ -109,7 +109,7 @@ class Planner:
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, now, quick=True)
-        self.trigger(run.run, now)
+        self.trigger(run.tracked, now)
 
     def due_at(self) -> datetime | None:
         """Return when the next round begins; None = nothing asks for one, or one is under way."""
@@ -126,9 +126,13 @@ class Planner:
         if due_at is None or now < due_at:
             return None
         # One that is held back is planned again when it goes on; until then it takes no room.
-        runs = [run for run in self.registry.planned() if run.run.unstarted() and not run.run.held]
+        runs = [
+            run
+            for run in self.registry.planned()
+            if run.tracked.unstarted() and not run.tracked.held
+        ]
         most = 1 if self._is_one_at_a_time else policy.replanning.runs_per_round
-        asking = [run for run in runs if run.run.pending]
+        asking = [run for run in runs if run.tracked.pending]
         to_replan = asking[:most]
         movable = (
             []
@@ -140,7 +144,7 @@ class Planner:
             return None
         next_round = self.builder.round_of(to_replan, movable, policy, now)
         for run in to_replan:
-            run.run.pending = False
+            run.tracked.pending = False
         self._under_way = _RoundUnderWay(
             next_round, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
@@ -170,10 +174,10 @@ class Planner:
             if run is None or plan is None:
                 continue
             if key in ended.to_replan:
-                run.run.crashes = 0
+                run.tracked.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
-                self.trigger(run.run, now)
+                self.trigger(run.tracked, now)
             elif key in ended.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, ended.started_at, now, quick=False)
 
@@ -206,11 +210,13 @@ class Planner:
     def _enforce(
         self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool
     ) -> None:
-        before = run.run.plan
+        before = run.tracked.plan
         if before is None:
             _count_levels(run)
-        begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
-        run.run.put_into_force(plan_in_force(plan, before, planned_at, now, begun, quick=quick))
+        begun = frozenset(
+            name for name, status in run.tracked.statuses.items() if not status.unstarted
+        )
+        run.tracked.put_into_force(plan_in_force(plan, before, planned_at, now, begun, quick=quick))
 
 
 def _count_levels(run: OpenRun) -> None:

@@ -51,9 +51,9 @@ class Promising:
         if not self.histories.enabled:
             return
         due = [run for run in self.registry.planned() if self._is_due(run, now)]
-        due.sort(key=lambda run: run.run.promises.made_at or run.observed.submitted_at)
+        due.sort(key=lambda run: run.tracked.promises.made_at or run.observed.submitted_at)
         for run in due[:PROMISED_AT_ONCE]:
-            run.run.promises.made_at = now
+            run.tracked.promises.made_at = now
             promise = partial(self._promise, run, policy, now)
             self._warnings.take_turn("it is not said when some runs end", promise)
 
@@ -62,13 +62,13 @@ class Promising:
 
         One that waits for its start does not go on.
         """
-        made_at = run.run.promises.made_at
+        made_at = run.tracked.promises.made_at
         # First, as it costs nothing: this is worked out for all runs before each decision.
         if lasts(PAUSE_SECONDS, made_at, now):
             return False
         if self._news(run) is not None:
             return True
-        goes_on = made_at is None or not run.run.waits_to_begin
+        goes_on = made_at is None or not run.tracked.waits_to_begin
         return goes_on and run.reading.forecast is not None
 
     def _news(self, run: PlannedRun) -> KnownPast | None:
@@ -77,7 +77,7 @@ class Promising:
         The first runs of a pipeline may have begun before one of them ended. None = it tells
         nothing else than when the run was read.
         """
-        reading, last = run.reading, run.run.promises.last
+        reading, last = run.reading, run.tracked.promises.last
         is_promised = last is not None and last.ends is not None and not last.after_start
         if is_promised and reading.past is not None:
             return None
@@ -87,7 +87,7 @@ class Promising:
         return past
 
     def _promise(self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime) -> None:
-        past, tracked = self._news(run), run.run
+        past, tracked = self._news(run), run.tracked
         if past is not None:
             tracked.use_past(past)
             tracked.reread(policy)
@@ -113,22 +113,22 @@ class Promising:
         forecast = run.reading.forecast
         if forecast is None:
             return None
-        if run.run.waits_to_begin:
+        if run.tracked.waits_to_begin:
             # Who is there when it begins is not known; how much longer its pipeline took beside
             # others is part of what past runs tell.
             together = {planned.key for planned in self.registry.planned()}
             plan = self.builder.plan_alone(run.key, together, policy, run.graph)
             promise = promise_of(outlook_of(plan), run.graph, forecast)
             return replace(promise, steps={}, after_start=True)
-        if run.run.held:
+        if run.tracked.held:
             return Promise(forecast.confidence, unknown="the run is held back")
-        return promise_of(run.outlook(now), run.graph, forecast, run.run.promises.first)
+        return promise_of(run.outlook(now), run.graph, forecast, run.tracked.promises.first)
 
 
 def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     """Return whether a search is about to bring a better plan than that of a run that goes on."""
-    if run.run.waits_to_begin:
+    if run.tracked.waits_to_begin:
         return False
-    is_searched_next = run.plan.quick and run.run.pending and run.run.unstarted()
+    is_searched_next = run.plan.quick and run.tracked.pending and run.tracked.unstarted()
     # Beside many other runs its turn may come late, or never.
     return is_searched_next and lasts(PAUSE_SECONDS, run.plan.planned_at, now)

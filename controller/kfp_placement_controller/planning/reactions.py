@@ -45,11 +45,11 @@ class Reactions:
         if takes_less(change.old, change.new):
             for planned in self.registry.planned():
                 if planned.waits_on(name):
-                    self.planner.trigger(planned.run, now)
+                    self.planner.trigger(planned.tracked, now)
             return
         for planned in self.registry.planned():
             if planned.has_unplaced():
-                self.planner.trigger(planned.run, now)
+                self.planner.trigger(planned.tracked, now)
         self.planner.may_gain(now)
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
@@ -60,7 +60,7 @@ class Reactions:
         for active in self.registry.active():
             names = {claim.name for claim in active.graph.claims}
             if active.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(active.run, now)
+                self.planner.trigger(active.tracked, now)
 
     def volume(self, change: Change[Any], _now: datetime) -> None:
         """Take in a volume; a change of it that matters to runs shows in its claim."""
@@ -83,8 +83,8 @@ class Reactions:
         """Take in that another policy is in force."""
         if (before.defaults, before.history) != (after.defaults, after.history):
             for active in self.registry.active():
-                active.run.reread(after)
-                active.run.changed, active.run.promises.made_at = True, None
+                active.tracked.reread(after)
+                active.tracked.changed, active.tracked.promises.made_at = True, None
         if before != after:
             self._replan_all(now)
             self.requests.conditions_changed()
@@ -92,8 +92,8 @@ class Reactions:
     def _replan_all(self, now: datetime) -> None:
         """Plan all runs again that have a step left to start."""
         for planned in self.registry.planned():
-            if planned.run.unstarted():
-                self.planner.trigger(planned.run, now)
+            if planned.tracked.unstarted():
+                self.planner.trigger(planned.tracked, now)
 
 
 def _keep(objects: dict[K, V], key: K, value: V | None) -> None:

@@ -66,7 +66,7 @@ class RoundBuilder:
 
     def at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
         """Return the round that plans a run by list scheduling, beside the plans of the others."""
-        fixed = [other for other in self.registry.planned() if other.run is not run.run]
+        fixed = [other for other in self.registry.planned() if other.tracked is not run.tracked]
         return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
 
     def plan_alone(
@@ -114,7 +114,7 @@ class RoundBuilder:
         left = [
             start - (now - run.observed.submitted_at).total_seconds()
             for run in to_replan
-            if all(status.started_at is None for status in run.run.statuses.values())
+            if all(status.started_at is None for status in run.tracked.statuses.values())
             and (start := run.first_start()) is not None
         ]
         return max(self.params.least_budget_seconds, min(left, default=math.inf))

@@ -79,7 +79,7 @@ class RunPlans:
             self._take_turn(run, partial(self._evaluate, run, policy, now))
         planned = self.first_plans.due(now)
         for new in planned:
-            self._take_turn(new.run, partial(self.planner.plan_at_once, new, policy, now))
+            self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, policy, now))
         next_round = self.planner.next_round(policy, now)
         self._warnings.take_turn(
             "past runs do not count for some plans", partial(self.promising.promise, policy, now)

@@ -28,22 +28,22 @@ class OpenRun:
     """A run that can be planned.
 
     Attributes:
-        run: the run with all that is known of it.
+        tracked: the run with all that is known of it.
         reading: the run as read, with its graph.
     """
 
-    run: TrackedRun
+    tracked: TrackedRun
     reading: RunReading
 
     @property
     def key(self) -> RunKey:
         """Namespace and name."""
-        return self.run.key
+        return self.tracked.key
 
     @property
     def observed(self) -> ObservedRun:
         """Object of the run, as last seen."""
-        return self.run.observed
+        return self.tracked.observed
 
     @property
     def graph(self) -> RunGraph:
@@ -62,21 +62,21 @@ class OpenRun:
     @property
     def needs_plan(self) -> bool:
         """True if the run has no plan that can be followed."""
-        return self.run.plan is None or not self.run.is_whole or self.run.outdated
+        return self.tracked.plan is None or not self.tracked.is_whole or self.tracked.outdated
 
     @property
     def planned_nodes(self) -> Mapping[str, str | None]:
         """Planned nodes by step; None = the step has none."""
-        plan = self.run.plan
+        plan = self.tracked.plan
         return {} if plan is None else {name: plan.node_of(name) for name in plan.rows}
 
     def is_moved_by(self, plan: Plan) -> bool:
         """Return whether `plan` moves any step that has not started."""
-        before = self.run.plan
+        before = self.tracked.plan
         return before is None or any(
             step.node != before.node_of(step.name)
             for step in plan.steps
-            if (status := self.run.statuses.get(step.name)) is None or status.unstarted
+            if (status := self.tracked.statuses.get(step.name)) is None or status.unstarted
         )
 
     def fits(self, plan: Plan) -> bool:
@@ -85,7 +85,7 @@ class OpenRun:
 
     def active_run(self, now: datetime) -> ActiveRun:
         """Return the run as the engine plans it from now on."""
-        run = self.run
+        run = self.tracked
         return ActiveRun(
             key=key_text(run.key),
             graph=self.graph,
@@ -122,7 +122,7 @@ class PlannedRun(OpenRun):
     @property
     def is_current(self) -> bool:
         """True if the run can still be planned, and has this graph and this plan."""
-        run = self.run
+        run = self.tracked
         return run.reading is self.reading and run.plan is self.plan and run.is_open
 
     def waits_on(self, node: str) -> bool:
@@ -140,12 +140,16 @@ class PlannedRun(OpenRun):
 
     def reserved(self, now: datetime) -> ReservedRun:
         """Return the room that the plan takes from now on, without steps that a hold keeps back."""
-        statuses, is_held = self.run.statuses, self.run.held
+        statuses, is_held = self.tracked.statuses, self.tracked.held
         elapsed = (now - self.observed.submitted_at).total_seconds()
         rooms: list[ReservedRoom] = []
         for planned in self._planned_rooms:
             status = statuses.get(planned.step)
-            if status is None or status.ended or (is_held and self.run.awaits_pod(planned.step)):
+            if (
+                status is None
+                or status.ended
+                or (is_held and self.tracked.awaits_pod(planned.step))
+            ):
                 continue
             node = status.node or planned.node
             if not node:
@@ -165,7 +169,7 @@ class PlannedRun(OpenRun):
         A step that began before its plan was made is planned to end when that plan says; one that
         began later than planned, or earlier, as long after its start as planned.
         """
-        run, plan = self.run, self.plan
+        run, plan = self.tracked, self.plan
         submitted = run.observed.submitted_at.timestamp()
         times = {}
         for name in (step.name for step in self.graph.steps):
@@ -203,13 +207,13 @@ class PlannedRun(OpenRun):
                 if planned.end_seconds < math.inf
             },
             is_placed=not self.has_unplaced(),
-            begin_seconds=self.run.held_seconds,
+            begin_seconds=self.tracked.held_seconds,
             now_seconds=now.timestamp() - submitted,
         )
 
     def _happened(self) -> Iterator[tuple[str, tuple[float, float]]]:
         """Yield the steps that have started, with their ends, real or by how long they take."""
-        for name, status in self.run.statuses.items():
+        for name, status in self.tracked.statuses.items():
             row = self.plan.rows.get(name)
             if status.ended_at is not None:
                 ended = status.ended_at.timestamp()
@@ -232,7 +236,7 @@ class PlannedRun(OpenRun):
 
     def _waiting(self) -> Iterable[str]:
         """Return the names of the steps that have not started."""
-        return (name for name, status in self.run.statuses.items() if status.unstarted)
+        return (name for name, status in self.tracked.statuses.items() if status.unstarted)
 
 
 def open_run(run: TrackedRun) -> OpenRun | None:
