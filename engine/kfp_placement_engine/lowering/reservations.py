@@ -37,27 +37,30 @@ def with_reservations(
     kind = [kinds.setdefault(tuple(sorted(room.requests.items())), len(kinds)) for _, room in rooms]
     requests = amounts([with_pod(dict(each)) for each in kinds], problem.resource_names)
     offset, width = arrays.feasible.shape
+    none = np.full(count, -1, np.int64)
+    starts = {
+        name: np.full(count, getattr(arrays, name)[-1])
+        for name in ("predecessors_start", "successors_start", "claims_start")
+    }
     counts = {"A": count, "A + 1": count, "K": len(kinds), "runs": len(reserved)}
     added = _no_rows_but(arrays, counts)._replace(
         requests=requests[kind],
         scored_requests=requests[kind][:, :2],
         duration_seconds=np.maximum(0.0, end - start),
-        gene=np.full(count, -1, np.int64),
+        gene=none,
         class_of=np.array(kind, np.int64) + offset,
-        image=np.full(count, -1, np.int64),
+        image=none,
         release_seconds=start,
         run=np.array([run for run, _ in rooms], np.int64),
         fixed_node=np.array([index[room.node] for _, room in rooms], np.int64),
         is_running=np.array([room.start_seconds <= 0 for _, room in rooms], np.bool_),
-        predecessors_start=np.full(count, arrays.predecessors_start[-1], np.int64),
-        successors_start=np.full(count, arrays.successors_start[-1], np.int64),
-        claims_start=np.full(count, arrays.claims_start[-1], np.int64),
-        iteration=np.full(count, -1, np.int64),
-        entry_iteration=np.full(count, -1, np.int64),
+        iteration=none,
+        entry_iteration=none,
         run_weight=np.array([run.weight for run in reserved], np.float64),
         containers=np.ones(len(kinds), np.int64),
         feasible=np.ones((len(kinds), width), np.bool_),
         scores_balance=(requests[:, 0] > 0) | (requests[:, 1] > 0),
+        **starts,
     )
     first = problem.activities
     flags = np.zeros(count, np.bool_)

@@ -30,7 +30,9 @@ class MovedStep:
     schedule: Schedule
 
 
-def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> MovedStep:
+def move_step(
+    problem: PlacementProblem, placement: Placement, activity: int, node: int
+) -> MovedStep:
     """Simulate the placement with the activity's gene on another node."""
     nodes = placement.gene_nodes.copy()
     nodes[problem.arrays.gene[activity]] = node
@@ -50,7 +52,7 @@ def seconds_on_nodes(problem: PlacementProblem, activity: int) -> Floats:
     return seconds
 
 
-def compared(
+def reason_against(
     problem: PlacementProblem, schedule: Schedule, activity: int, others: list[MovedStep]
 ) -> Reason:
     """Return the reason for the activity's node, and against the others.

@@ -1,4 +1,4 @@
-"""Why a step goes where it goes; `model.reasons` makes sentences of it."""
+"""The reasons for the nodes of a plan's steps; `model.reasons` makes sentences of them."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
-    compared,
-    moved,
+    move_step,
+    reason_against,
     seconds_on_nodes,
 )
 from kfp_placement_engine.problem.placement import Placement
@@ -27,18 +27,19 @@ from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.units.resources import free_room, lacking
 
 ALTERNATIVES = 3
-"""Other nodes tried for a step."""
+"""Number of other nodes that are tried for a step."""
 
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains the steps of one plan.
+    """The explanation of one plan.
 
     Attributes:
-        lowered: the problem and what it was made from.
-        cluster: the cluster.
-        placement, schedule: the plan and what it leads to.
-        what_if_work: work spent on trying other nodes.
+        lowered: problem with its origin.
+        cluster: cluster that was planned on.
+        placement: placement of the plan.
+        schedule: schedule of the plan.
+        what_if_work: work to spend on trying other nodes.
     """
 
     lowered: Lowered
@@ -46,8 +47,10 @@ class Explainer:
     placement: Placement
     schedule: Schedule
     what_if_work: int = WHAT_IF_WORK
-    # Large runs have many steps of few kinds: what is alike is worked out once.
-    _known: dict[object, tuple[Argument, ...]] = field(default_factory=dict, init=False, repr=False)
+    # Large runs have many steps of few kinds, which share these results.
+    _objections_of: dict[object, tuple[Argument, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _filters: dict[object, list[Reason | None]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -59,7 +62,7 @@ class Explainer:
     )
 
     def reasons(self) -> dict[int, Reason]:
-        """The reason of every step, by index of its activity."""
+        """Return the reason of every step, by index of its activity."""
         problem = self.lowered.problem
         what_ifs = self.what_if_work // problem.simulation_work
         result: dict[int, Reason] = {}
@@ -81,7 +84,7 @@ class Explainer:
         return self._comparison(index) if affordable else (self._quickest(index), 0)
 
     def _decided_before(self, index: int) -> Reason | None:
-        """The reason of a step that the search has nothing to decide about."""
+        """Return the reason of a step about which the search decides nothing, or None."""
         step, activity = self._step(index), self.lowered.activities[index]
         if activity.running is not None:
             return reason("started")
@@ -100,7 +103,7 @@ class Explainer:
 
     def _step(self, index: int) -> Step:
         step = self.lowered.activities[index].step
-        assert step is not None  # asked for steps only
+        assert step is not None  # only steps are explained
         return step
 
     def _allowed(self, index: int) -> Booleans:
@@ -111,7 +114,7 @@ class Explainer:
         return self.lowered.problem.node_names[node] if node >= 0 else ""
 
     def _volume(self, index: int) -> Reason | None:
-        """Sharers of a ReadWriteOnce volume stay together."""
+        """Return the reason of a step whose volume decides its node, or None."""
         problem, names = self.lowered.problem, self.lowered.volumes.names
         gene = int(problem.arrays.gene[index])
         own = self._claims(index)
@@ -133,9 +136,11 @@ class Explainer:
         return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
 
     def _sharing(self, gene: int, own: frozenset[str]) -> tuple[str, list[int], int]:
-        """A claim, the first two of the steps that share a binding claim with these, their number.
+        """Return a binding claim, the first two steps that share it, and their number.
 
-        A step that mounts the claims is one of them.
+        Args:
+            gene: gene of the steps.
+            own: claims of the step that is explained, which is one of the sharers.
         """
         if gene not in self._users:
             self._users[gene] = {}
@@ -151,34 +156,34 @@ class Explainer:
         return self._sharers[gene, own]
 
     def _latency(self, index: int, affordable: bool) -> tuple[Reason, int]:
-        """Prediction steps go to the node of least round trip."""
+        """Return the reason of a step under a latency rule, and the number of nodes tried."""
         problem = self.lowered.problem
         kind = problem.arrays.class_of[index]
         location = self._step(index).location
         trips, room = problem.latency_ms[kind], self.lowered.tables.usable[kind]
-        known = [
+        nearest = [
             int(node) for node in np.argsort(trips) if room[node] and not np.isnan(trips[node])
         ]
         node = int(self.schedule.node[index])
-        if not known:
+        if not nearest:
             return reason("latency-unknown", location=location), 0
-        best, own = known[0], float(trips[node])
+        best, own = nearest[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
             missed = affordable and not self._has_room(index, best)
             code = "latency-missed" if missed else "latency-searched"
             own_ms, best_ms = None if np.isnan(own) else own, float(trips[best])
             far = reason(code, own_ms=own_ms, location=location, node=best, node_ms=best_ms)
             return far, int(affordable)
-        others = [float(trips[other]) for other in known if other != node]
+        others = [float(trips[other]) for other in nearest if other != node]
         code = "latency-best" if own <= trips[best] else "latency-near"
         count, next_ms = int(room.sum()), min(others, default=None)
         near = reason(code, location=location, node_count=count, latency_ms=own, next_ms=next_ms)
         return near, 0
 
     def _has_room(self, index: int, node: int) -> bool:
-        """Whether the step gets onto the node if the plan says so."""
-        tried = moved(self.lowered.problem, self.placement, index, node)
-        return bool(tried.schedule.node[index] == node)
+        """Return whether the step gets onto the node if it is planned there."""
+        other = move_step(self.lowered.problem, self.placement, index, node)
+        return bool(other.schedule.node[index] == node)
 
     def _only_node(self, index: int) -> Reason | None:
         if self._allowed(index).sum() != 1:
@@ -187,14 +192,14 @@ class Explainer:
         return reason("only-node", others=of_others or None)
 
     def _objections(self, index: int, skip: int = -1) -> tuple[Argument, ...]:
-        """Why the nodes do not take the step; the same for all steps of its class."""
-        known = (int(self.lowered.problem.arrays.class_of[index]), skip)
-        if known not in self._known:
-            self._known[known] = self._counted_objections(index, skip)
-        return self._known[known]
+        """Return why nodes do not take the step, the same for all steps of its class."""
+        key = (int(self.lowered.problem.arrays.class_of[index]), skip)
+        if key not in self._objections_of:
+            self._objections_of[key] = self._counted_objections(index, skip)
+        return self._objections_of[key]
 
     def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
-        """Objections of all nodes but one, counted as kube-scheduler counts them."""
+        """Return the objections of all nodes but one, counted as kube-scheduler counts them."""
         step, counts = self._step(index), Counter[Reason]()
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
@@ -227,7 +232,7 @@ class Explainer:
             elif not is_within(trips[node.name], limit):
                 counts[beyond] += 1
         for name, free_amounts in short_nodes.items():
-            # What is asked, and what the roomiest of the nodes that lack it has.
+            # The request, and the most that one of the nodes without enough has.
             short_of = reason(
                 "short", resource=name, requested=requests.get(name, 1), free=max(0, *free_amounts)
             )
@@ -236,11 +241,11 @@ class Explainer:
 
     @cached_property
     def _free(self) -> list[dict[str, int]]:
-        """[N] what each node has left beside what runs there."""
+        """[N] Free room of each node beside the pods that run there."""
         return [free_room(node.allocatable, node.used) for node in self.cluster.nodes]
 
     def _filtered(self, shape: PodShape) -> list[Reason | None]:
-        """[N] why the static filters keep the shape off each node, None where they do not."""
+        """Return [N] why the static filters keep the shape off a node, None where they do not."""
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in self._filters:
             self._filters[rules] = [
@@ -268,16 +273,16 @@ class Explainer:
         return reason("chosen", node_count=int(self._allowed(index).sum()))
 
     def _comparison(self, index: int) -> tuple[Reason, int]:
-        """Try the step on other nodes and say what that would cost."""
+        """Try the step on other nodes, and return the reason and the number of nodes tried."""
         node, problem = int(self.schedule.node[index]), self.lowered.problem
         occupied = np.where(self._allowed(index), seconds_on_nodes(problem, index), np.inf)
         order = [int(other) for other in np.argsort(occupied, kind="stable")]
         others = [other for other in order if self._allowed(index)[other] and other != node]
         tried = others[:ALTERNATIVES]
-        played = [moved(problem, self.placement, index, other) for other in tried]
+        moves = [move_step(problem, self.placement, index, other) for other in tried]
         # Under `ready` dispatch a step goes on to the next best where there is no room.
-        there = [each for each in played if each.schedule.node[index] == each.node]
+        there = [each for each in moves if each.schedule.node[index] == each.node]
         if not there:
             second = tried[1] if len(tried) > 1 else None
-            return reason("no-room", node=tried[0], other=second), len(played)
-        return compared(problem, self.schedule, index, there), len(played)
+            return reason("no-room", node=tried[0], other=second), len(moves)
+        return reason_against(problem, self.schedule, index, there), len(moves)

@@ -10,7 +10,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
     completions,
-    moved,
+    move_step,
     seconds_on_nodes,
 )
 from kfp_placement_engine.plans.planned_step import Alternative
@@ -103,7 +103,7 @@ class NextBest:
     def _loss(self, index: int, node: int) -> float | None:
         """Return how much later the runs end; None where the step does not get onto the node."""
         problem, arrays = self.lowered.problem, self.lowered.problem.arrays
-        other = moved(problem, self.placement, index, node).schedule
+        other = move_step(problem, self.placement, index, node).schedule
         if other.node[index] != node or other.terms[0] > self.schedule.terms[0]:
             return None
         later = completions(problem, other) - completions(problem, self.schedule)

@@ -1,4 +1,4 @@
-"""The plan of one run out of what was found for all that were planned together."""
+"""The plan of one run, out of the solution for all runs that were planned together."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,12 @@ from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.planning.critical_path import critical_path
+from kfp_placement_engine.planning.plan_notices import notices_of, used_assumptions
 from kfp_placement_engine.planning.plan_rows import (
     Explanations,
     driver_rows,
-    notices_of,
     phases_of,
     step_rows,
-    used_assumptions,
 )
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
@@ -31,17 +30,17 @@ from kfp_placement_engine.search.simulation import Schedule
 
 @dataclass(frozen=True)
 class PlanParts:
-    """All there is to tell of runs that were planned together.
+    """The solution for runs that were planned together, from which each run's plan is made.
 
     Attributes:
-        cluster: the cluster.
-        lowered: the problem, reserved rooms included.
-        result: the plan.
-        baselines: by name the schedules that a baseline may lead to.
+        cluster: cluster that was planned on.
+        lowered: problem with its origin, reserved rooms included.
+        result: result of the search.
+        baselines: baseline -> schedules that it may lead to.
         explanations: reasons and next best nodes.
-        bounds: a bound for each run.
-        limits: also say what limits each run.
-        ordered_makespan_seconds: see `Comparison`.
+        bounds: lower bound of each run.
+        limits: whether plans name the limits of their runs.
+        ordered_makespan_seconds: makespan of a single run if steps could wait, see `Comparison`.
     """
 
     cluster: Cluster
@@ -57,13 +56,13 @@ class PlanParts:
 def figures_of(
     problem: PlacementProblem, schedule: Schedule, run: int = 0, release_seconds: float = 0.0
 ) -> Figures:
-    """What a schedule achieves for one of the runs, which was submitted at that time."""
+    """Return the figures of a schedule for one of the runs, by its submission."""
     arrays, own = problem.arrays, problem.arrays.run == run
     placed = own & (schedule.node >= 0)
     ruled = placed & problem.ruled[arrays.class_of]
     latencies = problem.latency_ms[arrays.class_of[ruled], schedule.node[ruled]]
     excess = arrays.latency_excess_ms[arrays.class_of[placed], schedule.node[placed]]
-    # No sum is known where a summand is not; what the search charges for it tells people nothing.
+    # A sum with an unknown summand is unknown; the search's charge for it means nothing to people.
     is_unknown = bool((excess >= UNKNOWN_EXCESS_MS).any())
     missing = problem.is_step & (problem.unplaceable | ~schedule.finished)
     return Figures(
@@ -77,7 +76,7 @@ def figures_of(
 
 
 def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> bool:
-    """Whether users in the run of a claim that ties them to one node are on several."""
+    """Return whether users of a claim that ties them to one node are on several nodes."""
     users = owners(problem.arrays.claims_start)
     nodes = schedule.node[users]
     placed = (nodes >= 0) & (problem.arrays.run[users] == run)
@@ -91,7 +90,7 @@ def mean_figures(
     run: int = 0,
     release_seconds: float = 0.0,
 ) -> Figures:
-    """What the same run achieves on average, and the range of its makespan if that differs."""
+    """Return the mean figures of several schedules, and the range of the makespan if it differs."""
     each = [figures_of(problem, schedule, run, release_seconds) for schedule in schedules]
     ends = [figures.makespan_seconds for figures in each]
     same = max(ends) - min(ends) <= RELATIVE_MARGIN * max(ends)
@@ -109,16 +108,16 @@ def mean_figures(
 
 
 def _common_use(each: Sequence[Figures]) -> list[str]:
-    """Resources whose use every schedule states."""
+    """Return the resources whose use every schedule states."""
     return [name for name in each[0].use if all(name in figures.use for figures in each)]
 
 
 def typical_schedule(
     run: int, lowered: Lowered, schedules: Sequence[Schedule]
 ) -> tuple[ScheduledStep, ...]:
-    """Of the schedules that a baseline may lead to, the one nearest to their mean.
+    """Return the schedule of a baseline whose makespan is nearest to the mean.
 
-    Steps that go nowhere, or have ended, are left out.
+    Steps without a node, and steps that have ended, are left out.
     """
     problem, graph = lowered.problem, lowered.runs[run].graph
     ends = [figures_of(problem, schedule, run).makespan_seconds for schedule in schedules]
@@ -146,7 +145,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def plan_of(run: int, parts: PlanParts) -> Plan:
-    """The plan of one of the runs."""
+    """Return the plan of one of the runs."""
     lowered, result, cluster = parts.lowered, parts.result, parts.cluster
     problem, active = lowered.problem, lowered.runs[run]
     graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.explanations)

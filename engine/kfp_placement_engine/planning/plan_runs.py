@@ -4,14 +4,9 @@
 present progress on.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from kfp_placement_engine.bounds.effort import IN_A_PLAN
-from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
@@ -19,6 +14,7 @@ from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
+from kfp_placement_engine.planning.plan_bounds import bounds_of, ordered_makespan, search_stop
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
     lowering_options_of,
@@ -36,14 +32,10 @@ from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.genetic import starting_schedules
 from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import Schedule, simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
-from kfp_placement_engine.search.stop import AnyOf, BoundReached, StoppingCriterion
-
-_ORDERED_WORK = 3_000_000
-"""Work of the search for the gain if steps could wait, as `trial_work` counts it: some 40 ms."""
+from kfp_placement_engine.search.stop import StoppingCriterion
 
 
 def plan_run(
@@ -131,7 +123,7 @@ def plan_runs(
         explanations=_explanations(lowered, cluster, options, result),
         bounds=bounds,
         limits=options.limits,
-        ordered_makespan_seconds=_ordered_makespan(lowered.problem, options, result, bounds),
+        ordered_makespan_seconds=ordered_makespan(lowered.problem, options, result, bounds),
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     progress(1.0, "done")
@@ -173,9 +165,9 @@ def _solution(
     if options.quick or is_tiny(lowered.problem, params.exact_below):
         result = _search(lowered, options, start, options.stop(), progress)
         schedules = [*schedules, result.schedule]
-        return result, _bounds(unreserved, runs, schedules, quick=options.quick)
-    bounds = _bounds(unreserved, runs, schedules)
-    stop = _search_stop(lowered.problem, options, bounds)
+        return result, bounds_of(unreserved, runs, schedules, quick=options.quick)
+    bounds = bounds_of(unreserved, runs, schedules)
+    stop = search_stop(lowered.problem, options, bounds)
     return _search(lowered, options, start, stop, progress), bounds
 
 
@@ -230,66 +222,3 @@ def _explanations(
 
     next_best = NextBest(lowered, result.placement, result.schedule)
     return Explanations(explainer.reasons(), next_best.alternatives())
-
-
-def _search_stop(
-    problem: PlacementProblem, options: PlanOptions, bounds: tuple[Bound, ...]
-) -> StoppingCriterion:
-    """Return the options' criterion, and the bound's if the objective is to complete early.
-
-    A number of generations must give the same plan on every machine. So a bound that needs an
-    optional solver does not stop such a search.
-    """
-    is_replay = options.generations is not None
-    anywhere = not any(bound.needs_solver for bound in bounds)
-    if not problem.is_completion_first or (is_replay and not anywhere):
-        return options.stop()
-    return AnyOf((options.stop(), _bound_reached(problem, bounds)))
-
-
-def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> BoundReached:
-    """Return the criterion that no plan which keeps the latency rules can complete earlier."""
-    arrays = problem.arrays
-    kept = arrays._replace(feasible=arrays.feasible & (arrays.latency_excess_ms <= 0))
-    paths = critical_path_bounds(replace(problem, arrays=kept), len(bounds))
-    ends = np.zeros(arrays.run_weight.size)
-    # Reserved runs are behind the others; they may end later than reserved, but not earlier.
-    np.maximum.at(ends, arrays.run, arrays.release_seconds + arrays.duration_seconds)
-    pairs = zip(bounds, paths, strict=True)
-    ends[: len(bounds)] = [max(bound.seconds, path.seconds) for bound, path in pairs]
-    return BoundReached(float(arrays.run_weight @ ends))
-
-
-def _ordered_makespan(
-    problem: PlacementProblem, options: PlanOptions, result: Result, bounds: tuple[Bound, ...]
-) -> float | None:
-    """Return the makespan that a short search finds if steps may wait for their node, or None.
-
-    The search starts from the plan and does not look at a clock, so that its result is always the
-    same. None where the plan has no use for it, for example as it is at the bound.
-    """
-    is_ready = problem.genes and problem.dispatch == "ready" and len(bounds) == 1
-    is_comparable = problem.is_completion_first and not problem.unplaceable.any()
-    if not (options.limits and is_ready and is_comparable) or options.quick:
-        return None
-    if _bound_reached(problem, bounds).is_reached(result.schedule.terms):
-        return None
-    ordered = replace(problem, dispatch="ordered")
-    present = Placement.of_schedule(ordered, result.schedule.start, result.schedule.node)
-    refined = refine(ordered, present, _ORDERED_WORK, options.seed, options.params)
-    return refined.schedule.makespan_seconds
-
-
-def _bounds(
-    problem: PlacementProblem, runs: int, schedules: Sequence[Schedule], *, quick: bool = False
-) -> tuple[Bound, ...]:
-    """Return a bound for each run; it is not larger than the makespan of any given schedule."""
-    if runs > 1 or quick:
-        return critical_path_bounds(problem, runs)
-    # Schedules may contain reserved rooms as well, which are behind the run's own activities.
-    ends = [
-        float(each.end[: problem.activities].max(initial=0.0))
-        for each in schedules
-        if each.finished.all()
-    ]
-    return (lower_bound(problem, min(ends, default=math.inf), IN_A_PLAN),)

@@ -1,0 +1,181 @@
+"""The notices of a plan, and the assumed values that it rests on."""
+
+from collections.abc import Iterable
+
+from kfp_placement_engine.contract.step_types import near_marks
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.work import duration_of
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
+from kfp_placement_engine.model.latency import unused_locations
+from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.units.durations import format_duration
+from kfp_placement_engine.units.quantities import format_resource
+
+_NAMED = 5
+"""Largest number of names in a text that counts things."""
+
+
+def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:
+    """Return the notices about marks, locations and images."""
+    return [
+        *_unmarked_steps(graph, lowered.options.marked_only),
+        *near_marks(graph.steps, lowered.options.latency_ruled_types),
+        *unused_locations(graph.steps, lowered.options.latency_ruled_types),
+        *_unknown_images(graph, lowered),
+    ]
+
+
+def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:
+    """Return one notice for all images of unknown size."""
+    unknown = _images(graph, lowered, SizeSource.UNKNOWN)
+    if not unknown:
+        return []
+    size = format_resource("memory", UNKNOWN_IMAGE_BYTES)
+    count = _count(len(unknown), "image")
+    each = " each" if len(unknown) > 1 else ""
+    return [
+        Notice(
+            "unknown-images",
+            f"no node reports {count}{_named(unknown.values())} and nobody states a size:"
+            f" {size}{each} is assumed to be pulled; state it with image_size= in place(), or under"
+            " images in a Cluster file",
+        )
+    ]
+
+
+def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
+    executors = [step for step in graph.steps if step.kind is StepKind.CONTAINER]
+    unmarked = [step for step in executors if not (step.scheduler or step.unplanned)]
+    opted_out = [step for step in executors if step.unplanned and not step.scheduler]
+    if graph.source == "wfformat":
+        return []
+    texts = []
+    if unmarked:
+        verb = "is" if len(unmarked) == 1 else "are"
+        some = f"{len(unmarked)} of {len(executors)} steps {verb} not marked{_tasks(unmarked)}:"
+        count = "no step is marked: all are" if len(unmarked) == len(executors) else some
+        texts.append(f"{count} {_effect('unmarked steps', marked_only)}")
+    if opted_out:
+        verb = "opts" if len(opted_out) == 1 else "opt"
+        count = f"{len(opted_out)} of {len(executors)} steps {verb} out{_tasks(opted_out)}"
+        effect = _effect("it" if len(opted_out) == 1 else "them", marked_only)
+        texts.append(f'{count} with scheduler="default-scheduler": {effect}')
+    return [Notice("unmarked-steps", each) for each in texts]
+
+
+def _effect(steps: str, marked_only: bool) -> str:
+    """Return in words where steps without a mark go."""
+    if marked_only:
+        return "left to the default scheduler"
+    return (
+        f"planned as if marked; in a cluster the default scheduler places {steps}"
+        " (--marked-only, marked_only in Python, shows that)"
+    )
+
+
+def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tuple[str, ...]:
+    """Return the assumed values that the plan rests on, each with its number of uses and places."""
+    steps, assumptions = graph.steps, lowered.options.assumptions
+    texts: list[str] = []
+    without = [
+        step
+        for step in steps
+        if step.duration_seconds is None
+        if step.kind is StepKind.CONTAINER and not step.assumed_cached
+    ]
+    if without:
+        seconds = format_duration(duration_of(without[0], assumptions))
+        of = f"{len(without)} of {len(steps)} steps"
+        texts.append(f"run time {seconds} for {of}{_tasks(without)}")
+    unsized = sum(each.size_bytes is None for step in steps for each in step.inputs)
+    if unsized:
+        readers = [s for s in steps if any(each.size_bytes is None for each in s.inputs)]
+        count = _count(unsized, "input")
+        texts.append(f"size {assumptions.output_bytes} B for {count}{_tasks(readers)}")
+    texts += _assumed_images(graph, lowered)
+    drivers = len(graph.groups) + sum(step.has_driver for step in steps)
+    if drivers:
+        seconds = format_duration(assumptions.driver_seconds)
+        texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
+    return (*texts, *_assumed_widths(graph), *_assumed_rates(graph, cluster, assumptions))
+
+
+def _assumed_images(graph: RunGraph, lowered: Lowered) -> list[str]:
+    texts = []
+    for source in (SizeSource.DEFAULT, SizeSource.UNKNOWN):
+        images = _images(graph, lowered, source)
+        if images:
+            size = _size_text(lowered.image_sizes[next(iter(images))].size_bytes)
+            count = _count(len(images), "image")
+            texts.append(f"size {size} for {count} that no node reports{_named(images.values())}")
+    usual = {
+        name: _size_text(lowered.image_sizes[image].size_bytes)
+        for image, name in _images(graph, lowered, SizeSource.USUAL).items()
+    }
+    if usual:
+        count = _count(len(usual), "image")
+        names = _named(f"{name} {size}" for name, size in usual.items())
+        texts.append(f"usual size for {count} that no node reports{names}")
+    return texts
+
+
+def _images(graph: RunGraph, lowered: Lowered, source: SizeSource) -> dict[str, str]:
+    """Return the images whose size has a source: canonical reference -> name that steps use."""
+    names: dict[str, str] = {}
+    for step in graph.steps:
+        if step.image and lowered.image_sizes[canonical(step.image)].source is source:
+            names.setdefault(canonical(step.image), step.image)
+    return names
+
+
+def _size_text(size_bytes: int) -> str:
+    text = format_resource("memory", size_bytes)
+    return f"{text} B" if text.isdecimal() else text
+
+
+def _assumed_widths(graph: RunGraph) -> list[str]:
+    widths: dict[tuple[int, LearnedWidth | None], list[str]] = {}
+    for group in graph.groups:
+        if group.width_assumed:
+            widths.setdefault((group.width, group.learned_width), []).append(group.name)
+    return [
+        f"width {width}{_of_runs(learned)} for {_count(len(names), 'loop')}"
+        f"{_named(map(task_of, names))}"
+        for (width, learned), names in widths.items()
+    ]
+
+
+def _of_runs(learned: LearnedWidth | None) -> str:
+    """Return in words the past runs that a width rests on, or ""."""
+    if learned is None:
+        return ""
+    if learned.width != learned.planned:
+        runs = "the last run" if learned.runs == 1 else f"most of the last {learned.runs} runs"
+        return f" ({runs} had no iteration)"
+    return f", that of {_count(learned.runs, 'run')},"
+
+
+def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:
+    if graph.direct_transfers:
+        return [f"{assumptions.link_bytes_per_second / 1e6:g} MB/s between two nodes"]
+    if all(node.store_bytes_per_second is not None for node in cluster.nodes):
+        return []
+    rate = f"{assumptions.store_bytes_per_second / 1e6:g} MB/s"
+    return [f"{rate} between a node and the object store"]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _tasks(steps: Iterable[Step]) -> str:
+    return _named(step.task for step in steps)
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return a few of the names, each once: ` (a, b, ...)`."""
+    return f" ({listed(list(dict.fromkeys(names)), _NAMED)})"
