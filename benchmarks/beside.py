@@ -27,12 +27,12 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class Question:
-    """What the other checkout is to search.
+    """A question to the other checkout: a case to search.
 
     Attributes:
-        case: its name.
-        seed: of the search.
-        budget: as it is given on the command line.
+        case: name of the case.
+        seed: seed of the search.
+        budget: budget, as on the command line.
     """
 
     case: str
@@ -49,11 +49,11 @@ class BaseProcess:
         self._checkout, self._process, self._errors = checkout, process, errors
 
     def find(self, question: Question, input_hash: str) -> Found:
-        """What the other checkout finds.
+        """Return what the other checkout finds for a question.
 
         Args:
-            question: what it is to search.
-            input_hash: of what we search; its benchmark must read or draw the same.
+            question: case to search.
+            input_hash: hash of our own input; the other benchmark must read or draw the same.
 
         Raises:
             BenchmarkError: it fails, or searches something else.
@@ -91,7 +91,7 @@ def base_process(checkout: Checkout, benchmark: str, words: Sequence[str]) -> It
     Args:
         checkout: the other checkout.
         benchmark: name of the benchmark.
-        words: its command line, which says which cases there are.
+        words: command line of the benchmark, by which it has its cases.
     """
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
@@ -110,7 +110,7 @@ def base_process(checkout: Checkout, benchmark: str, words: Sequence[str]) -> It
 
 
 def base_parts(outcomes: Sequence[Outcome]) -> list[Table]:
-    """A table for each budget, if another checkout was measured."""
+    """Return a table for each budget, if another checkout was measured."""
     return [
         _table(budget, group)
         for budget, group in by_budget(outcomes).items()

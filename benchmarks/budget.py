@@ -1,4 +1,4 @@
-"""What a search may spend in a benchmark, and what it spent.
+"""Budgets of searches in a benchmark, and the resources that a search spent.
 
 A budget counts schedules, the same on every machine, or CPU seconds of one thread. A search is
 given one thread then; with BLAS on one thread as well, the CPU time of the process is that of one
@@ -26,7 +26,7 @@ _BUDGET = re.compile(r"([0-9]{1,12}) ?schedules|([0-9]{1,9}(?:\.[0-9]{1,6})?) ?c
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend: one of the three.
+    """Budget of a search, by one of three limits.
 
     Attributes:
         schedules: decodings; plans to start from count.
@@ -40,7 +40,7 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """As people read it."""
+        """The budget as text for people."""
         if self.schedules is not None:
             return f"{self.schedules:,} schedules"
         if self.wall_seconds is not None:
@@ -49,7 +49,7 @@ class Budget:
 
     @property
     def word(self) -> str:
-        """As it is given on the command line."""
+        """The budget as on the command line."""
         if self.schedules is not None:
             return f"{self.schedules}schedules"
         if self.wall_seconds is not None:
@@ -58,7 +58,7 @@ class Budget:
 
     @property
     def figures(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the figures for JSON."""
         if self.schedules is not None:
             return {"schedules": self.schedules}
         if self.wall_seconds is not None:
@@ -68,7 +68,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a search spent.
+    """Resources that a search spent.
 
     Attributes:
         schedules: decodings; where all plans were tried, how many there are.
@@ -82,12 +82,12 @@ class Spent:
 
     @property
     def figures(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {"schedules": self.schedules, "cpuSeconds": round(self.cpu_seconds, 6)}
 
 
 def budget(text: str) -> Budget:
-    """A budget as in `5000schedules` or `2cpu`, for argparse.
+    """Read a budget such as `5000schedules` or `2cpu`, for argparse.
 
     Raises:
         argparse.ArgumentTypeError: it is not a budget, is 0, or is too large.
@@ -104,7 +104,7 @@ def budget(text: str) -> Budget:
 
 
 def timed_budget(text: str) -> Budget:
-    """The same, or a time as in `2s` or `500ms`.
+    """Read a budget, or a time such as `2s` or `500ms`, for argparse.
 
     Raises:
         argparse.ArgumentTypeError: as of `budget`.
@@ -144,7 +144,7 @@ class Meter:
         return time.process_time() - self._started
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the budget is spent."""
+        """Return whether the budget is spent."""
         self.schedules = progress.schedules
         is_spent = (
             self.schedules >= _or_no_limit(self._allowed.schedules)

@@ -18,10 +18,10 @@ class Instance:
     """One problem, and what its figures are compared with.
 
     Attributes:
-        run: what is planned.
-        problem: to search.
+        run: planned run.
+        problem: problem to search.
         activities: activity of each step, by its name.
-        nodes: their names.
+        nodes: names of the nodes.
         input_hash: SHA-256 of the input: of the file, or of the run and cluster that were drawn.
         optimum_seconds: makespan that is proven to be the least; None where it is not known.
         instants: steps of no duration, which no node runs: name -> steps they wait for.
@@ -41,10 +41,10 @@ class Instance:
 
 @dataclass(frozen=True)
 class Case:
-    """What can be measured.
+    """A case that can be measured.
 
     Attributes:
-        name: for people, files and `--cases`.
+        name: name for people, for files and for `--cases`.
         load: makes it; the seed that the search starts from also draws it, where it is drawn.
     """
 
@@ -53,18 +53,18 @@ class Case:
 
 
 class Named(Protocol):
-    """What is taken by its name."""
+    """A thing with a name that a command line can choose."""
 
     @property
     def name(self) -> str:
-        """For people and `--cases`."""
+        """Name for people and for `--cases`."""
 
 
 NamedT = TypeVar("NamedT", bound=Named)
 
 
 def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -> list[NamedT]:
-    """The cases whose names match; of more than the limit one from each equal part.
+    """Return the cases whose names match; of more than the limit, one from each equal part.
 
     It is drawn, always the same: names are often in a pattern that equal steps would follow.
 
@@ -91,7 +91,7 @@ def ordered_instance(
     instants: Mapping[str, tuple[str, ...]] | None = None,
     has_all_ties: bool = False,
 ) -> Instance:
-    """A run under ordered dispatch; of several best nodes kube-default takes the first."""
+    """Return a run under ordered dispatch; of several best nodes kube-default takes the first."""
     lowered = lower(run, cluster, LoweringOptions(dispatch="ordered"))
     return Instance(
         run=run,

@@ -1,4 +1,4 @@
-"""Other checkouts of this project, whose engine a benchmark runs beside ours."""
+"""Checkouts of other versions of this project, whose engine a benchmark runs beside ours."""
 
 import argparse
 import os
@@ -18,8 +18,8 @@ class Checkout:
     """A checkout of this project whose engine is measured.
 
     Attributes:
-        name: for people.
-        folder: where it is.
+        name: name for people.
+        folder: folder of the checkout.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Checkout:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Of the environment of a process that uses its engine with our benchmarks."""
+        """Environment variables of a process that uses its engine with our benchmarks."""
         path = os.pathsep.join(map(str, (self.folder / _ENGINE.parent, ROOT)))
         return {**ONE_THREAD, "PYTHONPATH": path}
 

@@ -1,4 +1,4 @@
-"""What the command lines of the benchmarks share: options, formats, errors and exit codes."""
+"""Shared parts of the benchmarks' command lines: options, formats, errors and exit codes."""
 
 import argparse
 import os
@@ -42,13 +42,13 @@ class _Parser(argparse.ArgumentParser):
 def parser_of(
     name: str, summary: str, *, examples: Sequence[str], exit_codes: str
 ) -> argparse.ArgumentParser:
-    """The parser of a benchmark's command line, with `-o`.
+    """Return the parser of a benchmark's command line, with `-o`.
 
     Args:
-        name: of the module.
-        summary: what it does.
+        name: name of the module.
+        summary: sentence about the benchmark.
         examples: arguments, as people write them.
-        exit_codes: what they mean.
+        exit_codes: meaning of the exit codes.
     """
     program = f"python -m benchmarks.{name}"
     lines = ["Examples:", *(f"  {program} {each}".rstrip() for each in examples)]
@@ -79,7 +79,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """A type for argparse: a number from `least`, at least 0, to `most`."""
+    """Return a type for argparse: a number from `least`, at least 0, to `most`."""
 
     def number(text: str) -> int:
         is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
@@ -93,7 +93,7 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(text: str) -> float:
-    """A time as in `10s`, for argparse.
+    """Read a time such as `10s`, for argparse.
 
     Raises:
         argparse.ArgumentTypeError: it is not a time.
@@ -105,11 +105,11 @@ def seconds(text: str) -> float:
 
 
 def add_makespan_within(parser: argparse.ArgumentParser, limits: Sequence[MakespanWithin]) -> None:
-    """The option of benchmarks that plan several runs together; see `planning.plan_options`.
+    """Add the option of benchmarks that plan several runs; see `planning.plan_options`.
 
     Args:
-        parser: of a benchmark.
-        limits: unless others are asked for.
+        parser: parser of a benchmark's command line.
+        limits: limits by default.
     """
     parser.add_argument(
         "--makespan-within",
@@ -134,10 +134,10 @@ def show(page: Page, echo: Echo, form: str = "table", output: Path | None = None
     """Print what a benchmark found.
 
     Args:
-        page: what it found.
+        page: results of the benchmark.
         echo: prints a line.
         form: one of `FORMATS`.
-        output: also write it as Markdown to this file.
+        output: file for the page as Markdown, beside printing it; None = no file.
 
     Raises:
         RunError: the file cannot be written.

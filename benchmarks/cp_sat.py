@@ -16,7 +16,7 @@ from benchmarks.processes import run_apart
 
 
 def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
-    """The least makespan of each case, from a process of its own.
+    """Return the least makespan of each case, from a process of its own.
 
     Args:
         cases: see `optimum`.
@@ -31,7 +31,7 @@ def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
 
 
 def optimum(case: dict[str, Any]) -> int:
-    """The least makespan of one case.
+    """Return the least makespan of one case.
 
     Args:
         case: `capacities` [N][R]; `steps`, each with `requests` [R], `seconds` [N] (null where the
@@ -66,7 +66,7 @@ class _Model:
         self.intervals: list[dict[int, Any]] = [{} for _ in self.capacities]
 
     def built(self) -> Any:
-        """The whole model."""
+        """Return the whole model."""
         for index in range(len(self.steps)):
             self._one_node(index)
         for node, room in enumerate(self.capacities):

@@ -1,4 +1,4 @@
-"""Where the third-party data of benchmarks and checks lies; none of it ships with this project."""
+"""Third-party data of benchmarks and checks; none of it ships with this project."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _BESIDE = Path("..", "shared", "data")
 
 
 def data_folder(explicit: Path | None = None) -> Path:
-    """The folder of the data sets: the one given, else the variable's, else `../shared/data`.
+    """Return the folder of the data sets: the given one, the variable's, or `../shared/data`.
 
     The last is looked for beside the repository and beside the current folder.
 
@@ -35,11 +35,11 @@ def data_folder(explicit: Path | None = None) -> Path:
 
 
 def data_file(explicit: Path | None, *parts: str) -> Path:
-    """A file of a data set.
+    """Return a file of a data set.
 
     Args:
         explicit: the file itself, a folder that holds it, the data folder, or None to look for it.
-        parts: its path within the data folder.
+        parts: path within the data folder.
 
     Raises:
         InputNotFoundError: it is not there.
@@ -58,13 +58,13 @@ def data_file(explicit: Path | None, *parts: str) -> Path:
 def data_files(
     explicit: Path | None, name: str, is_one: Callable[[Path], bool], what: str
 ) -> list[Path]:
-    """The files of a data set, by name.
+    """Return the files of a data set by name.
 
     Args:
         explicit: the data folder, that of the set, one of its files, or None to look for the first.
-        name: of the set.
+        name: name of the set.
         is_one: whether a path in its folder is one of the files.
-        what: they are, for people.
+        what: name of the files for people.
 
     Raises:
         InputNotFoundError: there are none.

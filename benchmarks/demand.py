@@ -1,4 +1,4 @@
-"""What whole runs need at once: the peak of a plan beside coarser measures of it.
+"""Demand of whole runs at once: the peak of a plan beside coarser measures of it.
 
 `python -m benchmarks.demand --help`. Runs are made up (`made_up_runs`), recorded (WfInstances), or
 packages of KFP's own tests. Each demand is checked against a replay, for the whole run and for what
@@ -37,7 +37,7 @@ PACKAGES, RECORDED = Path("kfp-2.17.0", "pipelines"), Path("wfinstances")
 
 
 def files(folder: Path, pattern: str) -> list[Path]:
-    """The runs in a folder of the data, by name.
+    """Return the runs in a folder of the data by name.
 
     Raises:
         InputNotFoundError: there are none.
@@ -62,7 +62,7 @@ def main(
         echo: prints a line.
         data: the data folder; None looks for it.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         progress: told what is being done.
 
     Returns:
@@ -95,14 +95,14 @@ def _progressed(path: Path, progress: Callable[[str], None]) -> Outcome:
 
 
 def is_good(outcome: Outcome) -> bool:
-    """Whether the demand is that of the replay, and podSets are within a unit of it."""
+    """Return whether the demand equals that of the replay, and podSets are within a unit of it."""
     return outcome.is_replayed and outcome.is_covered
 
 
 def parts_of(
     outcomes: Sequence[Outcome], packages: Sequence[Outcome], runs: Sequence[Outcome]
 ) -> list[Table | Sequence[str]]:
-    """What was measured how, the runs one by one, and all packages together."""
+    """Return the page: the method, the runs one by one, and all packages together."""
     return [
         _about(),
         _table("Made-up runs", outcomes),
@@ -152,7 +152,7 @@ def _table(title: str, outcomes: Sequence[Outcome]) -> Table:
 
 
 def _multiples(shares: Sequence[float]) -> str:
-    """A dash for what the run does not request."""
+    """Return an amount as text, or a dash for a resource that the run does not request."""
     return " / ".join(f"{share:.2f}" if share else "-" for share in shares)
 
 
@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.demand` does; returns the exit code."""
+    """Run `python -m benchmarks.demand` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

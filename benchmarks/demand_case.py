@@ -33,15 +33,15 @@ class Outcome:
     """One run; shares are of its peak, CPU first, then memory.
 
     Attributes:
-        name: of the run.
-        steps: how many.
+        name: name of the run.
+        steps: number of steps.
         peak: CPU in milli-CPU and memory in bytes.
         gang_pods: pods that work only together, at their peak.
-        shapes: how many different requests its pods have.
+        shapes: number of different requests of its pods.
         sums: all steps together, workers included.
         per_shape: the sum of the peaks of each shape.
-        units: what the podSets for Kueue request.
-        pod_sets: how many these are.
+        units: requests of the podSets for Kueue.
+        pod_sets: number of these podSets.
         plan_seconds: CPU time.
         profile_seconds, demand_seconds: CPU time of making the profile and of the demand; of
             several the shortest.
@@ -67,14 +67,14 @@ class Outcome:
 
 
 _Pods = tuple[float, float, Counter[str]]
-"""From when to when they are there, and what they take together."""
+"""Start, end and total requests of some pods."""
 
 
 def made_up(shape: Shape, *, with_workers: bool = False) -> Outcome:
     """Measure a made-up run.
 
     Args:
-        shape: of the run and its cluster.
+        shape: shape of the run and its cluster.
         with_workers: every twentieth step makes three pods of 4 CPU, 16 GiB and a GPU.
     """
     run = made_up_run(shape)
@@ -138,7 +138,7 @@ def _timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
 
 
 def _is_replayed(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
-    """Whether demands are those of the replay: of the whole run, and of what is left later."""
+    """Return whether demands equal those of the replay, of the whole run and of later rests."""
     times = [
         (row.name, row.start_seconds, row.finish_seconds)
         for row in plan.steps
@@ -159,11 +159,11 @@ def _is_replayed(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
 def _pods_of(
     plan: Plan, run: RunGraph, ended: Collection[str] = (), running: Collection[str] = ()
 ) -> Iterator[_Pods]:
-    """The pods of what is left of a plan: first drivers, then steps with workers that they make.
+    """Return the pods that a plan still has: drivers first, then steps with their workers.
 
     Args:
-        plan: of the run.
-        run: that was planned.
+        plan: plan of the run.
+        run: planned run.
         ended: names of the steps that have ended.
         running: names of the steps that run now: they are there from the beginning.
     """
@@ -184,7 +184,7 @@ def _pods_of(
 
 
 def _begun(run: RunGraph, names: Collection[str]) -> set[str]:
-    """These steps and all groups around them: their drivers have ended."""
+    """Return these steps and all groups around them, whose drivers have ended."""
     parents = {group.name: group.parent for group in run.groups}
     found = {*names, *(step.group for step in run.steps if step.name in names)}
     while more := {parents[name] for name in found if name in parents} - found:
@@ -193,7 +193,7 @@ def _begun(run: RunGraph, names: Collection[str]) -> set[str]:
 
 
 def replayed(pods: Iterable[_Pods]) -> Counter[str]:
-    """The peak of each resource: pod after pod in the order of their starts."""
+    """Return the peak of each resource, pod after pod in the order of their starts."""
     used: Counter[str] = Counter()
     peak: Counter[str] = Counter()
     running: list[tuple[float, int, Counter[str]]] = []
@@ -207,7 +207,7 @@ def replayed(pods: Iterable[_Pods]) -> Counter[str]:
 
 
 def _per_shape(plan: Plan, run: RunGraph) -> list[Counter[str]]:
-    """What the pods of each shape take at their peak, as a podSet for each shape would."""
+    """Return the peak of the pods of each shape, as with a podSet for each shape."""
     by_shape: dict[tuple[tuple[str, int], ...], list[_Pods]] = {}
     for start, end, taken in _pods_of(plan, run):
         count = taken["pods"]
@@ -224,7 +224,7 @@ def _total(amounts: Iterable[Counter[str]]) -> Counter[str]:
 
 
 def _requested(demand: Demand) -> Counter[str]:
-    """What the podSets for Kueue request together."""
+    """Return the total requests of the podSets for Kueue."""
     return _total(
         Counter({name: each.count * amount for name, amount in each.requests.items()})
         for each in quota_units(demand)

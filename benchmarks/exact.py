@@ -36,10 +36,10 @@ _LAGS = (0, 0, 2, 5)
 """Seconds that data takes to another node; two of four steps have none to move."""
 
 _NEAR, _AFTER = 12, 0.25
-"""How many pods before it a pod may wait for, and the probability of each."""
+"""Numbers of earlier pods that a pod may wait for, and the probability of each."""
 
 _BYTES_PER_SECOND = 125_000_000
-"""From node to node, as the planner assumes."""
+"""Bandwidth from node to node, as the planner assumes."""
 
 _PREFIX = "case-"
 
@@ -50,7 +50,7 @@ class DrawnPod:
 
     Attributes:
         requests: CPU cores, and GiB of memory.
-        seconds: its run time on a node of speed 1.
+        seconds: run time on a node of speed 1.
         after: pods that it waits for, and the seconds that their data takes to another node.
     """
 
@@ -64,9 +64,9 @@ class DrawnCase:
     """A case.
 
     Attributes:
-        speeds: of the nodes.
-        capacities: their CPU cores and GiB of memory.
-        pods: what runs; all numbers stay integers on all nodes.
+        speeds: speeds of the nodes.
+        capacities: CPU cores and GiB of memory of the nodes.
+        pods: pods of the run; all numbers stay integers on all nodes.
     """
 
     speeds: tuple[int, ...]
@@ -75,7 +75,7 @@ class DrawnCase:
 
 
 def drawn(number: int) -> DrawnCase:
-    """The case of a number; every pod fits on every node."""
+    """Return the case of a number; every pod fits on every node."""
     rng = random.Random(number)
     nodes = rng.randint(FEWEST_NODES, MOST_NODES)
     pods = rng.randint(FEWEST_PODS, MOST_PODS if nodes > 1 else MOST_ALONE)
@@ -93,7 +93,7 @@ def _pod(rng: random.Random, index: int) -> DrawnPod:
 
 
 def as_integers(case: DrawnCase) -> dict[str, Any]:
-    """The case for `cp_sat.optimum`."""
+    """Return the case for `cp_sat.optimum`."""
     return {
         "capacities": case.capacities,
         "steps": [
@@ -108,7 +108,7 @@ def as_integers(case: DrawnCase) -> dict[str, Any]:
 
 
 def load(number: int, optimum_seconds: float | None, _seed: int) -> Instance:
-    """The case as a problem."""
+    """Return the case as a problem."""
     case = drawn(number)
     steps = tuple(
         Step(
@@ -144,12 +144,12 @@ def _pod_name(index: int) -> str:
 
 
 def all_cases(_asked: object = None) -> list[Case]:
-    """The cases, without their optima."""
+    """Return the cases without their optima."""
     return [Case(f"{_PREFIX}{number:03}", partial(load, number, None)) for number in range(CASES)]
 
 
 def with_optima(cases: Sequence[Case], progress: Progress) -> list[Case]:
-    """The cases with their optima.
+    """Return the cases with their optima.
 
     Raises:
         BenchmarkError: the solver is not installed.
@@ -187,7 +187,7 @@ def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def parts(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, and the table."""
+    """Return the paragraphs about the measurement, and the table."""
     rows = [
         [
             budget.text,
@@ -239,7 +239,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.exact` does; returns the exit code."""
+    """Run `python -m benchmarks.exact` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

@@ -1,4 +1,4 @@
-"""What one search of a case finds: its figures, and its schedule, step by step."""
+"""Result of one search of a case: its figures, and its schedule step by step."""
 
 import csv
 import io
@@ -21,12 +21,12 @@ Row = tuple[str, str, float, float]
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found; times in seconds.
+    """Result of a search; times are in seconds.
 
     Attributes:
-        spent: by the search.
+        spent: resources that the search spent.
         makespan: the latest end.
-        completions: of each run.
+        completions: completion of each run.
         unplaced: steps that never end.
         rows: the schedule, by start.
         use: mean use of each resource until the latest end, by name.
@@ -43,7 +43,7 @@ class Found:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Without the schedule, for JSON."""
+        """The figures for JSON, without the schedule."""
         return {
             "spent": self.spent.figures,
             "makespanSeconds": self.makespan,
@@ -55,7 +55,7 @@ class Found:
 
     @staticmethod
     def of_fields(fields: Mapping[str, Any]) -> "Found":
-        """What another process wrote with `dataclasses.asdict` as JSON."""
+        """Read what another process wrote with `dataclasses.asdict` as JSON."""
         return Found(
             spent=Spent(**fields["spent"]),
             makespan=fields["makespan"],
@@ -81,7 +81,7 @@ def find(instance: Instance, budget: Budget, seed: int) -> Found:
 
 
 def use_of(problem: PlacementProblem, schedule: Schedule) -> dict[str, float]:
-    """Requests x seconds over room x makespan, by resource; of those of which there is room.
+    """Return requests x seconds over room x makespan, by resource of which there is room.
 
     Of all runs together, drivers included. It is computed here and not by the engine, whose
     `mean_use` is of one run, and which may be that of an older checkout.
@@ -99,12 +99,12 @@ def use_of(problem: PlacementProblem, schedule: Schedule) -> dict[str, float]:
 
 
 def use_figures(use: Mapping[str, float]) -> dict[str, Any]:
-    """For JSON: the use of each resource, and of CPU and memory as one figure, if known."""
+    """Return for JSON the use of each resource, and of CPU and memory as one figure if known."""
     return {"use": dict(use), "weightedUse": ResourceWeights().mean_of(use)}
 
 
 def rows_of(instance: Instance, schedule: Schedule) -> tuple[Row, ...]:
-    """The steps of a schedule by start; one of no duration has no node."""
+    """Return the steps of a schedule by start; one without duration has no node."""
     ends = {name: float(schedule.end[at]) for name, at in instance.activities.items()}
     rows = [
         (name, _node(instance, int(schedule.node[at])), float(schedule.start[at]), ends[name])
@@ -117,13 +117,13 @@ def rows_of(instance: Instance, schedule: Schedule) -> tuple[Row, ...]:
 
 
 def by_start(row: Row) -> tuple[float, float, str]:
-    """The order of the rows of a schedule."""
+    """Return the order of the rows of a schedule."""
     name, _, start, end = row
     return start, end, name
 
 
 def schedule_text(rows: Iterable[Row]) -> str:
-    """A schedule as CSV: step, node, start and end in seconds."""
+    """Return a schedule as CSV: step, node, start and end in seconds."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("step", "node", "start", "end"))

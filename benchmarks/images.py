@@ -1,4 +1,4 @@
-"""What it changes that images nobody holds have to be pulled: the packages of KFP's own tests.
+"""Effect of image pulls on plans, for the packages of KFP's own tests.
 
 `python -m benchmarks.images --help`. The packages are those that the data set `kfp-2.17.0` holds;
 each is planned on five idle nodes that hold no image, once as if images took no time and once with
@@ -36,10 +36,10 @@ class Planned:
     """One way to plan a package.
 
     Attributes:
-        makespan_seconds: of the plan.
-        bound_seconds: no plan is shorter.
-        gain: over the default scheduler, as a share of its makespan.
-        nodes: of the steps that have one.
+        makespan_seconds: makespan of the plan.
+        bound_seconds: lower bound of any plan's makespan.
+        gain: gain over the default scheduler, as a share of its makespan.
+        nodes: nodes of the steps that have one.
         exact: every assignment was tried, or the bound is reached.
     """
 
@@ -51,7 +51,7 @@ class Planned:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the plan is no better than its bound."""
+        """True if the plan is not shorter than its bound."""
         return self.makespan_seconds >= self.bound_seconds
 
 
@@ -60,9 +60,9 @@ class Outcome:
     """One package.
 
     Attributes:
-        name: of its file.
-        steps: how many.
-        images: how many its steps use.
+        name: name of its file.
+        steps: number of steps.
+        images: number of images that its steps use.
         free: planned as if images took no time.
         pulled: planned with the sizes that are assumed.
     """
@@ -75,22 +75,22 @@ class Outcome:
 
     @property
     def longer(self) -> float:
-        """How much longer the run takes with pulls, as a share."""
+        """The time that pulls add to the run, as a share."""
         return self.pulled.makespan_seconds / self.free.makespan_seconds - 1
 
     @property
     def nodes_before(self) -> int:
-        """How many nodes are used without pulls."""
+        """Number of nodes that are used without pulls."""
         return len(set(self.free.nodes))
 
     @property
     def nodes_after(self) -> int:
-        """How many nodes are used with pulls."""
+        """Number of nodes that are used with pulls."""
         return len(set(self.pulled.nodes))
 
     @property
     def elsewhere(self) -> bool:
-        """Whether steps share nodes otherwise; on equal nodes the names of nodes mean nothing."""
+        """True if pulls change which steps share a node; names of equal nodes do not count."""
         return _renamed(self.free.nodes) != _renamed(self.pulled.nodes)
 
 
@@ -101,7 +101,7 @@ def _renamed(nodes: Sequence[str]) -> list[int]:
 
 
 def packages(data: Path | None = None) -> list[Path]:
-    """The packages, by name.
+    """Return the packages by name.
 
     Raises:
         InputNotFoundError: there are none.
@@ -150,7 +150,7 @@ def _is_best(plan: Plan) -> bool:
 
 
 def parts_of(outcomes: Sequence[Outcome]) -> list[Table | Sequence[str]]:
-    """What was planned how, the sums, and one row for each package."""
+    """Return the page: the method, the sums, and one row for each package."""
     rows = [
         [
             each.name,
@@ -222,7 +222,7 @@ def main(
         echo: prints a line.
         data: the data folder, or that of the packages; None looks for it.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         files: names (without `.yaml`) of the only packages to take; none = all.
         progress: told what is being done.
 
@@ -265,7 +265,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.images` does; returns the exit code."""
+    """Run `python -m benchmarks.images` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

@@ -41,7 +41,7 @@ _NUMBERS = re.compile(r"([0-9]+)")
 
 
 def project_files(data: Path | None = None) -> list[Path]:
-    """The projects, in the order of the numbers in their names.
+    """Return the projects in the order of the numbers in their names.
 
     Args:
         data: the data folder, a folder of projects, one project, or None to look for the first.
@@ -63,7 +63,7 @@ def _key(name: str) -> list[tuple[int, str]]:
 
 
 def project_run(project: Project) -> RunGraph:
-    """The jobs that last as steps `job-NUMBER`."""
+    """Return the jobs of any duration as steps `job-NUMBER`."""
     before = without_instants(project)
     steps = [
         Step(
@@ -95,7 +95,7 @@ def _resource(number: int) -> str:
 
 
 def load(path: Path, optimum_seconds: float | None, _seed: int) -> Instance:
-    """A project as a problem.
+    """Return a project as a problem.
 
     Raises:
         EngineError: the file cannot be read, see `read_project`.
@@ -116,7 +116,7 @@ def load(path: Path, optimum_seconds: float | None, _seed: int) -> Instance:
 
 
 def cases(asked: argparse.Namespace) -> list[Case]:
-    """A case for each file.
+    """Return a case for each file.
 
     Raises:
         EngineError: no project is there, or its optima cannot be read or are of other projects.
@@ -175,7 +175,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def parts(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, and the table."""
+    """Return the paragraphs about the measurement, and the table."""
     rows = []
     for row, budget in zip(totals(outcomes), _budgets(outcomes), strict=True):
         rows.append(
@@ -208,7 +208,7 @@ def parts(outcomes: Sequence[Outcome]) -> Parts:
 
 
 def _budgets(outcomes: Sequence[Outcome]) -> list[Budget]:
-    """That of each row of `totals`."""
+    """Return the budget of each row of `totals`."""
     return [
         budget
         for budget, group in by_budget(outcomes).items()
@@ -264,7 +264,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.j30` does; returns the exit code."""
+    """Run `python -m benchmarks.j30` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

@@ -61,7 +61,7 @@ def main(
         echo: prints a line.
         data: the data folder, that of the traces, or one of them; None looks for the first.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         only: measure and print one of `TABLES` alone; "" = all.
         progress: told what is being done.
 
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.learning` does; returns the exit code."""
+    """Run `python -m benchmarks.learning` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

@@ -30,12 +30,12 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Figures:
-    """What some forecasts are worth; shares.
+    """Quality of some forecasts, in shares.
 
     Attributes:
-        forecasts: how many.
+        forecasts: number of forecasts.
         errors: the median of each method.
-        by_time: our errors in seconds over all seconds.
+        by_time: sum of our errors over all seconds.
         covered: ranges of 90% that hold the truth.
         high_over_low: median of the ratios of their bounds.
         width: median of their widths over the truth.
@@ -50,7 +50,7 @@ class Figures:
 
     @staticmethod
     def of(cases: Sequence[Case]) -> "Figures":
-        """Of at least one forecast; methods that not all of them have are left out."""
+        """Return the quality of some forecasts, without methods that not all of them have."""
         methods = [name for name in cases[0].others if all(name in each.others for each in cases)]
         return Figures(
             forecasts=len(cases),
@@ -68,7 +68,7 @@ class Figures:
 
 
 def figures_of(cases: Iterable[Case]) -> dict[tuple[str, str], Figures]:
-    """By group and pipeline, of each group all pipelines first."""
+    """Return figures by group and pipeline, with all pipelines of a group first."""
     groups: dict[tuple[str, str], list[Case]] = {}
     for each in cases:
         for pipeline in ("all", each.pipeline):
@@ -103,7 +103,7 @@ def cases_table(title: str, figures: dict[tuple[str, str], Figures]) -> Table:
 
 
 def memory_of(cases: Iterable[MemoryCase]) -> dict[tuple[str, str, str], dict[str, float]]:
-    """By group, pipeline and method: pods, use of all that was held (MAQ), and share that failed.
+    """Return by group, pipeline and method: pods, use of held memory (MAQ), and failed share.
 
     Of each group all pipelines come last.
     """

@@ -23,13 +23,13 @@ _NODES = ((8, 32, 0.8), (12, 48, 1.0), (16, 64, 1.5))
 
 @dataclass(frozen=True)
 class Shape:
-    """What is made up.
+    """Shape of a made-up run.
 
     Attributes:
         kind: `kfp` (driver pods, loops with a limit, data through the object store) or `workflow`
             (tasks alone, data from node to node).
-        steps: how many.
-        nodes: how many.
+        steps: number of steps.
+        nodes: number of nodes.
         seed: the same seed is the same run and cluster.
     """
 
@@ -40,12 +40,12 @@ class Shape:
 
     @property
     def dispatch(self) -> str:
-        """How such runs are dispatched."""
+        """Dispatch of such runs."""
         return "ready" if self.kind == "kfp" else "ordered"
 
 
 def made_up_run(shape: Shape) -> RunGraph:
-    """A run of the shape, mostly wide, with joins; in a KFP run most steps are in loops."""
+    """Make a run of the shape, mostly wide, with joins; in a KFP run most steps are in loops."""
     rng = np.random.default_rng([shape.seed, shape.steps])
     if shape.kind == "kfp":
         return _kfp_run(rng, shape.steps)
@@ -93,7 +93,7 @@ def _step(rng: np.random.Generator, name: str, number: int) -> Step:
 def _some(
     rng: np.random.Generator, sources: list[list[Step]], total: int, most: int = 3
 ) -> list[Step]:
-    """Up to `most` of the latest sources; a source is a step, or the last steps of a loop."""
+    """Return up to `most` of the latest sources: steps, or last steps of loops."""
     latest = sources[-max(LATEST_LEAST, int(LATEST_SHARE * total)) :]
     wanted = min(int(rng.integers(0, most + 1)), len(latest))
     chosen = sorted(rng.choice(len(latest), wanted, replace=False)) if wanted else []
@@ -131,7 +131,7 @@ def _kfp_run(rng: np.random.Generator, count: int) -> RunGraph:
 def _loop(
     rng: np.random.Generator, name: str, before: list[Step], number: int
 ) -> tuple[list[Group], list[Step]]:
-    """A loop and its steps, iteration by iteration."""
+    """Make a loop and its steps, iteration by iteration."""
     waits = tuple(sorted(step.name for step in before))
     loop = Group(
         name, GroupKind.LOOP, depends_on=waits, parallelism=_PARALLELISM, width=_ITERATIONS

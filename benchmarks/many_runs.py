@@ -35,7 +35,7 @@ from kfp_placement_engine.search.genetic import starting_schedules
 LIMITS = tuple(MakespanWithin(percent=each) for each in (0.0, 1.0, 3.0, 5.0, 10.0, 15.0))
 
 KUBE_DEFAULT, SHORTEST = "kube-default", "shortest"
-"""What a percentage of a limit is of."""
+"""Names of the plans of whose makespan a limit is a percentage."""
 
 _COMPARED = (KUBE_DEFAULT, "heft")
 
@@ -48,7 +48,7 @@ def load(
     percent_of: str,
     seed: int,
 ) -> Instance:
-    """A case as a problem; the seed draws it."""
+    """Return a case as a problem, drawn by the seed."""
     run, cluster = suite_run(mix, durations, seed), suite_cluster.cluster()
     tasks = groupby(run.steps, key=lambda step: step.name.split(".")[0])
     runs = [ActiveRun(name, replace(run, name=name, steps=tuple(steps))) for name, steps in tasks]
@@ -69,7 +69,7 @@ def load(
 
 
 def all_cases(asked: argparse.Namespace) -> list[Case]:
-    """The cases of a seed, limit by limit."""
+    """Return the cases of a seed, limit by limit."""
     return [
         Case(
             f"{cluster.name} {durations} {mix} {within.text}",
@@ -95,7 +95,7 @@ def find_runs(_case: str, instance: Instance, budget: Budget, seed: int) -> Foun
 
 
 def gain(outcome: Outcome, name: str = "ours") -> float:
-    """How much earlier than kube-default's the runs complete on average, as a share of it."""
+    """Return the gain in mean completion over kube-default, as a share of kube-default's."""
     own = fmean(outcome.completions)
     if name != "ours":
         own = outcome.measured[f"{name}MeanCompletionSeconds"]
@@ -103,12 +103,12 @@ def gain(outcome: Outcome, name: str = "ours") -> float:
 
 
 def longer(outcome: Outcome) -> float:
-    """How much later than kube-default's the last run ends, as a share of it."""
+    """Return the delay of the last end over kube-default, as a share of kube-default's."""
     return outcome.makespan / outcome.references.baselines[KUBE_DEFAULT] - 1
 
 
 def fault(outcome: Outcome) -> str:
-    """What cannot be, or nothing; a plan may end later than a baseline, but within the limit."""
+    """Return a fault or ""; a plan may end later than a baseline, but within the limit."""
     limit = outcome.measured["makespanLimitSeconds"]
     reachable = max(limit, min(outcome.references.baselines.values()))
     if outcome.makespan > reachable * (1 + MARGIN):
@@ -151,7 +151,7 @@ def _means(group: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def parts(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, and a table for each budget."""
+    """Return the paragraphs about the measurement, and a table for each budget."""
     tables = []
     for budget, group in by_budget(outcomes).items():
         rows = [
@@ -225,7 +225,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.many_runs` does; returns the exit code."""
+    """Run `python -m benchmarks.many_runs` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

@@ -42,19 +42,19 @@ class Benchmark:
     """One benchmark.
 
     Attributes:
-        name: of its module.
-        heading: of its page.
+        name: name of its module.
+        heading: heading of its page.
         summary: one line for `--help`.
         examples: arguments, as people write them.
         cases: all its cases, made from the options.
-        parts: its tables.
+        parts: makes its tables.
         totals: the figures of its tables, for JSON.
-        seeds, budgets: unless others are asked for.
+        seeds, budgets: seeds and budgets by default.
         add_options: adds further options.
         prepare: completes the cases that were chosen, where that takes a while.
         find: searches a case.
         budget_of: reads a budget as in `--budget`; see `budget.timed_budget` for the other one.
-        fault: what is wrong with an outcome, or nothing.
+        fault: returns the fault of an outcome; "" = none.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Benchmark:
 
 
 def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.NAME` does; returns the exit code."""
+    """Run `python -m benchmarks.NAME` and return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     asked = parser_for(benchmark).parse_args(words)
 
@@ -103,7 +103,7 @@ def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) ->
 def _beside(
     benchmark: Benchmark, folder: Path | None, words: Sequence[str]
 ) -> AbstractContextManager[BaseProcess | None]:
-    """The process of another checkout, if there is one.
+    """Start the process of another checkout, if there is one.
 
     Raises:
         InputNotFoundError: the folder is not a checkout.
@@ -127,11 +127,11 @@ def report(
     """Print tables or figures.
 
     Args:
-        benchmark: what was run.
-        outcomes: what it found.
+        benchmark: benchmark that was run.
+        outcomes: outcomes of the searches.
         echo: prints a line.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         peers: names of those that were asked for.
 
     Returns:
@@ -165,7 +165,7 @@ def report(
 
 
 def use_parts(outcomes: Sequence[Outcome]) -> list[Table]:
-    """What plans use of each resource: means over the cases that have it, a row for each budget."""
+    """Return plans' use of each resource: means over cases that have it, a row for each budget."""
     names = dict.fromkeys(name for each in outcomes for name in each.use if name != "pods")
     if not names:
         return []
@@ -188,7 +188,7 @@ def _mean_share(shares: Sequence[float | None]) -> str:
 
 
 def readable(cases: Sequence[Case], progress: Progress) -> Sequence[Case]:
-    """The same cases, once all have been read: a bad file is not found after hours of work.
+    """Return the same cases after reading all: a bad file must not show up after hours of work.
 
     Raises:
         EngineError: one cannot be read or planned.
@@ -207,7 +207,7 @@ def searched(outcomes: Sequence[Outcome]) -> str:
 
 
 def parser_for(benchmark: Benchmark) -> argparse.ArgumentParser:
-    """The parser of a benchmark's command line."""
+    """Return the parser of a benchmark's command line."""
     parser = parser_of(
         benchmark.name,
         benchmark.summary,
@@ -233,11 +233,11 @@ def add_search_options(
     """Add `--cases`, `--limit`, `--seeds`, `--budget` and `--schedules`.
 
     Args:
-        parser: of a benchmark.
-        seeds: unless others are asked for.
+        parser: parser of a benchmark's command line.
+        seeds: seeds by default.
         budgets: the same.
         budget_of: reads one; with `timed_budget`, times are budgets, too.
-        otherwise: what ends a search where there is no budget, in words.
+        otherwise: text about the end of a search without a budget.
     """
     usual = " ".join(each.word for each in budgets) or otherwise
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What one search of a case gave, beside its baselines, peers, bounds and optimum."""
+"""Outcome of one search of a case, beside its baselines, peers, bounds and optimum."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ MARGIN = 1e-6
 """Relative difference that rounding may make."""
 
 _NOT_COMPARED = ("brute-force",)
-"""It takes all time there is on all but tiny runs."""
+"""Baselines that are left out: brute force never ends on all but tiny runs."""
 
 Noted = Callable[[str, Schedule], None]
 """Told the name and the schedule of each reference that is played."""
@@ -27,11 +27,11 @@ Noted = Callable[[str, Schedule], None]
 
 @dataclass(frozen=True)
 class References:
-    """What the makespans of a problem are compared with, by name, in seconds.
+    """Makespans for comparison with those of a problem, by name and in seconds.
 
     Attributes:
-        baselines: of the engine; a search starts from them.
-        bounds: that no schedule beats.
+        baselines: baselines of the engine, from which a search starts.
+        bounds: lower bounds of any schedule.
         peers: schedulers of others.
         out_of_reach: baselines that no plan may be able to follow.
     """
@@ -47,19 +47,19 @@ class Outcome:
     """One case, one seed, one budget; times in seconds.
 
     Attributes:
-        case: its name.
-        seed: of the search, and of the case where it is drawn.
-        input_hash: of what was planned.
-        steps: how many, those of no duration left out.
-        budget, spent: of the search.
+        case: name of the case.
+        seed: seed of the search, and of the case where it is drawn.
+        input_hash: hash of the planned input.
+        steps: number of steps of any duration.
+        budget, spent: budget of the search, and the resources that it spent.
         makespan: the latest end.
-        completions: of each run.
+        completions: completion of each run.
         unplaced: steps that never end.
         references: baselines, peers and bounds.
         optimum: the least makespan, if known.
         use: mean use of each resource until the latest end, by name.
         measured: further figures by the names that they have in JSON.
-        base: what the search of another checkout found, if one was asked for.
+        base: result of another checkout's search; None without another checkout.
     """
 
     case: str
@@ -89,19 +89,19 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """How far above the optimum the makespan is, relatively; NaN if it is not known."""
+        """Relative gap of the makespan to the optimum; NaN if the optimum is not known."""
         if self.optimum is None:
             return math.nan
         return self.makespan / self.optimum - 1
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the makespan is the optimum."""
+        """True if the makespan is the optimum."""
         return self.optimum is not None and self.makespan <= self.optimum * (1 + MARGIN)
 
     @property
     def contradiction(self) -> str:
-        """What cannot be, whatever the objective, or nothing."""
+        """Return a fault that is one under any objective; "" = none."""
         least = max(self.bound, self.optimum or 0.0)
         if self.optimum is not None and self.bound > self.optimum * (1 + MARGIN):
             return (
@@ -119,7 +119,7 @@ class Outcome:
 
     @property
     def fault(self) -> str:
-        """What cannot be where plans are better the shorter they are, or nothing."""
+        """Return a fault where the shorter plan is the better one; "" = none."""
         if self.contradiction:
             return self.contradiction
         for name, seconds in self.references.baselines.items():
@@ -130,7 +130,7 @@ class Outcome:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {
             "case": self.case,
             "seed": self.seed,
@@ -158,7 +158,7 @@ def outcome_of(
     references: References,
     found: Found,
 ) -> Outcome:
-    """What was found, beside what it is compared with; arguments as the fields of `Outcome`."""
+    """Return the outcome of a search; the arguments are the fields of `Outcome`."""
     return Outcome(
         case=case,
         seed=seed,
@@ -183,13 +183,13 @@ def references_of(
     bounds: Mapping[str, float] | None = None,
     note: Noted = lambda name, schedule: None,
 ) -> References:
-    """Every baseline but brute force, the bounds, and the peers that are asked for.
+    """Return every baseline but brute force, the bounds, and the chosen peers.
 
     Args:
-        instance: what is planned.
-        seed: of what draws.
-        peers: their names.
-        bounds: of the same problem, where they are known already.
+        instance: planned instance.
+        seed: seed of baselines and peers that draw.
+        peers: names of the peers.
+        bounds: bounds of the same problem; None = they are computed.
         note: gets each schedule; of several of one name, each name ends with a number.
 
     Raises:
@@ -219,12 +219,12 @@ def references_of(
 
 
 def bounds_of(problem: PlacementProblem) -> dict[str, float]:
-    """Every bound, by name."""
+    """Return every bound by name."""
     return {bound.kind: bound.seconds for bound in lower_bounds(problem)}
 
 
 def by_budget(outcomes: Sequence[Outcome]) -> dict[Budget, list[Outcome]]:
-    """The outcomes of each budget, in the order in which they were asked for."""
+    """Return the outcomes of each budget, in the order of the budgets."""
     groups: dict[Budget, list[Outcome]] = {}
     for each in outcomes:
         groups.setdefault(each.budget, []).append(each)
@@ -232,7 +232,7 @@ def by_budget(outcomes: Sequence[Outcome]) -> dict[Budget, list[Outcome]]:
 
 
 def baseline_gaps(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """How far baselines are above the optimum, relatively: means over outcomes that have one."""
+    """Return baselines' relative gaps to the optimum: means over outcomes that have one."""
     known = [(each.references.baselines, each.optimum) for each in outcomes if each.optimum]
     names = known[0][0] if known else ()
     return {name: fmean(found[name] / optimum - 1 for found, optimum in known) for name in names}

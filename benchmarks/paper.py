@@ -35,10 +35,10 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.paper_genetic import gene_values
 
 FULL_SEEDS, FULL_BUDGET_SECONDS = 20, 10.0
-"""What the committed table was made with."""
+"""Number of seeds and time of each search for the committed table."""
 
 MAX_SEEDS = 10_000
-"""More take weeks."""
+"""Largest number of seeds: more take weeks."""
 
 ROOM_DRAWS = 20
 """Draws of each mix from which the room against strict FIFO is taken."""
@@ -48,12 +48,12 @@ FULL_COMMAND = "python -m benchmarks.paper --seeds 20 --budget 10s"
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """What to run.
+    """Settings of a run of the experiment.
 
     Attributes:
         seeds: draws of each mix and kind of durations, seeds 0, 1, ...
-        budget_seconds: of each search, ours and the paper's.
-        mixes, durations: which of the experiment's.
+        budget_seconds: time of each search, ours and the paper's.
+        mixes, durations: mixes and durations of the experiment that are run.
     """
 
     seeds: int
@@ -63,7 +63,7 @@ class PaperSettings:
 
     @property
     def draws(self) -> list[Draw]:
-        """All draws, a whole set of mixes and durations for each seed."""
+        """Return the draws: a whole set of mixes and durations for each seed."""
         return [
             Draw(mix, durations, seed)
             for seed in range(self.seeds)
@@ -74,12 +74,13 @@ class PaperSettings:
 
 @dataclass(frozen=True)
 class PaperResult:
-    """What a run gave.
+    """Results of a run of the experiment.
 
     Attributes:
-        settings: what was run.
-        outcomes: of every draw.
-        rooms: what draws allow against strict FIFO; these need no search, so there are always many.
+        settings: settings of the run.
+        outcomes: outcomes of every draw.
+        rooms: largest gains of draws over strict FIFO; these need no search, so there are always
+            many.
     """
 
     settings: PaperSettings
@@ -109,10 +110,10 @@ def report(result: PaperResult, echo: Echo, form: str = "table", output: Path | 
     """Print tables and conclusions.
 
     Args:
-        result: what a run gave.
+        result: results of the run.
         echo: prints a line.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
 
     Returns:
         The exit code: 1 if a schedule beats the bound or our search misses a target, else 0.
@@ -154,7 +155,7 @@ def _require_solver() -> None:
 
 
 def fifo_rooms(draws: int) -> Rooms:
-    """The most that any schedule can gain over strict FIFO, durations proportional to vCPU."""
+    """Return the largest possible gains over strict FIFO, durations proportional to vCPU."""
     rooms: dict[str, dict[str, list[float]]] = {}
     for levels in DRAWS:
         rooms[levels] = {mix: [] for mix in MIXES}
@@ -167,7 +168,7 @@ def fifo_rooms(draws: int) -> Rooms:
 
 
 def is_constant(problem: PlacementProblem) -> bool:
-    """Whether Eq. (1) values all placements alike: then the search is random placement."""
+    """Return whether Eq. (1) values all placements alike: then the search is random placement."""
     values = np.where(problem.arrays.allowed, gene_values(problem), np.nan)
     spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1) if problem.genes else np.zeros(1)
     return bool((spread < 1e-12).all())
@@ -248,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.paper` does; returns the exit code."""
+    """Run `python -m benchmarks.paper` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

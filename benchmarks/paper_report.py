@@ -1,4 +1,4 @@
-"""What the paper's experiment shows: tables, and plain sentences about what they mean."""
+"""Report of the paper's experiment: tables, and plain sentences about their meaning."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ NAMES = {
     "kube-default": "kube-default",
     "fifo": "strict FIFO",
 }
-"""What is compared, best first, and its heading."""
+"""Compared methods, the best first, and their headings."""
 
 REPORTED = {"high": 0.0703, "medium": 0.0471, "low": 0.0577}
 """Gain of the paper's genetic algorithm over its default scheduler, as published."""
@@ -28,17 +28,17 @@ WIDTH = 96
 """Columns that sentences take."""
 
 TARGETS = {"equal": 0.003, "proportional": 0.003, "lognormal": 0.006}
-"""How far above the bound our search may end, on any draw."""
+"""Largest relative gap of our search to the bound, on any draw."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one draw gave.
+    """Results of one draw.
 
     Attributes:
         draw: the draw.
-        bound_seconds, bound_kind: what no schedule can beat.
-        makespans: by key of `NAMES`.
+        bound_seconds, bound_kind: lower bound of any schedule, and its kind.
+        makespans: makespans by key of `NAMES`.
         paper_is_random: Eq. (1) values all placements alike.
     """
 
@@ -49,25 +49,25 @@ class Outcome:
     paper_is_random: bool
 
     def gap(self, name: str) -> float:
-        """How far above the bound, relative to it."""
+        """Return the relative gap to the bound."""
         return self.makespans[name] / self.bound_seconds - 1
 
     def gain(self, over: str) -> float:
-        """How much shorter our search's makespan is than another's."""
+        """Return the gain of our search over another method."""
         return 1 - self.makespans["ours"] / self.makespans[over]
 
     def room(self, over: str) -> float:
-        """How much shorter than another's any makespan can be."""
+        """Return the largest gain of any schedule over a method."""
         return 1 - self.bound_seconds / self.makespans[over]
 
     @property
     def beats_bound(self) -> bool:
-        """Whether any schedule ends before the bound, which is a bug; sums are rounded."""
+        """True if any schedule ends before the bound, which is a bug; sums are rounded."""
         return any(self.gap(name) < -1e-6 for name in self.makespans)
 
     @property
     def on_target(self) -> bool:
-        """Whether our search ends close enough to the bound."""
+        """True if our search ends close enough to the bound."""
         return self.gap("ours") <= TARGETS[self.draw.durations]
 
 
@@ -82,7 +82,7 @@ def parts_of(outcomes: Sequence[Outcome], rooms: Rooms) -> list[Table | Sequence
 
 
 def figures_of(outcomes: Sequence[Outcome], rooms: Rooms) -> dict[str, Any]:
-    """What the tables and conclusions are made of, for JSON."""
+    """Return the figures of the tables and conclusions, for JSON."""
     return {
         "outcomes": [
             {
@@ -146,7 +146,7 @@ def gap_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def gain_table(outcomes: Sequence[Outcome]) -> Table:
-    """What our search gains, and what is left to gain for anybody."""
+    """Return our search's gains, and the gains that are left for any search."""
     rows = []
     for (durations, mix), group in _rows(outcomes).items():
         cells = []
@@ -166,7 +166,7 @@ def gain_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def conclusions(outcomes: Sequence[Outcome], rooms: Rooms) -> list[str]:
-    """What the tables say about the published figures."""
+    """Return sentences about the published figures."""
     points = [*_reported(rooms), _fair(outcomes), *_random(outcomes)]
     lines = ["What this says:"]
     for point in points:

@@ -24,10 +24,10 @@ def run_apart(
     """Run a module in a process of its own; returns what it prints.
 
     Args:
-        what: is run, for the message.
+        what: name of the process, for the message.
         words: the module and its arguments.
-        given: what it reads; None = nothing.
-        variables: of the environment, besides those of this process.
+        given: standard input of the process; None = nothing.
+        variables: environment variables besides those of this process.
 
     Raises:
         BenchmarkError: it fails; the message ends with the last line that it wrote.
@@ -52,7 +52,7 @@ def on_one_thread(module: str, command: Callable[[], int]) -> int:
 
     Args:
         module: name of the benchmark, run again as a program where BLAS may have more.
-        command: what to do.
+        command: command line of the process.
     """
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
         words = [sys.executable, "-m", f"benchmarks.{module}", *sys.argv[1:]]

@@ -32,9 +32,9 @@ class Job:
     """A job of a project.
 
     Attributes:
-        number: as in the file, from 1.
-        seconds: its duration; the file's unit is taken for seconds.
-        requests: what it takes of each renewable resource while it lasts.
+        number: number in the file, from 1.
+        seconds: duration; the file's unit is taken for seconds.
+        requests: amounts of each renewable resource while it lasts.
         successors: numbers of the jobs that wait for it.
     """
 
@@ -49,9 +49,9 @@ class Project:
     """A project.
 
     Attributes:
-        name: of the file, with its ending.
-        jobs: in the order of their numbers.
-        capacities: of the renewable resources.
+        name: name of the file, with its ending.
+        jobs: jobs in the order of their numbers.
+        capacities: capacities of the renewable resources.
     """
 
     name: str
@@ -113,7 +113,7 @@ class _Reader:
         return InputError(f"{self._name}: {text}")
 
     def _count(self, word: str) -> int:
-        """The number behind a word and a colon in the head of the file."""
+        """Read the number behind a word and a colon in the head of the file."""
         for line in self._lines:
             match = _COUNT.match(line.removeprefix("- "))
             if match and match[1].startswith(word):
@@ -121,7 +121,7 @@ class _Reader:
         raise self._wrong(f"not a PSPLIB project: it has no line `{word} ...: NUMBER`")
 
     def _resources(self) -> int:
-        """How many renewable resources; others are of multi-mode projects."""
+        """Read the number of renewable resources; others are of multi-mode projects."""
         for word in ("nonrenewable", "doubly constrained"):
             if self._count(word):
                 raise self._wrong(
@@ -140,17 +140,17 @@ class _Reader:
             raise self._wrong("cut off: its last line has no end")
 
     def _start(self, heading: str) -> int:
-        """The line in which a section begins."""
+        """Return the line in which a section begins."""
         for at, line in enumerate(self._lines):
             if line.startswith(heading):
                 return at
         raise self._wrong(f"cut off: it has no section {heading}")
 
     def _rows(self, heading: str, skipped: int) -> Iterator[list[int]]:
-        """The rows of numbers in a section.
+        """Return the rows of numbers in a section.
 
         Args:
-            heading: what its first line begins with.
+            heading: beginning of its first line.
             skipped: lines from there to the first row.
         """
         for line in self._lines[self._start(heading) + skipped :]:
@@ -162,7 +162,7 @@ class _Reader:
             yield [int(word) for word in words]
 
     def _successors(self, count: int) -> dict[int, tuple[int, ...]]:
-        """By job the numbers of those that wait for it."""
+        """Read the numbers of the jobs that wait for each job."""
         found: dict[int, tuple[int, ...]] = {}
         for row in self._rows(_PRECEDENCES, 2):
             if len(row) < 3 or len(row) - 3 != row[2]:
@@ -223,7 +223,7 @@ class _Reader:
 
 
 def critical_path_seconds(project: Project) -> int:
-    """The longest chain of durations: the makespan if no resource were short."""
+    """Return the longest chain of durations: the makespan if no resource were short."""
     after = {job.number: job.successors for job in project.jobs}
     seconds = {job.number: job.seconds for job in project.jobs}
     longest: dict[int, int] = {}
@@ -234,7 +234,7 @@ def critical_path_seconds(project: Project) -> int:
 
 
 def predecessors_of(project: Project) -> dict[int, tuple[int, ...]]:
-    """By job those that it waits for."""
+    """Return the jobs that each job waits for."""
     before: dict[int, list[int]] = {job.number: [] for job in project.jobs}
     for job in project.jobs:
         for each in job.successors:
@@ -243,7 +243,7 @@ def predecessors_of(project: Project) -> dict[int, tuple[int, ...]]:
 
 
 def without_instants(project: Project) -> dict[int, tuple[int, ...]]:
-    """By job the jobs of any duration that must have ended, in order.
+    """Return the jobs of any duration that each job waits for, in order.
 
     Jobs of no duration are left out; what follows them waits for what they wait for.
     """
@@ -294,5 +294,5 @@ def read_optima(path: Path) -> Mapping[str, float]:
 
 
 def problem_name(text: str) -> str:
-    """What a file or a row is known by: without the ending `.sm`, in lower case."""
+    """Return the key of a file or row: its name without the ending `.sm`, in lower case."""
     return text.lower().removesuffix(".sm")

@@ -1,4 +1,4 @@
-"""What a queue of whole runs costs and brings: a day of runs, with and without it.
+"""Costs and gains of a queue of whole runs: a day of runs, with and without it.
 
 `python -m benchmarks.queue --help`. Runs of four kinds arrive on six nodes (`queue_day`); the
 controller's own decision admits them, or they all start at once.
@@ -40,9 +40,9 @@ def main(
 
     Args:
         echo: prints a line.
-        days: how many for each way and rate.
+        days: number of days for each way and rate.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         progress: told what is being done.
 
     Returns:
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.queue` does; returns the exit code."""
+    """Run `python -m benchmarks.queue` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

@@ -27,10 +27,10 @@ class Target:
     """A stated aim.
 
     Attributes:
-        text: what is to hold.
+        text: sentence about the aim.
         reached: the figure.
-        most: what it may be at most.
-        least: what it must be at least.
+        most: largest allowed value.
+        least: smallest allowed value.
     """
 
     text: str
@@ -40,18 +40,18 @@ class Target:
 
     @property
     def is_met(self) -> bool:
-        """Whether it is; a figure that nothing was measured for is not."""
+        """True if the aim is reached; a figure without a measurement does not reach it."""
         return self.least <= self.reached <= self.most
 
     def figures(self) -> dict[str, Any]:
-        """For other programs."""
+        """Return the aim for other programs."""
         limits = {"atMost": self.most, "atLeast": self.least}
         finite = {name: limit for name, limit in limits.items() if math.isfinite(limit)}
         return {"text": self.text, "reached": self.reached, **finite, "met": self.is_met}
 
 
 def targets_of(series: Sequence[Series], ranges: Sequence[Ranges]) -> list[Target]:
-    """The aims, and what was reached."""
+    """Return the aims, and the reached values."""
     found = {(each.gangs, each.runs_per_hour, each.way): each for each in series}
     targets = []
     for rate in sorted({each.runs_per_hour for each in series if each.gangs}):
@@ -96,7 +96,7 @@ def _where(each: Series | Ranges) -> str:
 
 
 def parts_of(series: Sequence[Series], ranges: Sequence[Ranges]) -> list[Table | Sequence[str]]:
-    """What was simulated, a table with gangs and one without, and the targets."""
+    """Return the page: the method, a table with gangs and one without, and the targets."""
     with_gangs = [each for each in series if each.gangs]
     without_gangs = [each for each in series if not each.gangs]
     return [

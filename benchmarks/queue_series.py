@@ -19,8 +19,8 @@ class Way:
     """One way to start runs.
 
     Attributes:
-        name: for the tables.
-        overcommit: of the RunQueue; None = every run starts at once.
+        name: name in the tables.
+        overcommit: overcommit of the RunQueue; None = every run starts at once.
         whole_gangs: a step and its workers get their nodes together.
         packs_gangs: whether the queue knows which pods must run together.
     """
@@ -45,13 +45,13 @@ class Day:
     """A day that was simulated.
 
     Attributes:
-        seed: of the day, and of the orders in which its pods are tried.
-        runs: how many were submitted.
-        unfinished: how many of them never end.
-        completion_seconds: from submission to end, the mean over runs that ended.
-        waiting_pods: that have no node yet, the mean over time.
-        large_runs: how many can use six GPUs or more at once, of those that ended.
-        large_completion_seconds: of these, the mean; 0 if there are none.
+        seed: seed of the day, and of the orders in which its pods are tried.
+        runs: number of submitted runs.
+        unfinished: number of runs that never end.
+        completion_seconds: mean time from submission to end, over runs that ended.
+        waiting_pods: number of pods without a node, the mean over time.
+        large_runs: number of ended runs that can use six GPUs or more at once.
+        large_completion_seconds: mean time from submission to end of these; 0 if there are none.
     """
 
     seed: int
@@ -70,8 +70,8 @@ class Series:
     Attributes:
         gangs: whether steps make workers.
         runs_per_hour: the mean rate of arrivals.
-        way: how runs start.
-        days: by seed.
+        way: way in which runs start.
+        days: days by seed.
     """
 
     gangs: bool
@@ -81,7 +81,7 @@ class Series:
 
     @property
     def stuck(self) -> int:
-        """How many days have runs that never end."""
+        """Number of days with runs that never end."""
         return sum(day.unfinished > 0 for day in self.days)
 
     @property
@@ -102,11 +102,11 @@ class Series:
         return fmean(day.waiting_pods for day in self.days)
 
     def longer_than(self, other: "Series") -> float:
-        """How much longer runs take, as a share; of series without stuck days."""
+        """Return the time that runs take longer, as a share; of series without stuck days."""
         return self.completion_seconds / other.completion_seconds - 1
 
     def error_beside(self, other: "Series") -> float:
-        """The standard error of the days' own ratios."""
+        """Return the standard error of the days' own ratios."""
         ratios = [
             mine.completion_seconds / its.completion_seconds
             for mine, its in zip(self.days, other.days, strict=True)
@@ -144,18 +144,18 @@ def _day(seed: int, runs_per_hour: int, way: Way, *, gangs: bool) -> Day:
 
 @dataclass(frozen=True)
 class Ranges:
-    """What was said of when runs start, and what happened, on all days of one rate.
+    """Forecasts of the runs' starts and their real starts, on all days of one rate.
 
     Attributes:
         gangs: whether steps make workers.
         runs_per_hour: the mean rate of arrivals.
-        way: how runs start.
-        waits: of how many runs something was said, since they had to wait.
-        ranged: of how many of them a range was said; a queue says none before it has seen waits.
+        way: way in which runs start.
+        waits: number of runs with a forecast, since they had to wait.
+        ranged: number of runs with a range; a queue has none before it has seen waits.
         kept: the share of these that began within the range that was said first.
         early: the share that began before it.
-        width: of these ranges beside the waits, the median.
-        later_kept: of the ranges said after that, the share within which they began: the mean over
+        width: median width of these ranges beside the waits.
+        later_kept: share of later ranges within which runs began: the mean over
             runs.
     """
 

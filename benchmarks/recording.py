@@ -37,7 +37,7 @@ class RecordedPod:
 
     Attributes:
         pod: the pod.
-        node: where it went; None if nowhere.
+        node: name of its node; None = it has none.
         scores: node -> plugin -> weighted score; empty when one node or none was feasible.
         totals: node -> sum, as logged.
     """

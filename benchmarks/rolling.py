@@ -48,12 +48,12 @@ SEEDS, DRIFT_SEEDS = range(5), 2
 
 @dataclass(frozen=True)
 class RollingCase:
-    """What can be measured.
+    """A case that can be measured.
 
     Attributes:
-        name: for people and `--cases`.
-        kind: of its series.
-        noise: of true run times.
+        name: name for people and for `--cases`.
+        kind: kind of its series.
+        noise: noise of true run times.
     """
 
     name: str
@@ -63,14 +63,14 @@ class RollingCase:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured of every case.
+    """Settings of the measurement of every case.
 
     Attributes:
         arms: the ways to run it.
-        seeds: of series and searches.
-        drift_seeds: how many of them are replanned on drift, which takes ten times as long.
-        budgets: of each plan; none = 20 generations.
-        folder: where schedules are written; None = nowhere.
+        seeds: seeds of series and searches.
+        drift_seeds: number of seeds that are replanned on drift, which takes ten times as long.
+        budgets: budgets of each plan; none = 20 generations.
+        folder: folder for the schedules; None = they are not written.
     """
 
     arms: Sequence[Arm]
@@ -81,7 +81,7 @@ class Asked:
 
 
 def all_cases(files: Sequence[Path]) -> list[RollingCase]:
-    """Every kind of series with every noise.
+    """Return every kind of series with every noise.
 
     Args:
         files: recorded runs; none = only made-up ones.
@@ -164,7 +164,7 @@ def _write(folder: Path | None, name: str, outcome: Outcome) -> None:
 
 
 def _stop(budget: Budget | None) -> Callable[[], StoppingCriterion]:
-    """Makes what ends the search of a plan."""
+    """Make the stopping criterion of the search of a plan."""
     if budget is None:
         return twenty_generations
     if budget.schedules is None:
@@ -174,7 +174,7 @@ def _stop(budget: Budget | None) -> Callable[[], StoppingCriterion]:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.rolling` does; returns the exit code."""
+    """Run `python -m benchmarks.rolling` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:
@@ -196,7 +196,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
 
 def _files(data: Path | None) -> tuple[Sequence[Path], Sequence[str]]:
-    """The recorded runs, or why they are left out.
+    """Return the recorded runs, or the reason for leaving them out.
 
     Raises:
         InputNotFoundError: the folder that was named has none.

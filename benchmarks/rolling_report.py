@@ -1,4 +1,4 @@
-"""What rolling series found, as tables and figures."""
+"""Results of rolling series, as tables and figures."""
 
 import math
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ class Row:
     """One case, seed, budget and arm; times in seconds.
 
     Attributes:
-        case: its name.
+        case: name of the case.
         seed: draws the series, and is that of the searches.
-        input_hash: of the runs, their arrivals and true times.
-        budget: of each plan; None = 20 generations.
-        arm: how the series was run.
-        arrivals: of its runs, since the first.
-        outcome: what happened.
-        oracle: what happened where plans knew the true run times.
+        input_hash: hash of the runs, their arrivals and true times.
+        budget: budget of each plan; None = 20 generations.
+        arm: way in which the series was run.
+        arrivals: arrivals of its runs, since the first.
+        outcome: outcome of the series.
+        oracle: outcome where plans knew the true run times.
         large_cores: steps of more cores are large; 0 = all steps are alike.
-        cpu_seconds: that it took.
+        cpu_seconds: CPU time that it took.
     """
 
     case: str
@@ -46,7 +46,7 @@ class Row:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {
             "case": self.case,
             "seed": self.seed,
@@ -64,13 +64,13 @@ class Row:
 
 
 def above_oracle(rows: Sequence[Row]) -> float:
-    """How far mean completions are above the oracle's: the ratio of geometric means, less one."""
+    """Return the gap of mean completions to the oracle's: ratio of geometric means, less one."""
     ours = geometric_mean([each.outcome.mean_completion_seconds for each in rows])
     return ours / geometric_mean([each.oracle.mean_completion_seconds for each in rows]) - 1
 
 
 def page_of(rows: Sequence[Row], skipped: Sequence[str]) -> Page:
-    """The page: a table for each case and budget, and the waits of large steps."""
+    """Return the page: a table for each case and budget, and the waits of large steps."""
     groups: dict[tuple[str, Budget | None], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.case, row.budget), []).append(row)
@@ -138,7 +138,7 @@ def _cell(rows: Sequence[Row], rule: str, replans: bool, has_deadline: bool) -> 
 
 
 def _waits(case: str, rows: Sequence[Row]) -> Table:
-    """How long pods wait, the large ones apart."""
+    """Return a table of pods' waits, with the large ones apart."""
     most = rows[0].large_cores
     cells = [
         [

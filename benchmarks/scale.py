@@ -1,4 +1,4 @@
-"""How planning scales: time to the first plan, time to the end, memory, distance to the bound.
+"""Scaling of planning: time to the first plan and to the end, memory, distance to the bound.
 
 `python -m benchmarks.scale --help`. Runs and clusters are made up (`made_up_runs`); every
 case is measured in a fresh process, so that its memory is its own.
@@ -47,19 +47,19 @@ _IMPORT = (
 
 
 def shape_of(case: str, seed: int = 0) -> Shape:
-    """The shape that the name of a case says."""
+    """Return the shape in the name of a case."""
     kind, size = case.split(" ")
     steps, nodes = _size(size)
     return Shape(kind, steps, nodes, seed)
 
 
 def name_of(shape: Shape) -> str:
-    """The name of a shape's case."""
+    """Return the name of a shape's case."""
     return f"{shape.kind} {shape.steps}x{shape.nodes}"
 
 
 def all_cases(asked: argparse.Namespace) -> list[Case]:
-    """A case for each size and kind of run."""
+    """Return a case for each size and kind of run."""
     names = [
         name_of(Shape(kind, steps, nodes))
         for (steps, nodes), kind in product(dict.fromkeys(asked.sizes), KINDS)
@@ -84,7 +84,7 @@ def measure_apart(case: str, _instance: Instance, budget: Budget, seed: int) -> 
 
 
 def import_seconds() -> float:
-    """What the import of the planner takes in a fresh process, files in the cache."""
+    """Measure the import of the planner in a fresh process, with files in the cache."""
     times = []
     for _ in range(3):
         done = subprocess.run(
@@ -95,7 +95,7 @@ def import_seconds() -> float:
 
 
 def fault(outcome: Outcome) -> str:
-    """What is wrong: as of all searches, or that a small run took longer than is promised."""
+    """Return a fault: as of all searches, or a small run took longer than promised; "" = none."""
     shape, whole = shape_of(outcome.case), outcome.measured[WHOLE_CALL]
     is_small = shape.steps <= _LIMITED and shape.nodes <= _LIMITED
     longer = max(0.0, (outcome.budget.wall_seconds or 0.0) - _USUAL_SECONDS)
@@ -106,7 +106,7 @@ def fault(outcome: Outcome) -> str:
 
 
 def parts(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, and two tables for each budget."""
+    """Return the paragraphs about the measurement, and two tables for each budget."""
     groups = by_budget(outcomes)
     tables = []
     for budget, group in groups.items():
@@ -155,7 +155,7 @@ def _named(case: str) -> list[str]:
 
 
 def time_table(outcomes: Sequence[Outcome], behind: str = "") -> Table:
-    """Times and memory, means over seeds."""
+    """Return a table of times and memory, means over seeds."""
     rows = [
         [
             *_named(case),
@@ -172,7 +172,7 @@ def time_table(outcomes: Sequence[Outcome], behind: str = "") -> Table:
 
 
 def quality_table(outcomes: Sequence[Outcome], behind: str = "") -> Table:
-    """The plan beside the bound and the baselines, means over seeds."""
+    """Return a table of the plan beside bound and baselines, means over seeds."""
     rows = [
         [
             *_named(case),
@@ -240,7 +240,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.scale` does; returns the exit code."""
+    """Run `python -m benchmarks.scale` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

@@ -35,7 +35,7 @@ PLANS_A_SECOND, PEAK_BYTES = "plansPerSecond", "peakBytes"
 
 
 def load(shape: Shape) -> Instance:
-    """A made-up run on a made-up cluster as a problem."""
+    """Return a made-up run on a made-up cluster as a problem."""
     run, cluster = made_up_run(shape), made_up_cluster(shape)
     lowered = lower(run, cluster, LoweringOptions(dispatch=shape.dispatch))
     return Instance(
@@ -93,7 +93,7 @@ def _planned(
 
 
 def _rows(plan: Plan) -> tuple[Row, ...]:
-    """The steps that end, by start."""
+    """Return the steps that end, by start."""
     rows = (
         (step.name, step.node or "", step.start_seconds, step.finish_seconds)
         for step in plan.steps
@@ -111,7 +111,7 @@ def _first_plan(run: RunGraph, cluster: Cluster, shape: Shape) -> tuple[float, P
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held.
+    """Return the peak memory of this process.
 
     Linux counts what the parent held at the fork into `ru_maxrss`; its own figure is in /proc.
     """

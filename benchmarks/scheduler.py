@@ -25,20 +25,20 @@ _SHOWN_DIFFERENCES = 20
 
 @dataclass(frozen=True)
 class Agreement:
-    """This many `equal` out of `total`."""
+    """Number of equal decisions out of a total."""
 
     equal: int = 0
     total: int = 0
 
     @property
     def text(self) -> str:
-        """For a column of figures."""
+        """Text for a column of figures."""
         return f"{self.equal:>7,} of {self.total:,}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a replay found.
+    """Result of a replay.
 
     Attributes:
         source: the recording's file.
@@ -47,10 +47,10 @@ class Report:
         pods: number of decisions.
         feasible: pods with the same feasible nodes.
         scores: pod-node pairs on which every plugin's score and the total are equal.
-        single_best: of the pods with one best node, those that go there.
-        ties: of the pods with several best nodes, those that went to one of these.
-        ties_in_heap_order: of the same, those whose very node our tie-break names.
-        batched: of the pods that went without scores though several nodes fit, those that went to
+        single_best: pods with one best node that go there.
+        ties: pods with several best nodes that went to one of these.
+        ties_in_heap_order: pods of these whose very node our tie-break names.
+        batched: pods without scores, though several nodes fit, that went to
             one of the best.
         differences: one line for each thing that is not equal.
     """
@@ -69,11 +69,11 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether something was scored and nothing differs."""
+        """True if something was scored and nothing differs."""
         return self.scores.total > 0 and not self.differences
 
     def lines(self) -> list[str]:
-        """The report for people."""
+        """Return the report for people."""
         lines = [
             f"kube-scheduler {self.kubernetes}, stock profile: {self.clusters:,} clusters, "
             f"{self.pods:,} pods ({self.source})",
@@ -100,7 +100,7 @@ class Report:
         return lines
 
     def page(self) -> Page:
-        """The report as a page, all differences included."""
+        """Return the report as a page, with all differences."""
         rows = [
             ("same feasible nodes", "pods", self.feasible),
             ("every plugin's score equal", "pod-node pairs", self.scores),
@@ -222,7 +222,7 @@ class _Comparison:
     def _same_nodes(
         self, recorded: set[str], fitting: tuple[str, ...], state: SchedulerState
     ) -> bool:
-        """From 100 nodes on the real scheduler stops at a sample, which ones is not known."""
+        """Return whether nodes agree; from 100 on, the real scheduler takes an unknown sample."""
         wanted = self.scheduler.nodes_to_find(len(state.nodes))
         if len(fitting) <= wanted:
             return recorded == set(fitting)
@@ -305,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.scheduler` does; returns the exit code."""
+    """Run `python -m benchmarks.scheduler` and return the exit code."""
     asked = _parser().parse_args(arguments)
     return exit_code_of(lambda: main(asked.data, print, asked.form))
 

@@ -35,7 +35,7 @@ DURATIONS = ("equal", "proportional", "lognormal")
 """100 s each; 100 s for 6 vCPU; 100 s x lognormal(0, 0.6)."""
 
 DRAWS = ("task", "subtask")
-"""Whether a level is drawn for each task, or for each subtask."""
+"""Ways to draw a level: for each task, or for each subtask."""
 
 _SECONDS = 100.0
 _SPREAD = 0.6
@@ -61,7 +61,7 @@ class Draw:
 
 
 def draw_run(draw: Draw) -> RunGraph:
-    """The run of one draw: 600 steps named `task-TASK.SUBTASK`, task by task."""
+    """Return the run of one draw: 600 steps named `task-TASK.SUBTASK`, task by task."""
     rng = np.random.default_rng([draw.seed, list(MIXES).index(draw.mix), DRAWS.index(draw.levels)])
     cores = _cores(draw, rng)
     seconds = _seconds(draw, cores, rng)
@@ -87,7 +87,7 @@ def experiment_cluster() -> Cluster:
 
 
 def draw_problem(draw: Draw) -> PlacementProblem:
-    """The draw as a problem under ordered dispatch."""
+    """Return the draw as a problem under ordered dispatch."""
     return lower(draw_run(draw), experiment_cluster(), LoweringOptions(dispatch="ordered")).problem
 
 

@@ -38,10 +38,10 @@ def run(
     """Measure every case with every seed and budget, one after another.
 
     Args:
-        cases: what to measure.
-        seeds: of the searches.
-        budgets: of the searches.
-        folder: where schedules are written; None = nowhere.
+        cases: cases to measure.
+        seeds: seeds of the searches.
+        budgets: budgets of the searches.
+        folder: folder for the schedules; None = they are not written.
         progress: told what is being done.
         find: searches a case.
         peers: schedulers of others to simulate as well, by name.
@@ -78,7 +78,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Schedules:
-    """Where the schedules of a case and seed are written, if anywhere."""
+    """Folder for the schedules of a case and seed; without one they are not written."""
 
     folder: Path | None
     prefix: str

@@ -1,4 +1,4 @@
-"""How fast planning is: children that the search tries in a second, and the time to a first plan.
+"""Speed of planning: children that the search tries in a second, and time to a first plan.
 
 `python -m benchmarks.speed --help`. Runs and clusters are made up (`made_up_runs`); a search has as
 many generations on every machine, and every measurement is a process of its own. Another checkout
@@ -71,11 +71,11 @@ def main(
 
     Args:
         echo: prints a line.
-        cases: what to measure.
+        cases: cases to measure.
         base: another checkout to compare with; None = none.
-        pairs: how often both are measured; without a base everything is measured once.
+        pairs: number of measurements of both; without a base everything is measured once.
         form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
+        output: file for the tables as Markdown, beside printing them; None = no file.
         progress: told what is being done.
 
     Raises:
@@ -143,7 +143,7 @@ def _cases(glob: str) -> tuple[SpeedCase, ...]:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.speed` does; returns the exit code."""
+    """Run `python -m benchmarks.speed` and return the exit code."""
     asked = _parser().parse_args(arguments)
 
     def measured() -> int:

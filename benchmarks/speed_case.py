@@ -40,18 +40,18 @@ _PLAIN: dict[str, Any] = {
     "islands": 1,
     "restart_after": 1_000_000,
 }
-"""Every child played once, as it is: the search that older versions have, too."""
+"""Options for children that are played once and unchanged, as in older versions of the search."""
 
 
 @dataclass(frozen=True)
 class SpeedCase:
-    """What is measured.
+    """A case that is measured.
 
     Attributes:
         measure: `children`, the children that a search tries in a second, or `first-plan`, the time
             until there is a plan.
-        shape: of the run and its cluster.
-        generations: of the search, after the plans that it starts from.
+        shape: shape of the run and its cluster.
+        generations: generations of the search, after the plans that it starts from.
     """
 
     measure: str
@@ -60,7 +60,7 @@ class SpeedCase:
 
     @property
     def name(self) -> str:
-        """For people, and for choosing cases."""
+        """Name for people, and for choosing cases."""
         return f"{self.measure}-{self.shape.kind}-{self.shape.steps}x{self.shape.nodes}"
 
     @property
@@ -71,7 +71,7 @@ class SpeedCase:
 
 
 def known_starts(problem: PlacementProblem, seed: int) -> Iterator[list[Any]]:
-    """The plans to start from that older versions begin with as well: up to the list schedules."""
+    """Return plans to start from that older versions have as well: up to the list schedules."""
     return islice(seeds_of(problem, seed), 2 + len(priority_rules(problem)))
 
 
@@ -80,7 +80,7 @@ class CountedSearch(GeneticSearch):
 
     @property
     def populations(self) -> list[native.Population]:
-        """Of the islands; in older versions they are the islands."""
+        """Parameters of the islands; in older versions they are the islands."""
         islands: list[Any] = self._islands
         return [getattr(island, "population", island) for island in islands]
 
@@ -99,7 +99,7 @@ class Stopwatch:
         self.cpu_seconds = 0.0
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the generations are done."""
+        """Return whether the generations are done."""
         # While a search makes its first plans it knows no terms.
         if progress.terms is None:
             return False
@@ -112,7 +112,7 @@ class Stopwatch:
 
 
 def measure(case: SpeedCase) -> dict[str, Any]:
-    """What one process finds; times are CPU times in seconds."""
+    """Return the figures of one process; times are CPU times in seconds."""
     figures = _children(case) if case.measure == CHILDREN else _first_plan(case.shape)
     return {**figures, "engine": str(Path(kfp_placement_engine.__file__).resolve())}
 
@@ -169,7 +169,7 @@ def _lowered(shape: Shape) -> PlacementProblem:
 
 
 def fingerprint(*arrays: np.ndarray[Any, Any]) -> str:
-    """A hash of all bytes of the arrays: the same results to the last bit have the same."""
+    """Return a hash of all bytes of the arrays; it is equal for results equal to the last bit."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())

@@ -1,4 +1,4 @@
-"""What the benchmark of speed found, as tables and as figures for JSON."""
+"""Results of the benchmark of speed, as tables and as figures for JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
 from benchmarks.tables import Table, machine
 
 Measurements = Sequence[Mapping[str, Any]]
-"""What processes found, see `speed_case.measure`."""
+"""Figures of processes, see `speed_case.measure`."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Outcome:
     """One case.
 
     Attributes:
-        case: what was measured.
+        case: measured case.
         present: measurements of this checkout.
-        base: as many of the other; none without one.
+        base: measurements of the base, as many; empty without a base.
     """
 
     case: SpeedCase
@@ -28,12 +28,12 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as the base this checkout is: CPU time, ratio of medians."""
+        """Speed of this checkout over the base's: ratio of medians of CPU time."""
         return _median(self.base, "cpu_seconds") / _median(self.present, "cpu_seconds")
 
     @property
     def difference(self) -> str:
-        """What is not the same, or nothing."""
+        """Text about results that differ; "" = none."""
         if len(_fingerprints(self.present)) > 1:
             return "its results are not always the same"
         if self.base and _fingerprints(self.base) != _fingerprints(self.present):
@@ -55,7 +55,7 @@ def _rates(found: Measurements) -> list[float]:
 
 
 def parts_of(outcomes: Sequence[Outcome]) -> list[Table | Sequence[str]]:
-    """What was measured how, and the tables."""
+    """Return the paragraphs about the measurement, and the tables."""
     searches = [each for each in outcomes if each.case.measure == CHILDREN]
     plans = [each for each in outcomes if each.case.measure == FIRST_PLAN]
     parts: list[Table | Sequence[str]] = [_about(outcomes)]
@@ -104,7 +104,7 @@ def search_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def first_plan_table(outcomes: Sequence[Outcome]) -> Table:
-    """Times to the first plan."""
+    """Return a table of times to the first plan."""
     rows = []
     for each in outcomes:
         shape, keys = each.case.shape, ("lowering_seconds", "cpu_seconds")
@@ -132,7 +132,7 @@ def _compared(outcome: Outcome) -> list[str]:
 
 
 def figures_of(outcome: Outcome) -> dict[str, Any]:
-    """A case for JSON."""
+    """Return a case for JSON."""
     case = outcome.case
     figures = {
         "name": case.name,

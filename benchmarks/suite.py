@@ -37,7 +37,7 @@ class SuiteCluster:
     """Nodes, each with vCPU and GB.
 
     Attributes:
-        name: for people.
+        name: name for people.
         nodes: vCPU and GB of each.
     """
 
@@ -45,7 +45,7 @@ class SuiteCluster:
     nodes: tuple[tuple[int, int], ...]
 
     def cluster(self) -> Cluster:
-        """The nodes in this order."""
+        """Return the nodes in this order."""
         return Cluster(
             tuple(
                 Node(
@@ -69,7 +69,7 @@ CLUSTERS = (
 
 
 def suite_run(mix: str, durations: str, seed: int) -> RunGraph:
-    """A run; the levels are the same for all durations, and both kinds of lognormal draw alike."""
+    """Return a run; levels are the same for all durations, both lognormal kinds draw alike."""
     is_drawn = durations in ("lognormal", "both")
     run = draw_run(Draw(mix, "lognormal" if is_drawn else "equal", seed, "subtask"))
     if durations in ("equal", "lognormal"):
@@ -83,12 +83,12 @@ def suite_run(mix: str, durations: str, seed: int) -> RunGraph:
 
 
 def load(cluster: SuiteCluster, mix: str, durations: str, seed: int) -> Instance:
-    """A case as a problem; the seed draws it."""
+    """Return a case as a problem, drawn by the seed."""
     return ordered_instance(suite_run(mix, durations, seed), cluster.cluster())
 
 
 def all_cases(_asked: object = None) -> list[Case]:
-    """The cases of a seed, cluster by cluster."""
+    """Return the cases of a seed, cluster by cluster."""
     return [
         Case(f"{cluster.name} {durations} {mix}", partial(load, cluster, mix, durations))
         for cluster, durations, mix in product(CLUSTERS, DURATIONS, MIXES)
@@ -96,17 +96,17 @@ def all_cases(_asked: object = None) -> list[Case]:
 
 
 def gain(outcome: Outcome) -> float:
-    """How much shorter than kube-default's the plan is, as a share of it."""
+    """Return the plan's gain over kube-default, as a share of kube-default's makespan."""
     return 1 - outcome.makespan / outcome.references.baselines["kube-default"]
 
 
 def limit(outcome: Outcome) -> float:
-    """The most that any plan can gain."""
+    """Return the largest gain of any plan."""
     return 1 - outcome.bound / outcome.references.baselines["kube-default"]
 
 
 def is_good(outcome: Outcome) -> bool:
-    """Whether little is left to gain."""
+    """Return whether little is left to gain."""
     is_near = outcome.makespan <= outcome.bound * (1 + GOOD_ABOVE_BOUND)
     return is_near or gain(outcome) >= GOOD_SHARE * limit(outcome)
 
@@ -145,7 +145,7 @@ def _means(group: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def parts(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, and a table for each budget."""
+    """Return the paragraphs about the measurement, and a table for each budget."""
     tables = []
     for budget, group in by_budget(outcomes).items():
         rows = [
@@ -202,7 +202,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.suite` does; returns the exit code."""
+    """Run `python -m benchmarks.suite` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FORMATS = ("table", "json", "markdown")
-"""How results can be printed."""
+"""Formats of printed results."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Table:
         title: one line above it.
         headings: one for each column.
         rows: cells as text.
-        words: how many columns are words, aligned to the left.
+        words: number of columns with words, aligned to the left.
     """
 
     title: str
@@ -28,13 +28,13 @@ class Table:
     words: int = 1
 
     def lines(self) -> list[str]:
-        """For a terminal."""
+        """Return the table for a terminal."""
         table = [self.headings, *self.rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(self.headings))]
         return [self.title, *("  " + self._aligned(row, widths) for row in table)]
 
     def markdown(self) -> list[str]:
-        """For a file."""
+        """Return the table for a file."""
         marks = [":---" if column < self.words else "---:" for column in range(len(self.headings))]
         rows = ["| " + " | ".join(row) + " |" for row in (self.headings, marks, *self.rows)]
         return [f"**{self.title}**", "", *rows]
@@ -49,12 +49,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """What a benchmark found, for all formats.
+    """Results of a benchmark, for all formats.
 
     Attributes:
-        heading: of the page, as Markdown.
+        heading: heading of the page, as Markdown.
         parts: tables, and paragraphs given as lines.
-        figures: what the tables are made of, not rounded; for JSON.
+        figures: figures of the tables for JSON, not rounded.
     """
 
     heading: str
@@ -62,7 +62,7 @@ class Page:
     figures: Mapping[str, Any]
 
     def lines(self, form: str) -> list[str]:
-        """What is printed in one of `FORMATS`."""
+        """Return the page in one of `FORMATS`."""
         if form == "json":
             return [json.dumps(self.figures, indent=2)]
         if form == "markdown":
@@ -71,7 +71,7 @@ class Page:
 
 
 def as_markdown(heading: str, parts: Sequence[Table | Sequence[str]]) -> str:
-    """A page: tables, and paragraphs given as lines."""
+    """Return a page as Markdown: tables, and paragraphs given as lines."""
     lines = [f"# {heading}"]
     for part in parts:
         lines += ["", *(part.markdown() if isinstance(part, Table) else part)]
@@ -79,7 +79,7 @@ def as_markdown(heading: str, parts: Sequence[Table | Sequence[str]]) -> str:
 
 
 def as_text(parts: Sequence[Table | Sequence[str]]) -> list[str]:
-    """The same for a terminal."""
+    """Return the same page for a terminal."""
     lines: list[str] = []
     for part in parts:
         lines += [*([""] if lines else []), *(part.lines() if isinstance(part, Table) else part)]
@@ -87,7 +87,7 @@ def as_text(parts: Sequence[Table | Sequence[str]]) -> list[str]:
 
 
 def machine() -> str:
-    """The class of machine that figures come from; no name of it."""
+    """Return the class of machine that figures come from, without its name."""
     cores = os.cpu_count() or 1
     return (
         f"{cores} core{'s' if cores > 1 else ''} ({platform.machine()}), {platform.system()}, "
@@ -96,6 +96,6 @@ def machine() -> str:
 
 
 def percent(ratio: float, digits: int = 1) -> str:
-    """A ratio as percent, without a minus sign before zero."""
+    """Return a ratio as percent, without a minus sign before zero."""
     text = f"{100 * ratio:.{digits}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text

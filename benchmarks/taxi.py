@@ -26,11 +26,11 @@ MADE_UP = "made-up trips"
 
 @dataclass(frozen=True)
 class Training:
-    """How the model is trained.
+    """Training of the model.
 
     Attributes:
-        name: for people.
-        rounds: how many trees.
+        name: name for people.
+        rounds: number of trees.
         learning_rate: share of its correction that each tree makes.
     """
 
@@ -58,12 +58,12 @@ class Trips:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one training brings.
+    """Result of one training.
 
     Attributes:
         training_rmse, test_rmse: root of the mean squared error, in dollars.
         mean_rmse: the same for the mean of the test rows' tips, predicted everywhere.
-        training_cpu_seconds, predict_cpu_seconds: of the whole component.
+        training_cpu_seconds, predict_cpu_seconds: CPU times of whole components.
         model_bytes: size of the model.
     """
 
@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass
 class _Artifact:
-    """What a component reads or writes where KFP gives it an artifact."""
+    """Stand-in for an artifact of KFP that a component reads or writes."""
 
     path: str
     metrics: dict[str, float] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Artifact:
 
 
 def component_function(name: str) -> Callable[..., Any]:
-    """What a component of `components/` runs."""
+    """Return the function of a component in `components/`."""
     file = COMPONENTS / name / "component.py"
     spec = importlib.util.spec_from_file_location(f"component_{name}", file)
     assert spec is not None
@@ -101,7 +101,7 @@ def component_function(name: str) -> Callable[..., Any]:
 
 
 def find_trips(data: Path | None) -> Trips:
-    """The excerpt of public trips, or none.
+    """Return the excerpt of public trips, or None without one.
 
     Raises:
         InputNotFoundError: the folder that was named has no trips.
@@ -163,7 +163,7 @@ def _cpu_seconds(function: Callable[..., Any], **arguments: Any) -> float:
 
 
 def page_of(trips: Trips, outcomes: Sequence[Outcome]) -> Page:
-    """The table."""
+    """Return the table."""
     rows = [
         [
             outcome.training.name,
@@ -204,7 +204,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     parser = parser_of(
         "taxi",
         "Train the taxi sample's model for longer and longer: errors, times, sizes.",

@@ -1,4 +1,4 @@
-"""How the constants of the search are chosen: beside other values, and with operators switched off.
+"""Choice of the search's constants: beside other values, and with operators switched off.
 
 `python -m benchmarks.tune --help`. Instances are generated from numbers from 1,000 up, which no
 other benchmark uses; no data is needed. Values are compared by a number of schedules, the same on
@@ -47,12 +47,12 @@ MOST_WORKERS = 64
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is measured of every setting.
+    """Amount of measurement for every setting.
 
     Attributes:
-        instances: of each kind.
-        seeds: of the searches.
-        budget: of the searches.
+        instances: number of instances of each kind.
+        seeds: seeds of the searches.
+        budget: budget of the searches.
     """
 
     instances: int
@@ -66,7 +66,7 @@ OF_OPERATORS = Extent(64, range(5), Budget(cpu_seconds=0.3))
 
 
 def studies(asked: argparse.Namespace) -> tuple[Study | None, Study | None]:
-    """That of values and that of operators, as far as they are asked for.
+    """Return the studies of values and of operators that the command line names.
 
     Raises:
         BenchmarkError: there is nothing to compare.
@@ -93,7 +93,7 @@ def studies(asked: argparse.Namespace) -> tuple[Study | None, Study | None]:
 def _study(
     asked: argparse.Namespace, shipped: GeneticParams, settings: Iterable[Setting], usual: Extent
 ) -> Study | None:
-    """The settings that change a search of the kinds asked for; None if none does."""
+    """Return the settings that change a search of the chosen kinds, or None if none does."""
     some = [each for each in settings if not set(each.kinds).isdisjoint(asked.kinds)]
     if not some:
         return None
@@ -230,7 +230,7 @@ def _constant(text: str) -> str:
 
 
 def _value(text: str) -> Value:
-    """A whole number where it is written as one."""
+    """Read a whole number where it is written as one."""
     try:
         return int(text) if text.lstrip("-").isdigit() else float(text)
     except ValueError:
@@ -238,7 +238,7 @@ def _value(text: str) -> Value:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What a command line asks for; leaves with a message if it is wrong."""
+    """Read a command line, or leave with a message if it is wrong."""
     parser = _parser()
     asked = parser.parse_args(arguments)
     if asked.values is not None and len(asked.parameters or ()) != 1:
@@ -249,7 +249,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.tune` does; returns the exit code."""
+    """Run `python -m benchmarks.tune` and return the exit code."""
     asked = parsed(arguments)
 
     def measured() -> int:

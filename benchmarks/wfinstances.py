@@ -31,8 +31,8 @@ class SlotCluster:
     """Nodes with slots.
 
     Attributes:
-        name: for people.
-        slots: of each node.
+        name: name for people.
+        slots: slots of each node.
         speeds: one for each node.
     """
 
@@ -41,7 +41,7 @@ class SlotCluster:
     speeds: tuple[float, ...]
 
     def cluster(self) -> Cluster:
-        """The nodes in this order."""
+        """Return the nodes in this order."""
         # A slot is a CPU; where a node has no memory, kube-scheduler scores CPU alone.
         nodes = enumerate(zip(self.slots, self.speeds, strict=True), start=1)
         return Cluster(
@@ -60,7 +60,7 @@ CLUSTERS = (
 
 
 def instance_files(data: Path | None = None) -> list[Path]:
-    """The instances, by name.
+    """Return the instances by name.
 
     Raises:
         InputNotFoundError: there are none.
@@ -74,13 +74,13 @@ def instance_files(data: Path | None = None) -> list[Path]:
 
 
 def slot_run(path: Path) -> RunGraph:
-    """An instance of which every task takes one slot."""
+    """Return an instance of which every task takes one slot."""
     run = read_run_file(path)
     return replace(run, steps=tuple(replace(s, requests={"cpu": 1000}) for s in run.steps))
 
 
 def slot_problem(run: RunGraph, cluster: Cluster) -> PlacementProblem:
-    """The run under ordered dispatch; of several best nodes kube-default takes the first.
+    """Return the run under ordered dispatch; of several best nodes kube-default takes the first.
 
     So do the figures that were measured before; since Kubernetes 1.35 a heap decides.
     """
@@ -88,7 +88,7 @@ def slot_problem(run: RunGraph, cluster: Cluster) -> PlacementProblem:
 
 
 def load(path: Path, cluster: SlotCluster, _seed: int) -> Instance:
-    """A file on a cluster as a problem.
+    """Return a file on a cluster as a problem.
 
     Raises:
         EngineError: the file cannot be read.
@@ -102,7 +102,7 @@ def load(path: Path, cluster: SlotCluster, _seed: int) -> Instance:
 
 
 def cases(asked: argparse.Namespace) -> list[Case]:
-    """A case for each cluster and file.
+    """Return a case for each cluster and file.
 
     Raises:
         InputNotFoundError: no instances are there.
@@ -145,7 +145,7 @@ BENCHMARK = Benchmark(
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m benchmarks.wfinstances` does; returns the exit code."""
+    """Run `python -m benchmarks.wfinstances` and return the exit code."""
     return run_command(BENCHMARK, arguments)
 
 

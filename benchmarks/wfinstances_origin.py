@@ -81,4 +81,4 @@ ORIGIN: Mapping[str, Mapping[str, Origin]] = {
     "het 4x4": _table(_MIXED),
     "6 nodes": {},
 }
-"""By name of the cluster, then of the file without `.json`; on the last one none was measured."""
+"""Makespans by name of cluster and of file without `.json`; the last cluster has none."""

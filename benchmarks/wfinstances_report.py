@@ -21,14 +21,14 @@ class File:
     """One file on one cluster; makespans in seconds.
 
     Attributes:
-        cluster: its name.
+        cluster: name of the cluster.
         name: the file's, without `.json`.
-        tasks: how many.
-        bound, bound_kind: what no plan can beat, and how it was found.
+        tasks: number of tasks.
+        bound, bound_kind: lower bound of any plan, and its kind.
         plain_bound: the largest of the bounds that know neither windows of time nor kinds of nodes.
         kube: kube-default, mean over all orders of the nodes.
         heft: HEFT.
-        ours: our plan for each budget, mean over seeds.
+        ours: makespan of our plan for each budget, mean over seeds.
     """
 
     cluster: str
@@ -43,17 +43,17 @@ class File:
 
     @property
     def origin(self) -> Origin | None:
-        """Its first figures, if it has any."""
+        """The first figures; None = there are none."""
         return ORIGIN[self.cluster].get(self.name)
 
     @property
     def best(self) -> float:
-        """Our plan with the last budget."""
+        """Makespan of our plan with the last budget."""
         return list(self.ours.values())[-1]
 
 
 def files_of(outcomes: Sequence[Outcome]) -> list[File]:
-    """The files, in the order in which they were measured."""
+    """Return the files in the order in which they were measured."""
     groups: dict[str, list[Outcome]] = {}
     for each in outcomes:
         groups.setdefault(each.case, []).append(each)
@@ -84,7 +84,7 @@ def _file(group: Sequence[Outcome]) -> File:
 
 
 def parts_of(outcomes: Sequence[Outcome]) -> Parts:
-    """What was measured, a table for each cluster, geometric means."""
+    """Return the page: the method, a table for each cluster, geometric means."""
     parts: list[Table | Sequence[str]] = [_about(outcomes)]
     for cluster, group in _by_cluster(files_of(outcomes)).items():
         parts += [_makespans(cluster, group), _ratios(cluster, group)]
@@ -119,7 +119,7 @@ def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _share(ours: float, bound: float) -> float:
-    """How much of the room between HEFT and a bound our plans close; all are shares of HEFT."""
+    """Return how much of the gap between HEFT and a bound our plans close, in shares of HEFT."""
     return (1 - ours) / (1 - bound) if bound < 1 - MARGIN else 1.0
 
 

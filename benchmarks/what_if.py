@@ -1,4 +1,4 @@
-"""What-if: how long the best single changes take, and how near they are to what can be found.
+"""Benchmark of what-if: time and quality of the best single changes.
 
 `python -m benchmarks.what_if --help`. Every case is 100 steps on 50 nodes, made up by seed. Beside
 the suggestions every single change there is, not only those that the suggestions try, is searched

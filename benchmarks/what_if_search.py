@@ -1,4 +1,4 @@
-"""What a case of what-if comes to: suggestions with their times, and a search of every change."""
+"""Results of a case of what-if: suggestions with their times, and a search of every change."""
 
 import resource
 import time
@@ -34,7 +34,7 @@ class SuggestedCase:
         number: index of the case in `CASES`.
         run, cluster, options, plan: run, its cluster, how it was planned, and its plan.
         suggestions: best single changes.
-        wall_seconds, cpu_seconds: least times that the suggestions took.
+        wall_seconds, cpu_seconds: shortest times of the suggestions.
     """
 
     number: int
@@ -55,7 +55,7 @@ class SearchedCase:
         case, dispatch: planned case, and the dispatch of its plan.
         present_seconds: makespan of the plan.
         tried, every: numbers of changes: those that the suggestions try, and all.
-        wall_seconds, cpu_seconds: least times that the suggestions took.
+        wall_seconds, cpu_seconds: shortest times of the suggestions.
         first: text of the first suggestion; "" where nothing is suggested.
         first_gain, best_gain: shares of the run that the first suggestion and the best change gain.
         best: text of the best change.

@@ -47,12 +47,12 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Platform:
-    """What decides which wheel runs here.
+    """Platform of this machine, which decides which wheel runs here.
 
     Attributes:
         system: `manylinux`, `musllinux` or `macosx`.
-        version: of the C library or of macOS.
-        machine: as wheels name it: `x86_64`, `aarch64`, `arm64`.
+        version: version of the C library or of macOS.
+        machine: name of the processor in wheels: `x86_64`, `aarch64`, `arm64`.
     """
 
     system: str
@@ -60,7 +60,7 @@ class Platform:
     machine: str
 
     def accepts(self, tag: str) -> bool:
-        """Whether a wheel's platform tag, such as `manylinux_2_17_x86_64`, runs here."""
+        """Return whether a wheel's platform tag, such as `manylinux_2_17_x86_64`, runs here."""
         tag = tag.replace("manylinux2014_", "manylinux_2_17_")
         match = re.fullmatch(r"([a-z]+)_(\d+)_(\d+)_(\w+)", tag)
         if match is None or match[1] != self.system:
@@ -71,7 +71,7 @@ class Platform:
 
 
 def this_platform() -> Platform:
-    """The machine this runs on."""
+    """Return the platform of this machine."""
     machine = platform.machine().lower()
     if sys.platform == "darwin":
         major, minor = (*platform.mac_ver()[0].split("."), "0")[:2]
@@ -86,7 +86,7 @@ def this_platform() -> Platform:
 
 
 def choose_wheel(wheels: Iterable[Wheel], version: str, here: Platform) -> Wheel | None:
-    """The wheel of that version that runs here."""
+    """Return the wheel of that version that runs here."""
     for wheel in wheels:
         parts = wheel.filename[: -len(".whl")].split("-")
         if not wheel.filename.endswith(".whl") or parts[:2] != ["uv", version]:
@@ -129,7 +129,7 @@ def _wheel_of_link(link: str) -> Wheel:
 
 
 def programs_of(wheel: bytes) -> dict[str, bytes]:
-    """The programs a wheel brings, by name."""
+    """Return the programs in a wheel by name."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         return {
             name.rsplit("/", 1)[-1]: archive.read(name)
@@ -208,7 +208,7 @@ def _write_programs(programs: dict[str, bytes], folder: Path) -> None:
 
 
 def _host(url: str) -> str:
-    """The part of an index's address that may be printed: it can hold a password."""
+    """Return the part of an index's address that may be printed: it can hold a password."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
 

@@ -41,7 +41,7 @@ class FuzzError(Exception):
 
 
 def duration_seconds(text: str) -> float:
-    """What `90s`, `5m` or `1h30m` says.
+    """Read a duration such as `90s`, `5m` or `1h30m`.
 
     Raises:
         FuzzError: it is not such a duration.
@@ -59,8 +59,8 @@ class Fuzz:
 
     Attributes:
         arguments: pytest's, to choose among the tests.
-        workers: how many processes.
-        rounds: how many rounds are over.
+        workers: number of processes.
+        rounds: number of rounds that are over.
         found: the tests that failed.
     """
 
@@ -93,7 +93,7 @@ class Fuzz:
         return STOPPED if status == INTERRUPTED else PASSED
 
     def _round(self) -> int:
-        """All tests once, but those that have failed."""
+        """Run all tests once, but those that have failed."""
         seed = random.SystemRandom().getrandbits(32)
         print(f"fuzz: round {self.rounds + 1}, --hypothesis-seed={seed}", flush=True)
         # A cache of its own: what failed here must not be what `pytest --last-failed` runs.

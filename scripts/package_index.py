@@ -1,4 +1,4 @@
-"""Which package index and which certificates this machine is configured for.
+"""Package index and certificates that this machine is configured for.
 
 uv knows its own settings only, a machine is usually configured for pip. Run as a program this
 prints shell assignments that carry pip's settings over to uv; as a module it tells `fetch_uv.py`
@@ -27,7 +27,7 @@ SYSTEM_CERTIFICATES = (
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What the machine says about package installs.
+    """Configuration of this machine for package installs.
 
     Attributes:
         index_url: the index to ask first.
@@ -41,7 +41,7 @@ class IndexSettings:
 
     @property
     def is_public(self) -> bool:
-        """Whether the index is pypi.org, whose addresses the lock file names."""
+        """True if the index is pypi.org, whose addresses the lock file names."""
         return self.index_url.rstrip("/") == PUBLIC_INDEX and not self.extra_index_urls
 
 
@@ -69,13 +69,13 @@ def read_settings(environment: Mapping[str, str], home: Path) -> IndexSettings:
 
 
 def is_set_for_uv(environment: Mapping[str, str]) -> bool:
-    """Whether somebody chose an index for uv itself; pip's are then left alone."""
+    """Return whether somebody chose an index for uv itself; pip's are then left alone."""
     names = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
     return any(environment.get(name) for name in names)
 
 
 def pip_configuration_files(environment: Mapping[str, str], home: Path) -> list[Path]:
-    """Where pip would look, the weakest first."""
+    """Return the files that pip would read, the weakest first."""
     named = environment.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []

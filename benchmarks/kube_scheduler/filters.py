@@ -1,4 +1,4 @@
-"""Which nodes can take a pod: the filters of the stock profile, in its order.
+"""Filters of the stock profile, in its order: they exclude nodes that cannot take a pod.
 
 Left out: volumes (VolumeBinding, VolumeZone, VolumeRestrictions, NodeVolumeLimits) and dynamic
 resource claims, which need objects that a recording or a cluster file does not hold.
@@ -16,7 +16,7 @@ from kfp_placement_engine.units.resources import lacking
 
 
 class PodFilter:
-    """All filters for one pod against one state."""
+    """Filters for one pod against one state."""
 
     def __init__(self, pod: Pod, state: SchedulerState) -> None:
         self._pod = pod
@@ -24,7 +24,7 @@ class PodFilter:
         self._inter_pod = InterPodFilter(pod, state)
 
     def why_not(self, node: NodeState) -> str | None:
-        """The first reason against the node, in kube-scheduler's words, or None."""
+        """Return the first objection to a node, in kube-scheduler's words, or None."""
         pod = self._pod
         if pod.node_name not in ("", node.node.name):
             return "node(s) didn't match the requested node name"

@@ -7,7 +7,7 @@ from benchmarks.kube_scheduler.pod import Pod, PodAffinityTerm
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 
 _HARD_AFFINITY_WEIGHT = 1
-"""What a required affinity term of an existing pod counts in scores (hardPodAffinityWeight)."""
+"""Weight of an existing pod's required affinity term in scores (hardPodAffinityWeight)."""
 
 _Domain = tuple[str, str]
 
@@ -26,7 +26,7 @@ class InterPodFilter:
                 self._note(node, existing)
 
     def why_not(self, node: NodeState) -> str | None:
-        """Why the node is refused, or None."""
+        """Return the reason against a node, or None."""
         if not self._attracted(node):
             return "node(s) didn't match pod affinity rules"
         if self._repelling & {_domain(node, each) for each in self._pod.pod_anti_affinity.required}:

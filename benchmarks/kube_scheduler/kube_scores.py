@@ -52,10 +52,10 @@ is the balance with the pod; since 1.36 it is how much the pod improves it, 75 b
 """
 
 normalise = _kernel_function("normalise", 2)
-"""More is better: a count against the largest count of all feasible nodes (NodeAffinity)."""
+"""Scores by the largest count of all feasible nodes, where more is better (NodeAffinity)."""
 
 normalise_reversed = _kernel_function("normalise_reversed", 2)
-"""Less is better: a count against the largest count of all feasible nodes (TaintToleration)."""
+"""Scores by the largest count of all feasible nodes, where less is better (TaintToleration)."""
 
 image_locality = _kernel_function("image_locality", 2)
 """ImageLocality (`imagelocality/image_locality.go`).

@@ -17,7 +17,7 @@ _LEAST_PERCENTAGE = 5
 
 @dataclass(frozen=True)
 class Decision:
-    """What the scheduler decided for one pod, and why.
+    """Decision of the scheduler for one pod, and its reasons.
 
     Attributes:
         node: the chosen node's name; None if the pod is unschedulable.
@@ -26,7 +26,7 @@ class Decision:
         totals: node -> sum of its scores.
         best: the feasible nodes of the highest total, in the order found.
         refused: node -> why not, for the nodes looked at.
-        next_start_index: where the next search starts.
+        next_start_index: index at which the next search starts.
     """
 
     node: str | None
@@ -44,7 +44,7 @@ class KubeScheduler:
 
     Attributes:
         version: (major, minor) whose formulas hold; they changed with 1.36.
-        ties: which of several best nodes: `heap` as since 1.35, `first` in the list, or `random`.
+        ties: rule for several best nodes: `heap` as since 1.35, `first` in the list, or `random`.
         percentage_of_nodes_to_score: 0 = adaptive, the default; matters from 100 nodes on.
     """
 
@@ -115,7 +115,7 @@ class KubeScheduler:
 
         Args:
             names: the feasible nodes, at least one, in the order found.
-            totals: their total scores.
+            totals: total scores of the nodes.
             rng: needed for `random` ties.
         """
         if self.ties == "heap":
@@ -129,7 +129,7 @@ class KubeScheduler:
         return rng.choice(best)
 
     def nodes_to_find(self, nodes: int) -> int:
-        """How many feasible nodes end the search (numFeasibleNodesToFind)."""
+        """Return the number of feasible nodes that ends the search (numFeasibleNodesToFind)."""
         if nodes < _ALL_BELOW_NODES:
             return nodes
         percentage = self.percentage_of_nodes_to_score

@@ -18,18 +18,18 @@ class LabelSelector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it selects an object with these labels."""
+        """Return whether it selects an object with these labels."""
         return all(holds(requirement, labels) for requirement in self.requirements)
 
 
 @dataclass(frozen=True)
 class PodAffinityTerm:
-    """Which pods attract or repel, and over which domain.
+    """Pods that attract or repel, and the domain in which they do.
 
     Attributes:
         topology_key: node label whose value names the domain.
         selector: the pods; None selects none.
-        namespaces: where to look for them.
+        namespaces: namespaces of these pods.
         namespace_selector: further namespaces by their labels; None adds none.
     """
 
@@ -39,7 +39,7 @@ class PodAffinityTerm:
     namespace_selector: LabelSelector | None = None
 
     def selects(self, pod: "Pod", namespace_labels: Mapping[str, str]) -> bool:
-        """Whether `pod`, in a namespace with these labels, is one of the pods."""
+        """Return whether `pod`, in a namespace with these labels, is one of the pods."""
         selector, by_labels = self.selector, self.namespace_selector
         if selector is None or not (
             pod.namespace in self.namespaces
@@ -79,9 +79,9 @@ class SpreadConstraint:
         max_skew: tolerated difference between domains.
         required: DoNotSchedule; else ScheduleAnyway.
         selector: the pods that are counted; None counts none.
-        min_domains: with fewer domains the global minimum is 0.
-        honours_affinity: only nodes that the pod's node affinity allows count.
-        honours_taints: only nodes whose taints the pod tolerates count.
+        min_domains: number of domains below which the global minimum is 0.
+        honours_affinity: whether only nodes that the pod's node affinity allows count.
+        honours_taints: whether only nodes whose taints the pod tolerates count.
     """
 
     topology_key: str
@@ -108,9 +108,9 @@ class Pod:
 
     Attributes:
         name: the pod's name.
-        namespace: its namespace.
-        labels: its labels.
-        requests: what it requests in all (containers, sidecars, init peaks, overhead), in canonical
+        namespace: namespace of the pod.
+        labels: labels of the pod.
+        requests: total requests (containers, sidecars, init peaks, overhead), in canonical
             units.
         scored_requests: CPU and memory as the resource scores count them, with defaults.
         arrival_requests: the same while the pod itself is being placed; None = the same. The scorer
@@ -126,7 +126,7 @@ class Pod:
         spread: topology spread constraints.
         pod_affinity: affinity to other pods.
         pod_anti_affinity: anti-affinity to other pods.
-        terminating: being deleted: topology spread no longer counts it.
+        terminating: whether it is being deleted, so that topology spread no longer counts it.
     """
 
     name: str

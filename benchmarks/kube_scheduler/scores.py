@@ -1,4 +1,4 @@
-"""What each feasible node is worth: the scores of the stock profile, weighted.
+"""Scores of the stock profile for feasible nodes, weighted.
 
 A plugin that kube-scheduler skips for a pod is absent, as in its log.
 """
@@ -14,7 +14,7 @@ from kfp_placement_engine.model.constraints import preferred_weight, untolerated
 from kfp_placement_engine.model.images import normalised
 
 CHANGED = (1, 36)
-"""From here on BalancedAllocation scores the improvement, and ImageLocality image volumes too."""
+"""First version where BalancedAllocation scores the improvement, ImageLocality image volumes."""
 
 
 def weighted_scores(

@@ -1,4 +1,4 @@
-"""What kube-scheduler knows when it decides: nodes, their pods, where the next search starts."""
+"""Knowledge of kube-scheduler at a decision: nodes, their pods, start of the next search."""
 
 from collections.abc import Iterable, Mapping
 
@@ -45,12 +45,12 @@ class NodeState:
 
 
 class SchedulerState:
-    """All nodes in the order in which kube-scheduler goes through them, with their pods.
+    """Nodes in the order in which kube-scheduler goes through them, with their pods.
 
     Attributes:
         nodes: the nodes' states.
-        start_index: where the next search for feasible nodes starts.
-        image_scores: what a node that holds the image gets for it.
+        start_index: index at which the next search for feasible nodes starts.
+        image_scores: score of a node for an image that it holds.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SchedulerState:
                 self.bind(pod, pod.node_name)
 
     def on(self, name: str) -> NodeState:
-        """The node of that name.
+        """Return the node of that name.
 
         Raises:
             KeyError: there is none.
@@ -98,7 +98,7 @@ class SchedulerState:
 
 
 def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:
-    """What a node that holds the image gets for it: its size times the share of nodes that hold it.
+    """Return a node's score for an image that it holds: size times share of nodes that hold it.
 
     The size is the one that the first node with that name reports; all nodes count, feasible or not
     (`backend/cache/cache.go`, addNodeImageStates; scaledImageScore).
@@ -118,7 +118,7 @@ def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:
 
 
 def zone_interleaved(nodes: Iterable[Node]) -> list[Node]:
-    """A node of each zone in turn, as kube-scheduler lists them (`backend/cache/node_tree.go`)."""
+    """Yield a node of each zone in turn, as kube-scheduler does (`backend/cache/node_tree.go`)."""
     zones: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
         zones.setdefault((_first(node, _REGION_LABELS), _first(node, _ZONE_LABELS)), []).append(

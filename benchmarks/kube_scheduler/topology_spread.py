@@ -31,7 +31,7 @@ class SpreadFilter:
                 self._count(node)
 
     def why_not(self, node: NodeState) -> str | None:
-        """Why the node is refused, or None."""
+        """Return the reason against a node, or None."""
         for constraint, counts in zip(self._constraints, self._counts, strict=True):
             domain = node.node.labels.get(constraint.topology_key)
             if domain is None:
@@ -83,7 +83,7 @@ def _domain_counts(
     constraints: Sequence[SpreadConstraint],
     kept: Sequence[NodeState],
 ) -> list[dict[str, int]]:
-    """Matching pods by constraint and domain; domains without a candidate node are left out."""
+    """Count matching pods by constraint and domain, without domains that have no candidate node."""
     counts = [
         {} if each.topology_key == _HOSTNAME else {_domain(each, node): 0 for node in kept}
         for each in constraints

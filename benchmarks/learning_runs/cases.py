@@ -14,10 +14,10 @@ class Case:
     """One forecast and what came of it.
 
     Attributes:
-        pipeline: of the step or run.
-        group: what the row of a table is about.
-        seconds: what it took.
-        ours: what was forecast.
+        pipeline: pipeline of the step or run.
+        group: subject of the table's row.
+        seconds: true time.
+        ours: forecast by the history.
         others: seconds by simpler methods.
     """
 
@@ -29,12 +29,12 @@ class Case:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the range holds the truth."""
+        """True if the range holds the true time."""
         return self.ours.low_seconds <= self.seconds <= self.ours.high_seconds
 
     @property
     def width(self) -> float:
-        """Of the range, over the truth."""
+        """Width of the range over the true time."""
         return (self.ours.high_seconds - self.ours.low_seconds) / self.seconds
 
     def error(self, method: str = "ours") -> float:
@@ -44,12 +44,12 @@ class Case:
 
 
 def simple_forecasts(before: Sequence[float]) -> dict[str, float]:
-    """What seconds of the same thing, the oldest first, tell of the next ones."""
+    """Return forecasts from the seconds of the same thing before, the oldest first."""
     if not before:
         return {}
     return {"last": before[-1], "median of 5": median(before[-5:])}
 
 
 def seen_text(runs: int) -> str:
-    """A group of numbers of runs that were seen."""
+    """Return the group of a number of runs that were seen."""
     return next((text for most, text in _SEEN if runs <= most), "10+")

@@ -27,13 +27,13 @@ _GIBIBYTE = 2**30
 
 @dataclass(frozen=True)
 class Work:
-    """What a run has to do, and where.
+    """Work of a run, and its nodes.
 
     Attributes:
-        items: of its loop.
-        gibibytes: of its inputs.
-        is_checked: it has a step more, which has run in another pipeline before.
-        nodes: of the cluster.
+        items: items of its loop.
+        gibibytes: size of its inputs.
+        is_checked: whether it has one more step, which has run in another pipeline before.
+        nodes: nodes of the cluster.
         speed: theirs.
     """
 
@@ -64,14 +64,14 @@ CHANGES: Mapping[str, Work] = {
 
 
 def changed_ends(seeds: int = SEEDS) -> Iterator[Case]:
-    """A case for each change and seed; groups are changes."""
+    """Yield a case for each change and seed; groups are changes."""
     for name, after in CHANGES.items():
         for seed in range(seeds):
             yield changed_end(name, after, seed)
 
 
 def changed_end(name: str, after: Work, seed: int) -> Case:
-    """When a run ends after a change, and what was expected."""
+    """Return the end of a run after a change, and the expected one."""
     pipeline, past, ends = _Pipeline(seed), Past(), list[float]()
     for number in range(RUNS_SEEN):
         past.observe(pipeline.elsewhere(number))
@@ -100,13 +100,13 @@ class _Pipeline:
         return float(self._random.lognormal(0.0, deviation))
 
     def elsewhere(self, number: int) -> PastRun:
-        """A run of another pipeline, which has one step of the same component."""
+        """Play a run of another pipeline, which has one step of the same component."""
         step = self._step("check", 1.0, BEFORE.gibibytes * self._factor(SIZES))
         ended_at, steps = datetime.fromtimestamp(number, UTC), past_steps("elsewhere", [step])
         return PastRun(f"elsewhere-{number}", "elsewhere", ended_at, tuple(steps))
 
     def run(self, work: Work, past: Past) -> PlayedRun:
-        """A run with inputs of another size, planned on what is known."""
+        """Play a run with inputs of another size, planned by what is known."""
         today = replace(work, gibibytes=work.gibibytes * self._factor(SIZES))
         true = self._graph(today)
         steps = tuple(replace(step, duration_seconds=None) for step in true.steps)
@@ -141,7 +141,7 @@ class _Pipeline:
         return RunGraph("made-up", "kfp-package", tuple(steps), tuple(groups))
 
     def _step(self, task: str, factor: float, gibibytes: float, *before: str) -> Step:
-        """A fifth of the time is the same for inputs of any size."""
+        """Return a step; a fifth of its time is the same for inputs of any size."""
         share = 0.2 + 0.8 * gibibytes / BEFORE.gibibytes
         return Step(
             name=task,

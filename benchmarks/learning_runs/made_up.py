@@ -23,10 +23,10 @@ _WIDTH, _STEP_SECONDS = 20, 100.0
 
 @dataclass(frozen=True)
 class Mixture:
-    """How run times vary.
+    """Variation of run times.
 
     Attributes:
-        name: for people.
+        name: name for people.
         common, own: standard deviations of the logarithms of a run's factor and of a step's.
         tail: share of steps that take `TAIL` times as long.
     """
@@ -55,14 +55,14 @@ _FAR_APART = Mixture("20 side by side, far apart", 0.0, 0.4)
 
 
 def runs_under_way(seeds: int = SEEDS) -> Iterator[Case]:
-    """Of the eleventh run of each pipeline, one case for each share of its time that has passed."""
+    """Yield cases of each pipeline's eleventh run, for each share of its time that has passed."""
     for mixture in MIXTURES:
         for seed in range(seeds):
             yield from run_under_way(mixture, seed)
 
 
 def run_under_way(mixture: Mixture, seed: int) -> Iterator[Case]:
-    """Of one run."""
+    """Yield the cases of one run."""
     shape = Shape("kfp", 60, 6, seed)
     *before, last = _runs(_made_up(shape), made_up_cluster(shape), mixture, seed, RUNS_SEEN + 1)
     ends = [run.seconds for run in before]
@@ -73,7 +73,7 @@ def run_under_way(mixture: Mixture, seed: int) -> Iterator[Case]:
 
 
 def first_runs(seeds: int = FIRST_SEEDS) -> Iterator[Case]:
-    """Of each run but the first, before it begins; groups are how many runs were seen.
+    """Yield a case of each run but the first, before it begins; groups are numbers of seen runs.
 
     Pipelines of six, twelve and thirty steps; and twenty steps side by side, the slowest decides.
     """
@@ -95,7 +95,7 @@ def first_runs(seeds: int = FIRST_SEEDS) -> Iterator[Case]:
 def _runs(
     graph: RunGraph, cluster: Cluster, mixture: Mixture, seed: int, count: int
 ) -> Iterator[PlayedRun]:
-    """Runs of one pipeline that is alone in its namespace; every second one is `ordered`."""
+    """Yield runs of one pipeline that is alone in its namespace; every second one is `ordered`."""
     random, past = np.random.default_rng(seed), Past()
     for number in range(count):
         seconds = mixture.drawn(graph, random)
@@ -105,14 +105,14 @@ def _runs(
 
 
 def _made_up(shape: Shape) -> RunGraph:
-    """A run, with items of its loops that are the same in each run."""
+    """Return a run whose loops have the same items in each run."""
     graph = made_up_run(shape)
     steps = (replace(each, iteration_key=str(each.iteration or "")) for each in graph.steps)
     return replace(graph, steps=tuple(steps))
 
 
 def _side_by_side() -> RunGraph:
-    """A step, many that need its output, and one that needs theirs."""
+    """Return a step, many that need its output, and one that needs theirs."""
     names = [f"part-{number}" for number in range(_WIDTH)]
     waits: Sequence[tuple[str, tuple[str, ...]]] = (
         ("load", ()),
@@ -125,5 +125,5 @@ def _side_by_side() -> RunGraph:
 
 
 def _wide() -> Cluster:
-    """A node with room for all steps at a time."""
+    """Return a node with room for all steps at a time."""
     return Cluster((Node("node-0", {"cpu": 64_000, "memory": 2**38, "pods": 110}),))

@@ -1,4 +1,4 @@
-"""What each rule would have asked for, pod by pod in the order of submission, and what it wasted.
+"""Requests of each rule, pod by pod in the order of submission, and the memory that it wasted.
 
 A pod that was given too little wastes all it had, for as long as it runs, and is tried again.
 """
@@ -13,10 +13,10 @@ from kfp_placement_engine.model.history import PastRun
 
 METHODS = ("authors", "largest + 10%", "ours")
 EVERY = 8
-"""Of the groups of one run, every eighth run is one, begun from nothing."""
+"""Step between the runs of the group `one run`, each of which begins from nothing."""
 
 _UNASKED_BYTES = 2**30
-"""What counts as the request of a pod without one."""
+"""Memory that counts as the request of a pod without one."""
 
 _BYTE_SECONDS_PER_GBH = 1e9 * 3600
 _NEVER = datetime.fromtimestamp(0, UTC)
@@ -24,14 +24,14 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """What one rule did for the pods of one pipeline.
+    """Result of one rule for the pods of one pipeline.
 
     Attributes:
-        pipeline: of the pods.
-        group: which runs are known: all before, from nothing, or only the same.
+        pipeline: pipeline of the pods.
+        group: `all runs`, where all earlier runs are known, or `one run`, from nothing.
         method: the rule.
-        pods: how many.
-        failed: how many were given too little at first.
+        pods: number of pods.
+        failed: number of pods with too little memory at first.
         used_gbh, wasted_gbh: gigabytes times hours.
     """
 
@@ -45,7 +45,7 @@ class MemoryCase:
 
 
 def memory_cases(traces: Sequence[Trace]) -> Iterator[MemoryCase]:
-    """Of each pipeline, group and rule; nothing is known at first but what authors ask for."""
+    """Yield results by pipeline, group and rule; at first only the authors' requests are known."""
     for trace in traces:
         runs = [_submitted(run) for run in trace.pods]
         if not any(runs):
@@ -57,7 +57,7 @@ def memory_cases(traces: Sequence[Trace]) -> Iterator[MemoryCase]:
 
 
 def _submitted(run: Iterable[TracedPod]) -> list[TracedPod]:
-    """Those whose memory was measured, in the order in which they were submitted."""
+    """Return the pods with measured memory, in the order of submission."""
     measured = [pod for pod in run if pod.past.peak_bytes is not None]
     return sorted(measured, key=lambda pod: pod.submitted_seconds or pod.start_seconds or 0.0)
 

@@ -1,4 +1,4 @@
-"""What plans are worth in runs as they really go: known by history, or assumed to take 60 s a step.
+"""Value of plans in runs as they really go, with times by history or 60 s for each step.
 
 Steps vary little, some, or much. Ten runs are seen, then one is planned with 60 s for all, and on
 learned times. Both plans are played with many runs as they may really be, beside kube-default.
@@ -29,7 +29,7 @@ from kfp_placement_engine.search.stop import MaxGenerations
 
 RUNS_SEEN, REAL_RUNS, GENERATIONS = 10, 100, 60
 DEVIATIONS = (0.05, 0.2, 0.7)
-"""Of the logarithm of a task's run times; each task has one of them."""
+"""Standard deviations of the logarithm of run times, of which each task has one."""
 
 DISPATCHES = ("ready", "ordered")
 
@@ -49,9 +49,9 @@ class PlannedCase:
     """One run under one dispatch.
 
     Attributes:
-        case: its name.
+        case: name of the case.
         dispatch: `ready` or `ordered`.
-        steps: how many.
+        steps: number of steps.
         ends: mean end in seconds with 60 s for all, with history, and by kube-default.
     """
 
@@ -62,7 +62,7 @@ class PlannedCase:
 
 
 def planned_cases(data: Path | None = None) -> Iterator[PlannedCase]:
-    """All cases under each dispatch; recorded runs only where their data is."""
+    """Yield the cases under each dispatch; recorded runs only where their data is."""
     for number, (name, run, cluster) in enumerate(_cases(data)):
         for dispatch in DISPATCHES:
             yield planned_case(name, run, cluster, dispatch, number)
@@ -79,7 +79,7 @@ def _cases(data: Path | None) -> Iterator[tuple[str, RunGraph, Cluster]]:
 
 
 def _recorded(data: Path | None) -> list[Path]:
-    """Those of the folder, else of the usual one; none where there are none."""
+    """Return recorded runs of the folder or of the usual one; empty without data."""
     is_there = data is not None and (data / FOLDER).is_dir()
     try:
         return instance_files(data if is_there else None)
@@ -132,7 +132,7 @@ def planned_case(
 def _really(
     run: RunGraph, deviations: Mapping[str, float], random: np.random.Generator
 ) -> RunGraph:
-    """The run with times as they may really be."""
+    """Return the run with its true times, as they may be."""
     steps = (
         replace(
             step,

@@ -35,10 +35,10 @@ class PlayedRun:
 
     Attributes:
         learned: the run with what past runs tell.
-        planned: by its plan.
-        real: what happened.
-        seconds: when it ended.
-        steps: what these teach.
+        planned: end by its plan.
+        real: real end.
+        seconds: time of its end.
+        steps: observations of its steps.
     """
 
     learned: LearnedRun
@@ -49,11 +49,11 @@ class PlayedRun:
 
     @cached_property
     def first(self) -> Promise:
-        """What was promised before it began."""
+        """Promise before the run began."""
         return promise_of(Outlook(self.planned), self.learned.graph, self.learned.forecast)
 
     def promised_end(self, passed: float) -> TimeRange | None:
-        """The end as a controller promises it when a share of the time has passed; None = not."""
+        """Return the end that a controller promises after a share of the time, or None."""
         now, first = passed * self.seconds, self.first
         if not passed or first.ends is None:
             return first.ends
@@ -78,7 +78,7 @@ class PlayedRun:
     def case(
         self, group: str, before: Sequence[float], passed: float = 0.0, pipeline: str = ""
     ) -> Case | None:
-        """What was promised of its end, beside what ends of runs before tell; None = nothing."""
+        """Return the promise of its end beside simple forecasts, or None without a promise."""
         ends = self.promised_end(passed)
         if ends is None:
             return None
@@ -91,7 +91,7 @@ class PlayedRun:
         )
 
     def past_run(self, number: int) -> PastRun:
-        """What it teaches once it has ended."""
+        """Return the past run that it is once it has ended."""
         return PastRun(
             uid=f"{self.learned.graph.name}-{number}",
             pipeline=self.learned.graph.name,
@@ -113,9 +113,9 @@ def play(
 
     Args:
         graph: the run, with what is known of its times without past runs.
-        seconds: what each of its steps takes on the reference node.
-        cluster: where it runs.
-        past: of its namespace.
+        seconds: run time of each of its steps on the reference node.
+        cluster: cluster of the runs.
+        past: past runs of its namespace.
         dispatch: `ready` or `ordered`.
     """
     learned = with_history(graph, past)
@@ -135,7 +135,7 @@ def play(
 
 
 def past_steps(pipeline: str, steps: Sequence[Step]) -> list[PastStep]:
-    """What steps teach that took their times."""
+    """Return the observations of steps that took these times."""
     return [
         PastStep(step_identity(pipeline, step), step.duration_seconds, "", step.input_bytes)
         for step in steps
@@ -143,7 +143,7 @@ def past_steps(pipeline: str, steps: Sequence[Step]) -> list[PastStep]:
 
 
 def times_of(lowered: Lowered, schedule: Schedule) -> Times:
-    """When the steps of a single run start and end."""
+    """Return starts and ends of the steps of a single run."""
     return {
         name: (float(schedule.start[index]), float(schedule.end[index]))
         for name, index in lowered.step_activities[0].items()

@@ -1,4 +1,4 @@
-"""When recorded runs end, promised before they begin and while they run, as a controller does.
+"""Ends of recorded runs, promised before and while they run, as a controller does.
 
 The pipelines are those of one namespace, and run in turn. A plan is the order of the steps, the
 typical time of each and its requests, played by kube-default on the nodes of the trace. What nodes
@@ -26,7 +26,7 @@ FIRST, MANY = 3, 10
 
 
 def run_ends(traces: Sequence[Trace]) -> Iterator[Case]:
-    """Each run from those before it, at its begin and at shares of its time.
+    """Yield each run's end from earlier runs, at its start and at shares of its time.
 
     Groups are how many runs of the pipeline with a plan were seen, and the shares.
     """
@@ -60,7 +60,7 @@ def _cases(run: PlayedRun, ends: Sequence[float]) -> Iterator[Case]:
 
 
 def is_complete(trace: Trace, order: Order) -> bool:
-    """Whether nodes are known, and the order has nearly all steps of every run."""
+    """Return whether nodes are known, and the order has nearly all steps of every run."""
     names = set(order.steps)
     has_nodes = any(pod.past.node for run in trace.pods for pod in run)
     return has_nodes and all(
@@ -73,10 +73,10 @@ class _Pipeline:
     """A pipeline whose runs go on.
 
     Attributes:
-        trace, order: of it.
-        cluster: where it runs.
-        ends: of its planned runs so far.
-        steps: that were seen so far; their requests are in the package.
+        trace, order: trace of the pipeline, and the order of its steps.
+        cluster: cluster of the runs.
+        ends: ends of its planned runs so far.
+        steps: steps that were seen so far; their requests are in the package.
     """
 
     trace: Trace
@@ -86,7 +86,7 @@ class _Pipeline:
     steps: dict[str, Step] = field(default_factory=dict)
 
     def run(self, number: int, past: Past) -> PlayedRun:
-        """The next of its runs."""
+        """Play the next of its runs."""
         pods = self.trace.pods[number]
         self.steps.update((pod.name, pod.step) for pod in pods)
         learned = with_history(self._graph(), past)
@@ -105,7 +105,7 @@ class _Pipeline:
         return PlayedRun(learned, planned, known, end, [pod.past for pod in pods])
 
     def _graph(self) -> RunGraph:
-        """The run as it is known before."""
+        """Return the run as it is known before it begins."""
         before: dict[str, list[str]] = {}
         for first, second in self.order.edges:
             if self.order.steps[first] in self.steps:
@@ -119,7 +119,7 @@ class _Pipeline:
 
 
 def cluster_of(trace: Trace) -> Cluster:
-    """The nodes, each with as much as its pods requested at a time: more is not known of them."""
+    """Return the nodes, each as large as its pods' requests at a time: more is not known."""
     most: dict[str, tuple[int, int]] = {}
     for run in trace.pods:
         events: dict[str, list[tuple[float, int, int, int]]] = {}

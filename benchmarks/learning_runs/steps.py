@@ -22,7 +22,7 @@ HALVES, RUNS_BEFORE = range(3), 3
 
 
 def same_inputs(traces: Sequence[Trace]) -> Iterator[Case]:
-    """Each run from all runs before it; groups are how often the step's iteration was seen."""
+    """Yield each run's steps from earlier runs; groups are how often the iteration was seen."""
     for trace in traces:
         times, seen = StepTimes(), defaultdict[StepIdentity, list[float]](list)
         for run in trace.runs:
@@ -36,7 +36,7 @@ def same_inputs(traces: Sequence[Trace]) -> Iterator[Case]:
 
 
 def first_sight(traces: Sequence[Trace]) -> Iterator[Case]:
-    """The first run of each pipeline, when only others are known; groups are levels, and all."""
+    """Yield the first run of each pipeline, when only others are known; groups are levels."""
     for trace in traces:
         times = StepTimes()
         for other in traces:
@@ -50,7 +50,7 @@ def first_sight(traces: Sequence[Trace]) -> Iterator[Case]:
 
 
 def new_iterations(traces: Sequence[Trace]) -> Iterator[Case]:
-    """Iterations of known steps: half of all, drawn, were in three runs, the others come next."""
+    """Yield iterations of known steps: a drawn half was in three runs, the others come next."""
     for trace in traces:
         for seed in HALVES:
             names = sorted({_name(pod) for run in trace.pods for pod in run})
@@ -70,7 +70,7 @@ def _name(pod: TracedPod) -> tuple[str, str]:
 
 
 def _forecast(times: StepTimes, step: PastStep) -> Forecast | None:
-    """What is forecast of a step; None = nothing, or it is too short to count."""
+    """Return the forecast of a step, or None without one or for a step too short to count."""
     if (step.seconds or 0.0) < SHORT_SECONDS:
         return None
     return times.predict(step.identity, step.input_bytes)

@@ -29,7 +29,7 @@ COLUMNS = (
     "run", "process", "tag", "k", "container", "node", "cpus", "memory_mb", "start_s",
     "complete_s", "realtime_s", "read_mb",
 )  # fmt: skip
-"""What every trace has; where there are `submit_s` and `peak_rss_mb`, memory is learned too."""
+"""Columns of every trace; with `submit_s` and `peak_rss_mb`, memory is learned too."""
 
 MOST_BYTES = 500_000_000
 _ENDINGS = (".csv", ".csv.gz")
@@ -41,9 +41,9 @@ class TracedPod:
     """One pod.
 
     Attributes:
-        step: what was asked for.
-        past: what it teaches.
-        start_seconds, end_seconds: since the run's first submission; None = unknown.
+        step: step of the pod.
+        past: observation of the pod.
+        start_seconds, end_seconds: times since the run's first submission; None = unknown.
         submitted_seconds: likewise.
     """
 
@@ -60,7 +60,7 @@ class TracedPod:
 
     @property
     def is_usable(self) -> bool:
-        """Whether its figures can be true: nothing is learned from others."""
+        """True if its figures can be true; nothing is learned from other rows."""
         past = self.past
         times = (past.seconds, self.start_seconds, self.end_seconds, self.submitted_seconds)
         return all(each is None or each <= MAX_DURATION_SECONDS for each in times) and all(
@@ -70,7 +70,7 @@ class TracedPod:
 
 @dataclass(frozen=True)
 class Order:
-    """What of a pipeline waits for what.
+    """Order of a pipeline's steps.
 
     Attributes:
         steps: names, as those of pods.
@@ -86,10 +86,10 @@ class Trace:
     """One pipeline.
 
     Attributes:
-        pipeline: its name.
-        pods: of each run, in the order of the runs.
-        order: of its steps; None = unknown.
-        left_out: how many rows cannot be true.
+        pipeline: name of the pipeline.
+        pods: pods of each run, in the order of the runs.
+        order: order of its steps; None = unknown.
+        left_out: number of rows that cannot be true.
     """
 
     pipeline: str
@@ -104,7 +104,7 @@ class Trace:
 
 
 def trace_files(data: Path | None = None) -> list[Path]:
-    """The traces, by name.
+    """Return the traces by name.
 
     Args:
         data: the data folder, that of the traces, or a single one; None looks for the first.
@@ -132,7 +132,7 @@ def _pipeline(path: Path) -> str:
 
 
 def read_trace(path: Path) -> Trace:
-    """A trace of the form of `cws-runs`; columns that are not needed are ignored.
+    """Read a trace in the format of `cws-runs`; other columns are ignored.
 
     What has no time is left out, and what cannot be true is counted and left out.
 
@@ -159,7 +159,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def left_out_text(rows: int) -> str:
-    """How many rows of a trace do not count, and why."""
+    """Count the rows of a trace that are left out, by reason."""
     return (
         f"{counted(rows, 'row')} left out: a run time or a moment over 10 years after the begin of"
         " the run, or over 1 EiB read or used, cannot be true"
@@ -167,7 +167,7 @@ def left_out_text(rows: int) -> str:
 
 
 def _order(path: Path) -> Order | None:
-    """The order in a file; None = there is none.
+    """Return the order in a file, or None without one.
 
     Raises:
         BenchmarkError: the file is not an order.
@@ -228,7 +228,7 @@ def _text(path: Path) -> str:
 
 
 def _pod(pipeline: str, row: dict[str, str]) -> tuple[int, TracedPod | None]:
-    """The number of its run, and the pod; None = it has no time.
+    """Return the number of a row's run and its pod, or None for a pod without time.
 
     Raises:
         ValueError: a value is not what it should be.
@@ -275,7 +275,7 @@ def _step(process: str, iteration: str, image: str, cpu: int, memory: int) -> St
 
 
 def _number(row: dict[str, str], name: str) -> float | None:
-    """A number from 0; None = there is none."""
+    """Return a number of 0 or more, or None without one."""
     text = row.get(name) or ""
     if text in ("", "-"):
         return None

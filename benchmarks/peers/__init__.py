@@ -73,7 +73,7 @@ def add_peers(parser: argparse.ArgumentParser) -> None:
 
 
 def peer_names(asked: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """What `--peers` names, each once and in the order of `PEERS`."""
+    """Read the names in `--peers`, each once and in the order of `PEERS`."""
     wanted = {name for names in asked for name in names}
     return tuple(name for name in PEERS if name in wanted)
 
@@ -91,12 +91,12 @@ def _named(glob: str) -> tuple[str, ...]:
 
 
 def peer_schedules(instance: Instance, names: Sequence[str], seed: int) -> dict[str, Schedule]:
-    """What peers do with an instance.
+    """Play an instance with peers.
 
     Args:
-        instance: what is played.
-        names: of the peers.
-        seed: of what they draw.
+        instance: instance to play.
+        names: names of the peers.
+        seed: seed of the peers' draws.
 
     Returns:
         A schedule for each name; none at all if the run has driver pods, volumes or limited loops,

@@ -17,16 +17,16 @@ from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 from kfp_placement_engine.search.simulation import Schedule, simulate_planned
 
 _ENDS, _BECOMES_READY = 0, 1
-"""Of one activity and instant, the first comes first."""
+"""Kinds of events, in their order within one activity and instant."""
 
 Key = tuple[float, ...]
 
 
 class Order(Protocol):
-    """In which order the steps that wait are offered nodes."""
+    """Order in which waiting steps are offered nodes."""
 
     def key(self, activity: int) -> Key:
-        """The smaller, the sooner; steps of equal keys in the order of submission."""
+        """Return a key: the smallest is next, equal ones in the order of submission."""
         ...
 
     def ended(self, activity: int) -> None:
@@ -39,7 +39,7 @@ class Room:
     """The cluster at one moment.
 
     Attributes:
-        problem: what is played.
+        problem: problem to play.
         free: [N, R] room that is left.
         node: [A] node of each activity, -1 = none yet.
     """
@@ -63,23 +63,23 @@ class Room:
 
 
 class NodeChoice(Protocol):
-    """Which of the nodes with room a step gets."""
+    """Choice of a node for a step among those with room."""
 
     def __call__(self, activity: int, fitting: Booleans, room: Room) -> int:
-        """The node, one of `fitting` [N], of which at least one is true."""
+        """Return the node, one of `fitting` [N], of which at least one is true."""
         ...
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What list scheduling does: [A] starts in seconds, and [A] nodes, -1 = none."""
+    """Result of list scheduling: [A] starts in seconds, and [A] nodes, -1 = none."""
 
     start: Floats
     node: Integers
 
 
 def has_tasks_alone(problem: PlacementProblem) -> bool:
-    """Whether peers are defined for it: no driver pods, volumes or limited loops."""
+    """Return whether peers are defined for it: no driver pods, volumes or limited loops."""
     arrays = problem.arrays
     has_genes = bool(((arrays.gene >= 0) | arrays.virtual).all())
     return (
@@ -91,12 +91,12 @@ def has_tasks_alone(problem: PlacementProblem) -> bool:
 
 
 def schedule_of(problem: PlacementProblem, order: Order, choose: NodeChoice) -> Schedule:
-    """What list scheduling leads to, as the engine's simulation plays it.
+    """Play list scheduling as the engine's simulation does.
 
     Args:
-        problem: of tasks alone, see `has_tasks_alone`.
-        order: of the steps that wait.
-        choose: their nodes.
+        problem: problem of tasks alone, see `has_tasks_alone`.
+        order: order of the waiting steps.
+        choose: choice of their nodes.
 
     Raises:
         BenchmarkError: the simulation does not start every step at the moment decided here.
@@ -205,7 +205,7 @@ class ListScheduling:
         self._at(float(self._end[activity]), activity, _ENDS)
 
     def _arrival(self, activity: int, node: int) -> float:
-        """When the last input is on the node."""
+        """Return the time at which the last input is on the node."""
         arrays = self._problem.arrays
         first, last = arrays.predecessors_start[activity : activity + 2]
         before = arrays.predecessors[first:last]
@@ -225,7 +225,7 @@ def occupied_seconds(problem: PlacementProblem, activity: int, node: int) -> flo
 
 
 def _shapes(problem: PlacementProblem) -> list[int]:
-    """[A] number of the requests and allowed nodes that an activity shares with others."""
+    """Return [A] numbers of the requests and allowed nodes that activities share."""
     arrays, known = problem.arrays, dict[bytes, int]()
     return [
         known.setdefault(

@@ -1,4 +1,4 @@
-"""Which node a ready step gets: round robin, the fairest, a random one, the one with most data.
+"""Choices of a node for a ready step: round robin, fairest, random, most data.
 
 The first three are those of the Common Workflow Scheduler (KubernetesScheduler f8d862e); each is
 made for one run, since some remember what they did.
@@ -17,7 +17,7 @@ class RoundRobin:
         self._next = 0
 
     def __call__(self, activity: int, fitting: Booleans, room: Room) -> int:
-        """The next one; a step that fits nowhere was tried on all nodes and changes nothing."""
+        """Return the next node; a step that fits no node changes nothing, as all were tried."""
         nodes = np.flatnonzero(fitting)
         node = int(nodes[np.searchsorted(nodes, self._next) % nodes.size])
         self._next = (node + 1) % fitting.size
@@ -28,25 +28,25 @@ class RandomNode:
     """The first node with room after all nodes were shuffled.
 
     Args:
-        seed: of the shuffling.
+        seed: seed of the shuffling.
     """
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
     def __call__(self, activity: int, fitting: Booleans, room: Room) -> int:
-        """The first in a new order."""
+        """Return the first node in a new order."""
         shuffled = self._rng.permutation(fitting.size)
         return int(shuffled[fitting[shuffled]][0])
 
 
 def fair(activity: int, fitting: Booleans, room: Room) -> int:
-    """The node with the largest share of its CPU left, `(free - request) / CPU`; first on ties."""
+    """Return the node with the most CPU left, `(free - request) / CPU`; the first on ties."""
     return int(np.where(fitting, room.share_left(activity), -np.inf).argmax())
 
 
 def fewest_missing_bytes(activity: int, fitting: Booleans, room: Room) -> int:
-    """The node on which the fewest bytes of the step's inputs are missing, as in WOW.
+    """Return the node that lacks the fewest bytes of the step's inputs, as in WOW.
 
     Of several, the one that `fair` takes. Nothing is copied ahead of time, to whatever node.
     """

@@ -20,7 +20,7 @@ are equal. `lff_`: the process of which the fewest steps have ended first, then 
 in `fifo`, in the order of submission."""
 
 _NUMBER = re.compile(r"_(?:ID)?[0-9]+$", re.ASCII)
-"""What recordings append to the name of a process, to name its steps."""
+"""Suffix that recordings append to the name of a process, to name its steps."""
 
 
 class StaticOrder:
@@ -34,11 +34,11 @@ class StaticOrder:
         self._keys = keys
 
     def key(self, activity: int) -> Key:
-        """The key of an activity."""
+        """Return the key of an activity."""
         return self._keys[activity]
 
     def ended(self, activity: int) -> None:
-        """Changes nothing."""
+        """Ignore the end of a step."""
 
 
 class LeastFinishedFirst:
@@ -54,7 +54,7 @@ class LeastFinishedFirst:
         self._ended: Counter[str] = Counter()
 
     def key(self, activity: int) -> Key:
-        """How many have ended, then the rest."""
+        """Return the number of the process's ended steps, then the rest of the key."""
         return (self._ended[self._processes[activity]], *self._keys[activity])
 
     def ended(self, activity: int) -> None:
@@ -63,7 +63,7 @@ class LeastFinishedFirst:
 
 
 def order_of(name: str, instance: Instance) -> Order:
-    """An order, made for one play of an instance.
+    """Return an order, made for one play of an instance.
 
     Args:
         name: one of `ORDERS`.
@@ -88,12 +88,12 @@ def input_bytes(step: Step) -> int:
 
 
 def process_of(step: Step) -> str:
-    """The process that a step is one of."""
+    """Return the process of a step."""
     return _NUMBER.sub("", step.display_name or step.task)
 
 
 def process_ranks(run: RunGraph) -> dict[str, int]:
-    """For each process the edges on the longest path from it to one that nothing waits for.
+    """Return, by process, the number of edges on the longest path to one that nothing waits for.
 
     Processes that wait for each other, which no workflow's text has but a recording may, count as
     one.
@@ -114,7 +114,7 @@ def process_ranks(run: RunGraph) -> dict[str, int]:
 
 
 def _without_cycles(successors: Mapping[str, set[str]]) -> tuple[dict[str, str], list[str]]:
-    """Which process stands for each; those, the last of a run first."""
+    """Return the process that stands for each, and these processes, the last of a run first."""
     merged = {name: name for name in successors}
     while True:
         graph: dict[str, set[str]] = {name: set() for name in merged.values()}

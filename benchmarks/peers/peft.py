@@ -26,7 +26,7 @@ class TaskGraph:
 
     Attributes:
         seconds: [A, N] run time, infinite where the node does not take the task; one does.
-        before: for each task the tasks it waits for, each with the time that its data takes to
+        before: tasks that each task waits for, each with the time that its data takes to
             another node.
         requests: [A, R] what a task takes.
         room: [N, R] of the empty nodes.
@@ -43,7 +43,7 @@ class TaskGraph:
 
     @staticmethod
     def of(problem: PlacementProblem) -> "TaskGraph":
-        """The tasks of a problem of tasks alone."""
+        """Return the tasks of a problem of tasks alone."""
         arrays = problem.arrays
         moved = (arrays.download_bytes + arrays.upload_bytes)[:, None] / arrays.store_rate
         seconds = arrays.duration_seconds[:, None] / np.where(
@@ -65,7 +65,7 @@ class TaskGraph:
         )
 
     def after(self) -> list[list[tuple[int, float]]]:
-        """For each task those that wait for it, with the time of the data."""
+        """Tasks that wait for each task, with the time of the data."""
         result: list[list[tuple[int, float]]] = [[] for _ in self.before]
         for task, edges in enumerate(self.before):
             for producer, moving in edges:
@@ -74,7 +74,7 @@ class TaskGraph:
 
 
 def optimistic_costs(graph: TaskGraph, after: Sequence[Sequence[tuple[int, float]]]) -> Floats:
-    """[A, N] the optimistic cost table: what is behind a task, if it runs on a node.
+    """Return [A, N], the optimistic cost table: the cost behind a task, if it runs on a node.
 
     Args:
         graph: the tasks.
@@ -113,7 +113,7 @@ def peft(problem: PlacementProblem) -> Schedule:
     """PEFT's nodes in the order of its starts, played as HEFT's are.
 
     Args:
-        problem: of tasks alone.
+        problem: problem of tasks alone.
     """
     start, node = peft_starts(TaskGraph.of(problem))
     return simulate(problem, Placement.of_schedule(problem, start, node))

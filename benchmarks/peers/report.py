@@ -15,10 +15,10 @@ _NOT_DEFINED = (
 
 
 def peer_parts(outcomes: Sequence[Outcome], asked: Sequence[str]) -> list[Table | Sequence[str]]:
-    """What the peers are and how they do.
+    """Return the paragraphs and table about the peers.
 
     Args:
-        outcomes: what was measured.
+        outcomes: measured outcomes.
         asked: names of the peers; none = no table.
     """
     if not asked:

@@ -16,12 +16,12 @@ class RoomOverTime:
         self._room = [list(room)]
 
     def earliest(self, request: Sequence[int], ready: float, seconds: float) -> float:
-        """The first moment from `ready` on with room for the whole time; infinite if there is none.
+        """Return the first moment from `ready` on with room for the whole time; infinite = none.
 
         Args:
             request: [R] what is asked for.
             ready: seconds.
-            seconds: how long.
+            seconds: duration.
         """
         start = ready
         for segment in range(bisect_right(self._times, ready) - 1, len(self._times)):

@@ -9,7 +9,7 @@ from kfp_placement_engine.planning.starts.node_queue import steps_to_start
 from kfp_placement_engine.plans.assumptions import Assumptions
 
 GATE_DEADLINE_SECONDS = 60.0
-"""As in a PlacementPolicy that says nothing else."""
+"""Gate deadline of a PlacementPolicy by default."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Arm:
     """One way to run a series.
 
     Attributes:
-        name: for people and `--arms`.
-        rule: of gates; None = there are no plans and no gates (kube-default).
-        replans: on drift as well, not only when a run arrives.
-        gate_deadline_seconds: after which a gate comes off.
+        name: name for people and for `--arms`.
+        rule: rule of gates; None = there are no plans and no gates (kube-default).
+        replans: whether it replans on drift as well, not only when a run arrives.
+        gate_deadline_seconds: time after which a gate comes off.
         knows_times: plans know the true run times.
-        overrun_share: of its time that a step which overruns is planned to need still.
-        rule_name: of the rule, for the tables; "" = the name.
+        overrun_share: share of its time that an overrunning step is planned to need still.
+        rule_name: name of the rule in the tables; "" = the name.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Arm:
 
     @property
     def has_deadline(self) -> bool:
-        """Whether gates of plans come off after a while."""
+        """True if gates of plans come off after a while."""
         return self.rule is not None and self.gate_deadline_seconds < math.inf
 
 
@@ -52,7 +52,7 @@ _RULES = (
 
 
 def all_arms() -> list[Arm]:
-    """The default scheduler, and every rule with and without replanning and the deadline."""
+    """Return the default scheduler, and every rule with and without replanning and deadline."""
     arms = [KUBE_DEFAULT]
     for replans, has_deadline in product((False, True), repeat=2):
         for arm in _RULES:

@@ -1,4 +1,4 @@
-"""What arrives: runs, when, and how long their steps really take; by seed."""
+"""Draws of a series by seed: runs, their arrivals, and the true times of their steps."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ LARGEST = 8
 """Cores of the largest steps, where they differ."""
 
 _STEPS = (10, 30)
-"""Least and most steps of a made-up run."""
+"""Smallest and largest number of steps of a made-up run."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Series:
     """Runs on a cluster.
 
     Attributes:
-        runs: in the order in which they arrive.
+        runs: runs in the order in which they arrive.
         arrivals: seconds.
-        factors: of each run by step name: true run time over planned.
-        cluster: where they run.
+        factors: true run time over planned one, of each run by step name.
+        cluster: cluster of the runs.
     """
 
     runs: tuple[RunGraph, ...]
@@ -39,7 +39,7 @@ class Series:
     cluster: Cluster
 
     def true_runs(self) -> tuple[RunGraph, ...]:
-        """The runs with their true times."""
+        """Return the runs with their true times."""
         return tuple(
             replace(
                 run,
@@ -59,9 +59,9 @@ class Kind:
     """A kind of series.
 
     Attributes:
-        name: for people and `--cases`.
-        files: of recorded runs to draw from; empty = runs are made up.
-        most_cores: of a step; 1 = every step takes one.
+        name: name for people and for `--cases`.
+        files: files of recorded runs to draw from; empty = runs are made up.
+        most_cores: largest number of cores of a step; 1 = every step takes one.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Kind:
 
 
 def draw(kind: Kind, noise: float, seed: int) -> Series:
-    """Runs, arrivals and true times; the same runs and arrivals whatever the noise."""
+    """Draw runs, arrivals and true times; runs and arrivals are the same whatever the noise."""
     rng = np.random.default_rng([seed, kind.most_cores])
     gaps = rng.exponential(MEAN_GAP_SECONDS, RUNS)
     arrivals = np.cumsum(gaps) - gaps[0]

@@ -1,4 +1,4 @@
-"""When what happens is so far from the plan that the controller plans again.
+"""Drift from the plan, at which the controller plans again.
 
 The thresholds are the controller's (`planning.parameters`), and so is the patience with steps that
 are overdue (`runs.drift`).
@@ -27,16 +27,16 @@ class Drift:
     _overdue: Counter[tuple[Task, State]] = field(default_factory=Counter)
 
     def planned(self, makespans: Mapping[int, float]) -> None:
-        """There is a new plan; from submission to end runs take so long by it."""
+        """Take a new plan, with the times from submission to end of its runs."""
         self._makespans.update(makespans)
         self._reported.clear()
 
     def is_apart(self, task: Task, actual: float, planned: float) -> bool:
-        """Whether a step has started or ended too far from what was planned."""
+        """Return whether a step has started or ended too far from its plan."""
         return abs(actual - planned) > self._limit(task.run)
 
     def is_overdue(self, number: int, steps: Mapping[str, Task], now: float) -> bool:
-        """Whether steps of a run should have started, or ended, long before; longer each time."""
+        """Return whether steps should have started or ended long before; longer each time."""
         if number in self._reported:
             return False
         limit = self._limit(number)

@@ -1,4 +1,4 @@
-"""What happened to a series, and its schedule as CSV."""
+"""Outcome of a series, and its schedule as CSV."""
 
 import csv
 import io
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 
 class PlayedStep(NamedTuple):
-    """What happened to a step; times in seconds since the first arrival.
+    """Outcome of a step; times are in seconds since the first arrival.
 
     Attributes:
         run: number of its run.
-        name: of the step.
-        cores: that it requests.
-        node: where it ran.
-        created: when its pod was there.
-        start, end: when it took its room and gave it back.
+        name: name of the step.
+        cores: requested cores.
+        node: node on which it ran.
+        created: time at which its pod was there.
+        start, end: times at which it took its room and gave it back.
         planned: start by the plan in force then; 0 = there was none.
     """
 
@@ -32,12 +32,12 @@ class PlayedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened to a series.
+    """Outcome of a series.
 
     Attributes:
-        completion_seconds: of each run, from its arrival.
-        plans: how many were made.
-        steps: what happened to each, by start.
+        completion_seconds: time of each run from its arrival to its end.
+        plans: number of plans that were made.
+        steps: outcomes of the steps, by start.
     """
 
     completion_seconds: tuple[float, ...]
@@ -46,11 +46,11 @@ class Outcome:
 
     @property
     def makespan_seconds(self) -> float:
-        """From the first arrival to the last end."""
+        """Time from the first arrival to the last end."""
         return max(step.end for step in self.steps)
 
     def mean_wait_seconds(self, least_cores: float, most_cores: float) -> float:
-        """From pods' creation to their start, over steps with this many cores; NaN = none."""
+        """Return mean time from creation to start, over steps with this many cores; NaN = none."""
         waits = [
             step.start - step.created
             for step in self.steps
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def mean_completion_seconds(self) -> float:
-        """Of all runs."""
+        """Mean completion of all runs."""
         return sum(self.completion_seconds) / len(self.completion_seconds)
 
 

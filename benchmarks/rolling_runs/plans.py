@@ -18,9 +18,9 @@ class Planner:
 
     Attributes:
         graphs: the runs, with the times that are planned with.
-        arrivals: when they are submitted.
-        cluster: where they run.
-        seed: of the searches.
+        arrivals: times of submission.
+        cluster: cluster of the runs.
+        seed: seed of the searches.
         stop: makes what ends a search.
         assumptions: say how much longer an overrun is expected to take.
     """

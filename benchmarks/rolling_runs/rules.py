@@ -22,7 +22,7 @@ GateRule = Callable[[Sequence[QueuedStep], Sequence[RunningStep], Resources, flo
 def strict(
     queue: Sequence[QueuedStep], _running: Sequence[RunningStep], free: Resources, _now: float
 ) -> list[int]:
-    """Nobody passes anybody: up to the first that is not there or does not fit."""
+    """Start steps in strict order, up to the first that is not there or does not fit."""
     left = dict(free)
     started = []
     for position, step in enumerate(queue):
@@ -37,7 +37,7 @@ def strict(
 def kept_room(
     queue: Sequence[QueuedStep], running: Sequence[RunningStep], free: Resources, now: float
 ) -> list[int]:
-    """Every step keeps its room from those behind it, unless they end before it can begin.
+    """Keep every step's room from later ones, unless they end before it can start.
 
     The controller's rule until 2026-11. One that is late counts as beginning now.
     """
@@ -65,7 +65,7 @@ def kept_room(
 def _room_from(
     requests: Resources, free: Resources, ends: Sequence[RunningStep], now: float
 ) -> float:
-    """When planned ends leave room; now, where it depends on what has no planned end."""
+    """Return when planned ends leave room; now, where it depends on steps without a planned end."""
     free = dict(free)
     for each in ends:
         add_to(free, with_pod(each.requests))
@@ -77,7 +77,7 @@ def _room_from(
 def ready_and_fits(
     queue: Sequence[QueuedStep], _running: Sequence[RunningStep], free: Resources, _now: float
 ) -> list[int]:
-    """Whoever is ready and fits, in the plan's order."""
+    """Start the steps that are ready and fit, in the plan's order."""
     left = dict(free)
     for step in queue:
         if step.goes:

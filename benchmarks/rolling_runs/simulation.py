@@ -32,7 +32,7 @@ GENERATIONS = 20
 
 
 def twenty_generations() -> StoppingCriterion:
-    """What ends a search of `benchmarks.rolling` unless a budget is given."""
+    """Return the criterion that ends a search of `benchmarks.rolling` without a budget."""
     return MaxGenerations(GENERATIONS)
 
 
@@ -45,9 +45,9 @@ def play(
     """Simulate a series until all its runs have ended.
 
     Args:
-        series: what arrives, and where it runs.
-        arm: how it is planned and started.
-        seed: of the searches.
+        series: runs that arrive, and their cluster.
+        arm: way in which runs are planned and started.
+        seed: seed of the searches.
         stop: makes what ends a search.
     """
     graphs = series.true_runs() if arm.knows_times else series.runs
@@ -187,7 +187,7 @@ class _Simulation:
         )
 
     def _start_freed(self) -> None:
-        """The default scheduler's turn: in the order of creation, where the most CPU is free."""
+        """Place pods as the default scheduler: in the order of creation, where most CPU is free."""
         for task in sorted(self._freed, key=lambda each: each.created):
             fitting = [at for at, free in enumerate(self._free) if fits(task.requests, free)]
             if fitting:

@@ -13,16 +13,16 @@ LINK_BYTES_PER_SECOND = Assumptions().link_bytes_per_second
 
 
 class State(Enum):
-    """What has happened to a step."""
+    """State of a step."""
 
     WAITS = auto()
-    """For others; it has no pod."""
+    """The step waits for others and has no pod."""
 
     GATED = auto()
-    """Its pod waits for its turn."""
+    """The step's pod waits for its turn."""
 
     FREED = auto()
-    """Its gate was overdue: the default scheduler takes it anywhere."""
+    """The gate was overdue: the default scheduler takes the pod to any node."""
 
     RUNS = auto()
     DONE = auto()
@@ -34,19 +34,19 @@ class Task:
 
     Attributes:
         run: number of its run.
-        name: of the step.
-        requests: of its pod.
+        name: name of the step.
+        requests: requests of its pod.
         true_seconds: run time at speed 1.
         before, after: steps that it waits for, and that wait for it.
-        received_bytes: what it reads, by producer.
-        state: so far.
-        missing: how many of `before` have not ended.
+        received_bytes: bytes that it reads, by producer.
+        state: current state.
+        missing: number of `before` that have not ended.
         planned_node: number of the node that the plan names; -1 = none.
         start, finish: planned; from its start on that start, and its expected end.
-        created: when its pod was there.
-        ready: when its data was on the planned node as well.
-        node: where it runs or ran; -1 = nowhere yet.
-        ended: when.
+        created: time at which its pod was there.
+        ready: time at which its data was on the planned node as well.
+        node: node on which it runs or ran; -1 = none yet.
+        ended: time of its end.
     """
 
     run: int
@@ -67,7 +67,7 @@ class Task:
     ended: float = math.inf
 
     def data_arrives(self, node: int) -> float:
-        """When its data is on a node: it moves when what wrote it ends, and not within a node."""
+        """Return when its data is on a node: it moves once its producer ends."""
         moments = [self.created]
         moments += [
             each.ended + self.received_bytes.get(each.name, 0) / LINK_BYTES_PER_SECOND
@@ -78,7 +78,7 @@ class Task:
 
 
 def tasks_of(series: Series) -> list[Mapping[str, Task]]:
-    """The steps of each run, by name; none has begun."""
+    """Return the steps of each run by name; none has begun."""
     result: list[Mapping[str, Task]] = []
     for number, (run, factor) in enumerate(zip(series.runs, series.factors, strict=True)):
         tasks = {

@@ -24,7 +24,7 @@ class Constant:
 
     Attributes:
         name: field of `GeneticParams`.
-        values: to try; the shipped one may be among them. 0 is left to the operators.
+        values: values to try, perhaps with the shipped one. 0 is left to the operators.
         kinds: instances whose search it changes.
     """
 
@@ -38,8 +38,8 @@ class Operator:
     """A part of the search that can be switched off.
 
     Attributes:
-        name: for the command line.
-        title: for people.
+        name: name on the command line.
+        title: name for people.
         off: fields of `GeneticParams` and the values with which the search does without it.
         kinds: instances whose search it changes.
     """
@@ -55,8 +55,8 @@ class Setting:
     """Parameters that are compared with the shipped ones.
 
     Attributes:
-        name: of the constant or operator.
-        value: of the constant; None where an operator is off.
+        name: name of the constant or operator.
+        value: value of the constant; None where an operator is off.
         params: all parameters.
         kinds: instances whose search differs from that of the shipped ones.
     """
@@ -110,7 +110,7 @@ OPERATORS = (
 
 
 def shipped_values(params: GeneticParams) -> dict[str, Value]:
-    """The constants as shipped, in the order of the table."""
+    """Return the constants as shipped, in the order of the table."""
     return {each.name: getattr(params, each.name) for each in CONSTANTS}
 
 

@@ -31,8 +31,8 @@ class Kind:
     """Instances that are alike.
 
     Attributes:
-        name: for the command line.
-        title: for people.
+        name: name on the command line.
+        title: name for people.
         problem: the instance of a number.
     """
 
@@ -42,12 +42,12 @@ class Kind:
 
 
 def _kfp(dispatch: str, number: int) -> PlacementProblem:
-    """A made-up KFP run with its driver pods; another one under each dispatch."""
+    """Make a KFP run with its driver pods; another one under each dispatch."""
     return _made_up("kfp", dispatch, seed=2 * number + (dispatch == "ordered"), turn=number)
 
 
 def _workflow(number: int) -> PlacementProblem:
-    """In turn a random project and a made-up workflow run, both of one run."""
+    """Make in turn a random project and a made-up workflow run, both of one run."""
     if number % 2:
         return _made_up("workflow", "ordered", seed=number, turn=number // 2)
     rng = np.random.default_rng(number)
@@ -60,7 +60,7 @@ def _workflow(number: int) -> PlacementProblem:
 
 
 def _made_up(run: str, dispatch: str, seed: int, turn: int) -> PlacementProblem:
-    """A made-up run, of the size whose turn it is."""
+    """Make a run, of the size whose turn it is."""
     steps, nodes = RUN_SIZES[turn % len(RUN_SIZES)]
     shape = Shape(run, steps, nodes, seed)
     options = LoweringOptions(dispatch=dispatch)
@@ -75,10 +75,10 @@ KINDS = {
         Kind(WORKFLOWS, "workflows", _workflow),
     )
 }
-"""By name: KFP runs as they are without gates and with them, workflows with them."""
+"""Kinds of instances by name: KFP runs without gates and with gates, workflows with gates."""
 
 
 @lru_cache(maxsize=2)
 def problem_of(kind: str, number: int) -> PlacementProblem:
-    """An instance; the last ones are kept, because their trials come one after another."""
+    """Return an instance; the last ones are kept, because their trials come one after another."""
     return KINDS[kind].problem(number)

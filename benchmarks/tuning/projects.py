@@ -35,21 +35,21 @@ _FIRST_JOBS, _NEAR = 3, 20
 """Jobs that wait for none, and how far back a job's predecessors may be."""
 
 _BYTES_PER_SECOND = 125_000_000
-"""From node to node, as the planner assumes."""
+"""Bandwidth from node to node, as the planner assumes."""
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ProjectSize:
-    """How large a project is."""
+    """Size of a project."""
 
     jobs: int
     nodes: int
 
 
 def drawn_project(jobs: int, rng: np.random.Generator) -> Project:
-    """A project on one node."""
+    """Make a project on one node."""
     before = _precedences(jobs, float(rng.choice(COMPLEXITIES)), rng)
     seconds = rng.integers(1, MOST_SECONDS, jobs, endpoint=True)
     requests = _requests(jobs, float(rng.choice(FACTORS)), rng)
@@ -70,7 +70,7 @@ def drawn_project(jobs: int, rng: np.random.Generator) -> Project:
 
 
 def _precedences(jobs: int, complexity: float, rng: np.random.Generator) -> list[set[int]]:
-    """By job, from 0, those just before it that it waits for: `complexity` a job on average."""
+    """Draw, by job from 0, the jobs that it waits for: `complexity` a job on average."""
     before: list[set[int]] = [set() for _ in range(jobs)]
     for job in range(_FIRST_JOBS, jobs):
         before[job].add(_earlier(job, rng))
@@ -105,7 +105,7 @@ def _peaks(before: list[set[int]], seconds: Integers, requests: Integers) -> Int
 
 
 def random_project(size: ProjectSize, rng: np.random.Generator) -> tuple[RunGraph, Cluster]:
-    """A project as a run, and nodes that have its room together, each enough for every job."""
+    """Return a project as a run, and nodes with its total room, each enough for every job."""
     project = drawn_project(size.jobs, rng)
     run = project_run(project)
     largest = np.max([job.requests for job in project.jobs], axis=0)
@@ -125,7 +125,7 @@ def random_project(size: ProjectSize, rng: np.random.Generator) -> tuple[RunGrap
 
 
 def _with_data(step: Step, lags: dict[str, int]) -> Step:
-    """The step with what it downloads from those before it."""
+    """Return the step with its downloads from earlier steps."""
     inputs = tuple(
         DataInput(name, "out", int(lags[name]) * _BYTES_PER_SECOND)
         for name in step.depends_on

@@ -1,4 +1,4 @@
-"""What tuning found, as tables and figures; and the shipped values that a page names."""
+"""Results of tuning, as tables and figures; and the shipped values that a page names."""
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,19 +31,19 @@ class Part:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """Of each setting."""
+        """Comparison of each setting."""
         return self.study.compare(self.found)
 
 
 def value_verdict(comparison: Comparison) -> str:
-    """Whether a value should replace the shipped one."""
+    """Return whether a value should replace the shipped one."""
     if comparison.worse:
         return f"worse in {_titles(comparison.worse)}"
     return "better" if comparison.overall.is_better else "not better"
 
 
 def operator_verdict(comparison: Comparison) -> str:
-    """Whether an operator stays, by what the search without it is worth."""
+    """Return whether an operator stays, by the results of the search without it."""
     if comparison.better:
         return f"goes: loses in {_titles(comparison.better)}"
     if comparison.worse:
@@ -52,7 +52,7 @@ def operator_verdict(comparison: Comparison) -> str:
 
 
 def page(values: Part | None, operators: Part | None) -> Page:
-    """Both studies, or one of them."""
+    """Return the page of both studies, or of one of them."""
     parts: list[Table | Sequence[str]] = []
     if values is not None:
         parts += [_about_values(values.study), value_table(values)]
@@ -105,7 +105,7 @@ def _measured(study: Study) -> str:
 
 
 def value_table(values: Part) -> Table:
-    """A row for every constant and value, the shipped one among them."""
+    """Return a row for every constant and value, the shipped one among them."""
     kinds = values.study.kinds
     rows = []
     shipped = shipped_values(values.study.shipped)
@@ -121,7 +121,7 @@ def value_table(values: Part) -> Table:
 
 
 def operator_table(operators: Part) -> Table:
-    """A row for every operator."""
+    """Return a row for every operator."""
     kinds = operators.study.kinds
     titles = {each.name: each.title for each in OPERATORS}
     rows = [
@@ -151,7 +151,7 @@ def _titles(kinds: Iterable[str]) -> str:
 
 
 def shipped_in(text: str) -> dict[str, str]:
-    """The constants and shipped values that a page in Markdown names, as they are written there."""
+    """Return constants and shipped values that a page in Markdown names, as written there."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()

@@ -30,15 +30,15 @@ _PERCENTILES = (2.5, 97.5)
 
 @dataclass(frozen=True)
 class Study:
-    """What is compared.
+    """Comparison of settings of the search.
 
     Attributes:
         shipped: parameters that all settings are compared with.
         settings: the others, each of which changes the search of one of the kinds.
-        kinds: of the instances.
-        instances: their numbers, the same for every kind.
-        seeds: of the searches.
-        budget: of the searches.
+        kinds: kinds of the instances.
+        instances: numbers of the instances, the same for every kind.
+        seeds: seeds of the searches.
+        budget: budget of the searches.
     """
 
     shipped: GeneticParams
@@ -49,7 +49,7 @@ class Study:
     budget: Budget
 
     def trials(self) -> Iterator[Trial]:
-        """All searches; those of a pair are near each other, and so are those of an instance."""
+        """Yield the searches; those of a pair, and of an instance, are near each other."""
         for kind in self.kinds:
             tried = [each.params for each in self.settings if kind in each.kinds]
             for instance, seed in product(self.instances, self.seeds):
@@ -57,7 +57,7 @@ class Study:
                     yield Trial(kind, instance, seed, self.budget, params)
 
     def compare(self, found: Mapping[Trial, Measurement]) -> list["Comparison"]:
-        """What each setting gave, in the order of the settings."""
+        """Return the comparison of each setting, in the order of the settings."""
         return [
             compare(
                 setting,
@@ -73,7 +73,7 @@ class Study:
     def _differences(
         self, setting: Setting, kind: str, found: Mapping[Trial, Measurement]
     ) -> list[float]:
-        """By instance, in percent of the shipped setting's completion; below 0 is better."""
+        """Return differences by instance, in percent of the shipped setting; below 0 is better."""
 
         def completion(instance: int, seed: int, params: GeneticParams) -> float:
             return found[Trial(kind, instance, seed, self.budget, params)].completion_seconds
@@ -102,12 +102,12 @@ class Interval:
 
     @property
     def is_better(self) -> bool:
-        """Whether the setting is better than the shipped one by enough, all of its interval too."""
+        """True if the setting is better than the shipped one by enough, with its whole interval."""
         return self.mean <= -LEAST_PERCENT and self.high < 0
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is worse by enough, all of its interval too."""
+        """True if the setting is worse by enough, with its whole interval."""
         return self.mean >= LEAST_PERCENT and self.low > 0
 
 
@@ -118,7 +118,7 @@ class Comparison:
     Attributes:
         setting: the setting.
         by_kind: differences by kind of instances.
-        overall: of the mean over these kinds.
+        overall: comparison of the mean over these kinds.
     """
 
     setting: Setting
@@ -137,17 +137,17 @@ class Comparison:
 
 
 def compare(setting: Setting, differences: Mapping[str, Sequence[float]]) -> Comparison:
-    """A comparison from the differences of each kind's instances."""
+    """Return a comparison from the differences of each kind's instances."""
     by_kind = {kind: mean_interval([some]) for kind, some in differences.items()}
     return Comparison(setting, by_kind, mean_interval(list(differences.values())))
 
 
 def mean_interval(groups: Sequence[Sequence[float]], seed: int = BOOTSTRAP_SEED) -> Interval:
-    """The mean of the groups' means; each is resampled on its own.
+    """Return the mean of the groups' means; each group is resampled on its own.
 
     Args:
         groups: differences, at least one in each.
-        seed: of the bootstrap.
+        seed: seed of the bootstrap.
     """
     rng = np.random.default_rng(seed)
     means = np.zeros(RESAMPLES)

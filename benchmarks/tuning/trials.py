@@ -38,11 +38,11 @@ class Trial:
     """One search.
 
     Attributes:
-        kind: of the instance.
+        kind: kind of the instance.
         instance: number of it.
-        seed: of the search.
-        budget: of the search.
-        params: of the search.
+        seed: seed of the search.
+        budget: budget of the search.
+        params: parameters of the search.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Trial:
     params: GeneticParams
 
     def key(self, sources: str) -> str:
-        """What the trial is known by in a log; trials of other sources have other keys."""
+        """Return the key of the trial in a log; trials of other sources have other keys."""
         words = [sources, self.kind, self.instance, self.seed, self.budget.word]
         text = json.dumps([*words, asdict(self.params)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -60,11 +60,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a search gave.
+    """Result of a search.
 
     Attributes:
-        completion_seconds: of the run, the primary term of the objective.
-        schedules: how many were decoded.
+        completion_seconds: completion of the run, the primary term of the objective.
+        schedules: number of decoded schedules.
         cpu_seconds: CPU time of the search.
     """
 
@@ -87,7 +87,7 @@ def run_trials(
     """Measure trials that the log does not have yet.
 
     Args:
-        trials: what to measure; those of one instance should follow each other.
+        trials: trials to measure; those of one instance should follow each other.
         workers: processes; 1 = this one.
         log: holds what was measured before, and is given the rest.
         progress: told what is being done.
@@ -109,7 +109,7 @@ def run_trials(
 
 
 def _measured(trials: Sequence[Trial], workers: int) -> Generator[Measurement]:
-    """In the order of the trials."""
+    """Yield the results in the order of the trials."""
     if workers == 1:
         yield from map(measure, trials)
         return
@@ -127,7 +127,7 @@ def _measured(trials: Sequence[Trial], workers: int) -> Generator[Measurement]:
 
 @contextmanager
 def _interruptions_ignored() -> Iterator[None]:
-    """Processes that are started meanwhile never see Ctrl-C: it is this process's to handle."""
+    """Keep Ctrl-C from processes that are started within: handling it is up to this process."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -148,7 +148,7 @@ def _end_with_parent() -> None:
 
 
 class TrialLog:
-    """What was measured, a line of JSON for each trial, in a file or, without one, nowhere."""
+    """Log of results: a line of JSON for each trial, in a file or, without one, nowhere."""
 
     def __init__(self, path: Path | None = None) -> None:
         """Read what the file holds, if it is there.
@@ -182,7 +182,7 @@ class TrialLog:
             self._stream.close()
 
     def find(self, trial: Trial) -> Measurement | None:
-        """What the trial gave before."""
+        """Return the earlier result of a trial, or None without one."""
         return self._known.get(trial.key(self._sources))
 
     def add(self, trial: Trial, measurement: Measurement) -> None:
@@ -202,7 +202,7 @@ class TrialLog:
 
 
 def _whole_lines(path: Path) -> str:
-    """What a log holds; a last line that is cut off was never finished."""
+    """Return the lines of a log; a last line that is cut off was never finished."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -211,7 +211,7 @@ def _whole_lines(path: Path) -> str:
 
 
 def _measurements(path: Path, text: str) -> dict[str, Measurement]:
-    """The trials of a log by their keys."""
+    """Return the trials of a log by their keys."""
     known = {}
     for number, line in enumerate(text.splitlines(), start=1):
         try:
@@ -226,7 +226,7 @@ def _measurements(path: Path, text: str) -> dict[str, Measurement]:
 
 
 def sources() -> str:
-    """A hash of all that decides what a trial gives: the engine, and how instances are drawn."""
+    """Return a hash of all that decides a result: the engine, and how instances are drawn."""
     engine = Path(kfp_placement_engine.__file__).parent
     kernel = [path for path in engine.glob("_kernel.*") if path.is_file()]
     modules = (instances, projects, made_up_runs, j30, psplib)
