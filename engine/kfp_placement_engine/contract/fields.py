@@ -1,4 +1,4 @@
-"""What our custom resources have in common: field types, metadata, conditions.
+"""Parts that all our custom resources share: field types, metadata, conditions.
 
 Inside are canonical numbers, outside is Kubernetes' text. What a field type says of itself as JSON
 schema is what the CRDs in `deploy/crds` say of it; a test compares both.
@@ -84,7 +84,7 @@ Makespan = Annotated[Seconds, PlainSerializer(_makespan_text)]
 
 
 def _rounded_duration(value: object) -> float:
-    """A duration of which CEL checks the range: it leaves out what is less than a nanosecond."""
+    """A duration whose range CEL checks: CEL drops what is less than a nanosecond."""
     return round(parse_duration(value), 6)
 
 
@@ -127,7 +127,7 @@ Confidence = Annotated[
     PlainSerializer(confidence_text),
     _text_schema(r"^[0-9]+([.][0-9]+)?%$"),
 ]
-"""How often a range is to hold, as a percentage; a CEL rule checks the range."""
+"""Share of cases in which a range is to hold, as a percentage; a CEL rule checks its limits."""
 
 Bytes = Annotated[
     int,
@@ -139,7 +139,7 @@ Bytes = Annotated[
 
 
 def _quantity_text(value: object) -> object:
-    """A quantity as text, since what it means depends on the resource."""
+    """A quantity as text, since its meaning depends on the resource."""
     parse_quantity(value)
     return value if isinstance(value, str) else str(value)
 
@@ -160,7 +160,7 @@ Count = Annotated[int, Field(ge=0)]
 """A number of things."""
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
-"""Of a random generator; also the number of its generations."""
+"""Seed of a random generator; also used for the number of its generations."""
 
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 """Importance of a run."""
@@ -183,7 +183,7 @@ WorkflowUid = Annotated[str, Field(alias="workflowUID", min_length=1, max_length
 
 
 def one_of(words: Iterable[str]) -> WithJsonSchema:
-    """The schema of a field whose words we write, but that is read whatever it says.
+    """Return the schema of a field whose words we write, but that is read whatever it says.
 
     A newer revision may know more words than we do; the API server checks them.
     """
@@ -194,7 +194,7 @@ _UNIT = re.compile(r"_(seconds|ms|bytes|milli)$")
 
 
 def _name_outside(field: str) -> str:
-    """The name of a field in a resource: without the unit, which the text there has."""
+    """Return the name of a field in a resource: without the unit, which the text there has."""
     return to_camel(_UNIT.sub("", field))
 
 
@@ -209,7 +209,7 @@ class ResourceModel(BaseModel):
 def unknown_fields(
     model: ResourceModel, given: Mapping[str, object]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What a model was given and does not know, which it skips: for files that people write.
+    """Return the fields of a model that are unknown and skipped; for files that people write.
 
     Yields:
         Where it is (`engine.serchBudget`), and the names that are known there.
@@ -228,7 +228,7 @@ def unknown_fields(
 def _parts(
     place: str, part: object, value: object
 ) -> Iterator[tuple[str, ResourceModel, Mapping[str, object]]]:
-    """The models in a field, alone or in a list, each with its place and what it was given."""
+    """Yield the models in a field, alone or in a list, each with its place and its stored form."""
     if isinstance(part, ResourceModel) and isinstance(value, Mapping):
         yield place, part, value
     elif isinstance(part, tuple) and isinstance(value, list) and len(part) == len(value):
@@ -237,11 +237,11 @@ def _parts(
 
 
 def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]:
-    """Of what a part of a resource was given, the fields that are valid, each for itself.
+    """Return the valid fields of a part of a resource; invalid ones are left out.
 
     Args:
-        model: of the part.
-        given: as it is stored; of what is not a mapping, nothing is.
+        model: model of the part.
+        given: stored form of the part; if it is not a mapping, no field is valid.
     """
     if not isinstance(given, dict):
         return {}
@@ -300,7 +300,7 @@ def _in_the_nearest_year(value: object) -> object:
 
 
 Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]
-"""What lies before or after it counts: every time that the API server takes, such as the year 9999
+"""Limit for times: every time that the API server takes, such as the year 9999
 for "all there will ever be"; one beyond every `Moment` counts as the nearest that lies so, too."""
 
 
@@ -319,7 +319,7 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
 
 
 class ResourceStatus(ResourceModel):
-    """What the status of our resources says, if it tells of the state of their spec."""
+    """Status of our resources that tells of the state of their spec by conditions."""
 
     observed_generation: Count | None = None
     """Generation of the object that the status describes."""
@@ -327,7 +327,7 @@ class ResourceStatus(ResourceModel):
     conditions: Conditions = ()
 
     def condition(self, name: str) -> Condition | None:
-        """The condition of that type, or None."""
+        """Return the condition of a type, or None if there is none."""
         return next((each for each in self.conditions if each.type == name), None)
 
 
@@ -338,6 +338,6 @@ class Resource(ResourceModel):
     metadata: ObjectMetadata = ObjectMetadata()
 
     def to_object(self) -> dict[str, Any]:
-        """The object for the API: Kubernetes' names and text, nothing that is unknown."""
+        """Return the object for the API: Kubernetes' names and text, without unknown fields."""
         written: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written

@@ -1,4 +1,4 @@
-"""What to write to take our scheduling gate off a pod, and what the pod is given on the way.
+"""Patches that take our scheduling gate off a pod, and tell the pod where to go.
 
 What the API server allows while a pod is gated is more than ever after: preferred terms may be
 anything, required terms may only become narrower, and other people's gates are not ours to touch.
@@ -18,7 +18,7 @@ _HIGHEST_WEIGHT = 100
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Where a pod is to go.
+    """Node that a pod is to go to.
 
     Attributes:
         node: name of the node that it should go to; "" = any.
@@ -32,7 +32,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinity:
-    """What a pod says of nodes itself.
+    """Constraints on nodes that a pod's own spec states.
 
     Attributes:
         preferred: terms that it prefers, as they are.
@@ -46,7 +46,7 @@ class NodeAffinity:
 
 
 def has_our_gate(gates: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether our gate is among those of a pod."""
+    """Return whether our gate is among those of a pod."""
     return any(gate.get("name") == PLAN_GATE for gate in gates)
 
 
@@ -56,14 +56,14 @@ def gate_off(
     affinity: NodeAffinity = NodeAffinity(),
     pin: Pin | None = None,
 ) -> dict[str, Any]:
-    """The merge patch of a pod that takes our gate off, and only ours.
+    """Return the merge patch of a pod that takes our gate off, and only ours.
 
     Args:
-        version: what the API server is to check before it writes: the pod's `resourceVersion`, and
-            its `uid` where it is known.
+        version: condition that the API server checks before it writes: the pod's `resourceVersion`,
+            and its `uid` where it is known.
         gates: all gates of the pod, as they are.
-        affinity: what the pod says of nodes itself; only asked for where there is a pin.
-        pin: where it is to go; None = anywhere.
+        affinity: node constraints of the pod itself; read only if there is a pin.
+        pin: node that the pod is to go to; None = any node.
     """
     others = [gate for gate in gates if gate.get("name") != PLAN_GATE]
     spec: dict[str, Any] = {"schedulingGates": others}
@@ -73,7 +73,7 @@ def gate_off(
 
 
 def _pinned(affinity: NodeAffinity, pin: Pin) -> dict[str, Any]:
-    """The part of the node affinity that changes."""
+    """Return the part of the node affinity that changes."""
     changed: dict[str, Any] = {}
     if pin.node:
         by_name = {"key": "metadata.name", "operator": "In", "values": [pin.node]}
@@ -89,7 +89,7 @@ def _pinned(affinity: NodeAffinity, pin: Pin) -> dict[str, Any]:
 
 
 def _narrowed(term: Mapping[str, Any], by_host: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A term that also asks for a host. An empty one of the user's matches nothing and stays."""
+    """Return a term that also asks for a host; an empty one matches nothing and stays."""
     if not term:
         return term
     return {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), by_host]}

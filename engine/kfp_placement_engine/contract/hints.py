@@ -52,7 +52,7 @@ _RESOURCE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?", re.A
 
 @dataclass(frozen=True)
 class StepHints:
-    """What an author says about one step beyond its labels.
+    """Hints that an author gives about one step beyond its labels.
 
     `decode_hints` parses values to canonical numbers; `encode_hints` writes them back as text.
 
@@ -61,7 +61,7 @@ class StepHints:
         output_bytes: size of each named output.
         input_bytes: size of each named input, where it is not another step's output (or differs
             from it).
-        image_bytes: what a node without the step's image has to pull.
+        image_bytes: size that a node without the step's image has to pull.
         max_latency_ms: hard limit of the round trip to the step's location.
         priority: importance of the run among others planned at the same time; larger is more
             important. The largest of a run's steps counts. None: the default of the step's type,
@@ -107,7 +107,7 @@ def _priority(value: object) -> int:
 
 
 def is_queue_name(text: str) -> bool:
-    """Whether a RunQueue can have that name: a DNS-1123 name of at most 63 characters."""
+    """Return whether a RunQueue can have that name: a DNS-1123 name of at most 63 characters."""
     return len(text) <= MAX_QUEUE_NAME_LENGTH and _DNS_NAME.fullmatch(text) is not None
 
 
@@ -133,7 +133,7 @@ def _workers(value: object) -> PodGroup:
 
 
 def _requests(value: object) -> dict[str, int]:
-    """What each worker requests, in canonical units."""
+    """Requests of each worker, in canonical units."""
     if not isinstance(value, dict) or len(value) > _MAX_WORKER_RESOURCES:
         raise QuantityError(
             f"requests {shown_value(value)} is not a mapping of at most {_MAX_WORKER_RESOURCES}"
@@ -184,7 +184,7 @@ _HINTS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
 """Key of the annotation -> field of `StepHints`, what reads it, and what writes it."""
 
 HINT_KEYS = ("v", *_HINTS)
-"""All keys of the annotation that this revision knows."""
+"""Keys of the annotation that this revision knows."""
 
 _NOTHING = StepHints()
 
@@ -236,7 +236,7 @@ def _with_near_key(key: str) -> str:
 
 
 def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The known hints by field, and what cannot be read: key and reason."""
+    """Return the known hints by field, and the key and reason of each that cannot be read."""
     values: dict[str, Any] = {}
     problems = []
     for key, (name, read, _) in _HINTS.items():
@@ -250,7 +250,7 @@ def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str,
 
 
 def max_latency_ms_in(text: str) -> float | None:
-    """The hard limit of the round trip in an annotation, in milliseconds; None = none.
+    """Return the round-trip limit in an annotation, in milliseconds, or None if it has none.
 
     Hints that cannot be read limit nothing, as for the planner.
     """
@@ -265,7 +265,7 @@ def max_latency_ms_in(text: str) -> float | None:
 
 
 def _load(text: str) -> tuple[dict[str, Any], list[str]]:
-    """The JSON object, and the keys that one of its objects has more than once."""
+    """Return the JSON object, and the keys that one of its objects has more than once."""
     if len(text) > MAX_ANNOTATION_CHARACTERS:
         raise HintsError(
             f"hints of {len(text)} characters; at most {MAX_ANNOTATION_CHARACTERS} are read"

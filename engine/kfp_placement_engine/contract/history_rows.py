@@ -28,16 +28,16 @@ Path = Annotated[str, Field(min_length=1, max_length=512)]
 """Path of a step or loop. What has a longer one is left out: cut, it would be another one's."""
 
 MOST_SECONDS = 31 * 86_400.0
-"""Of a step; what took longer is not believed."""
+"""Longest run time of a step; longer ones are not believed."""
 
 Seconds = Annotated[float, Field(strict=True, ge=0, le=MAX_DURATION_SECONDS)]
-"""How long something took, or was to take."""
+"""Length of a time span, measured or planned."""
 
 _Digest = Annotated[str, Field(max_length=64)]
 """Digest of what users wrote, which may hold secrets; "" = there is none."""
 
 _Size = Annotated[float, Field(strict=True, ge=0, le=2**60)]
-"""In bytes, at most an exbibyte."""
+"""Amount of memory in bytes, at most an exbibyte."""
 
 Memory = Annotated[_Size, Field(ge=1)]
 """Likewise, of what a step used, had or asked for."""
@@ -48,18 +48,18 @@ _Argument = Annotated[float, Field(strict=True, ge=-LARGEST_ARGUMENT, le=LARGEST
 
 
 class IterationRow(NamedTuple):
-    """What one iteration of a step teaches, at least one of seconds, peak and killed bytes.
+    """Observation of one iteration of a step, with at least one of seconds, peak and killed bytes.
 
     A step outside loops has one.
 
     Attributes:
         seconds: run time x declared speed of its node; None = it did not end well.
         node: index of its node; None = unknown.
-        key: what tells it from others.
+        key: digest that tells the iteration from others.
         input_bytes: size of its inputs.
         peak_bytes: the most memory that it used.
-        killed_bytes: how much it had when it was killed for using more.
-        arguments: those that are numbers, in the order of their names.
+        killed_bytes: memory that the step had when it was killed for using more.
+        arguments: numeric arguments, in the order of their names.
     """
 
     seconds: Annotated[Seconds, Field(le=MOST_SECONDS)] | None = None
@@ -86,7 +86,7 @@ class StepRow(NamedTuple):
 
     Attributes:
         path: the same for all iterations of a loop.
-        component, image: what it runs.
+        component, image: digest of the component, and reference of its image.
         asked_bytes: the memory that it asks for; None = nothing, or unknown.
     """
 
@@ -101,7 +101,7 @@ class RanRow(NamedTuple):
 
     Attributes:
         step: index of the step.
-        iterations: at least one.
+        iterations: observed iterations, at least one.
     """
 
     step: _Index
@@ -144,10 +144,10 @@ class RecordedRun(ResourceModel):
     """ID of the Workflow: no run is learned from twice."""
 
     ended_at: Moment
-    """When it ended."""
+    """Time at which the run ended."""
 
     seconds: Seconds | None = None
-    """From its beginning to its end, without waits in a queue, if it ended well."""
+    """Seconds from the run's beginning to its end, without waits in a queue, if it ended well."""
 
     planned_seconds: Seconds | None = Field(default=None, alias="plannedSeconds")
     """The same by the plan with which it began; missing = that rested on assumed run times."""
@@ -161,4 +161,4 @@ class RecordedRun(ResourceModel):
     loops: Annotated[
         tuple[Annotated[LoopRow, _row_schema(2)], ...], Field(max_length=MAX_ROWS)
     ] = ()
-    """Its loops."""
+    """Loops of the run."""

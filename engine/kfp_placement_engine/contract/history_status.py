@@ -30,13 +30,13 @@ from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.units.durations import format_duration
 
 MOST_ITERATIONS = 2_500
-"""Of a step in one run, and half as many until `FEWEST_RUNS` fit."""
+"""Iterations of a step that are kept of one run; half as many until `FEWEST_RUNS` fit."""
 
 FEWEST_RUNS = 5
-"""More are kept if there is room for them as they are."""
+"""Runs below which rows are made smaller; more are kept if they fit as they are."""
 
 _OBJECT_BYTES = 2_000
-"""Of what an object says beside runs, steps and nodes."""
+"""Bytes that an object takes beside its runs, steps and nodes."""
 
 _STEP: TypeAdapter[StepRow] = TypeAdapter(StepRow)
 _ITERATION: TypeAdapter[IterationRow] = TypeAdapter(TellingRow)
@@ -50,14 +50,14 @@ T = TypeVar("T")
 def history_status(
     runs: Iterable[PastRun], *, runs_seen: int | None = None
 ) -> PipelineHistoryStatus:
-    """The status that holds the last runs of a pipeline, as many as fit, and what can be true.
+    """Return the status with as many last runs of a pipeline as fit, without impossible values.
 
     Of wide loops the last iterations are left out where no room is left for a few runs, and of
     runs the last steps where there is none for one.
 
     Args:
-        runs: of one pipeline.
-        runs_seen: how many runs there were; None = these.
+        runs: runs of one pipeline.
+        runs_seen: number of runs that were seen; None = as many as `runs`.
     """
     latest = sorted(runs, key=lambda run: run.order, reverse=True)[:MAX_RUNS]
     widths = (Counter(step.identity.step for step in run.steps).values() for run in latest)
@@ -91,7 +91,7 @@ class _Kept:
 
 
 def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
-    """As many runs as fit.
+    """Return as many runs as fit.
 
     Args:
         latest: the runs, the last one first.
@@ -112,11 +112,11 @@ def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
 def _recorded(
     run: PastRun, nodes: dict[str, int], steps: dict[StepRow, int], most: int, of_step: int
 ) -> RecordedRun:
-    """The part of a run that is kept.
+    """Return the part of a run that is kept.
 
     Args:
-        run: what it teaches.
-        nodes: each with its index; new ones are added.
+        run: run as the history knows it.
+        nodes: index of each node; new ones are added.
         steps: likewise.
         most: steps of one run, and loops.
         of_step: iterations of each step.
@@ -139,7 +139,7 @@ def _recorded(
 def _ran_row(
     iterations: list[PastStep], nodes: dict[str, int], steps: dict[StepRow, int], most: int
 ) -> RanRow | None:
-    """The row of a step, arguments as above; None = nothing of it can be true."""
+    """Return the row of a step, or None if no value of it can be true; arguments as above."""
     identity, asked_bytes = iterations[-1].identity, iterations[-1].asked_bytes
     asked = _valid(_MEMORY, _rounded(asked_bytes))
     step = _valid(_STEP, (identity.step, identity.component, identity.image, asked))
@@ -172,7 +172,7 @@ def _iteration_row(iteration: PastStep, nodes: dict[str, int]) -> IterationRow |
 
 
 def _valid(kind: TypeAdapter[T], value: object) -> T | None:
-    """A value that can be true; None = it cannot, and is left out."""
+    """Return a value that can be true, or None if it cannot be and is left out."""
     try:
         return kind.validate_python(value)
     except ValidationError:

@@ -7,12 +7,12 @@ API_VERSION = "kfp-placement.dev/v1alpha1"
 
 
 class KindNames(NamedTuple):
-    """How the API server calls a kind.
+    """Names of a kind in the API.
 
     Attributes:
         api_version: group and version.
-        plural: as it is in addresses.
-        kind: as it is in objects.
+        plural: name in addresses.
+        kind: name in objects.
         namespaced: whether its objects live in namespaces.
     """
 
@@ -36,10 +36,10 @@ HINTS_ANNOTATION = "kfp-placement.dev/hints"
 ENABLED_LABEL = "kfp-placement.dev/enabled"
 
 UNPLANNED_LABEL = "kfp-placement.dev/unplanned"
-"""On pods: `true` leaves the step to the default scheduler, whatever its namespace asks for."""
+"""Annotation of pods: `true` leaves the step to the default scheduler in every namespace."""
 
 PIPELINES_LABEL = "kfp-placement.dev/pipelines"
-"""On namespaces: `all` lets all steps of KFP runs count as marked; anything else, those marked."""
+"""Label of namespaces: `all` counts all steps of KFP runs as marked; else only marked ones are."""
 
 ALL_PIPELINES = "all"
 
@@ -61,15 +61,15 @@ QUEUE_INSTANCE = "kfp-placement-queue"
 
 ADMIT_ANNOTATION = "kfp-placement.dev/admit"
 PREEMPT_ANNOTATION = "kfp-placement.dev/preempt"
-"""On a RunRequest: somebody asks that its run begins, or stops and waits again; the value is when,
+"""Annotation of a RunRequest: a wish that its run begins, or stops and waits; the value is when,
 in RFC 3339. A request counts once: one from before the run was admitted, or waited, is over."""
 
 PREEMPTED_ANNOTATION = "kfp-placement.dev/preempted-for"
-"""On a Workflow that its queue has suspended: the uid of the run that it makes room for, or
+"""Annotation of a Workflow that its queue suspended: uid of the run that it makes room for, or
 `request` if somebody has asked for it."""
 
 PREEMPTED_LABEL = "kfp-placement.dev/preempted"
-"""On the same Workflows, so that they can be selected; the value is `true`."""
+"""Label of the same Workflows, so that they can be selected; the value is `true`."""
 
 PLAN_GATE = "kfp-placement.dev/plan"
 

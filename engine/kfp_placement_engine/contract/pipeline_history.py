@@ -24,26 +24,26 @@ from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, 
 from kfp_placement_engine.model.run_graph import Step
 
 MAX_HISTORY_BYTES = 256 * 1024
-"""Of one object, without what people forget in its spec; the oldest runs go first."""
+"""Largest size of one object without its spec, which people write; the oldest runs go first."""
 
 HISTORIES_PER_PAGE = 20
 """Objects of one answer: 500 at a time, as of other kinds, take 1.7 GB to read."""
 
 MAX_RUNS = 30
-"""Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
+"""Limit of runs of one pipeline: a step's last 20 values count, and 5 of an iteration."""
 
 MAX_FORGOTTEN_STEPS = 200
 
 MAX_PIPELINE_CHARACTERS = 253
 
 _DIGITS = 8
-"""Of digests, in hexadecimal."""
+"""Length of digests, in hexadecimal characters."""
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
-    """Whose past counts for a step.
+    """Scope of the past that counts for a step.
 
     Args:
         pipeline: name of its pipeline.
@@ -73,14 +73,14 @@ class ForgottenStep(ResourceModel):
     """A step whose past does not count."""
 
     step: Path
-    """Its path, as in the rows of runs."""
+    """Path of the step, as in the rows of runs."""
 
     before: Border
-    """What ended before is forgotten."""
+    """Moment before which everything is forgotten."""
 
 
 class PipelineHistorySpec(ResourceModel):
-    """What people decide."""
+    """Part of a history that people decide."""
 
     pipeline: ObjectName
     """Name of the pipeline."""
@@ -92,7 +92,7 @@ class PipelineHistorySpec(ResourceModel):
     """Steps whose times before a moment do not count; the runs count for the other steps."""
 
     def forgets_run(self, ended_at: datetime) -> bool:
-        """Whether nothing of a run that ended then counts."""
+        """Return whether nothing of a run that ended at a moment counts."""
         return self.forget_before is not None and ended_at < self.forget_before
 
 
@@ -100,7 +100,7 @@ EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 
 
 class PipelineHistoryStatus(ResourceModel):
-    """What has been seen."""
+    """Part of a history that the controller has seen."""
 
     nodes: Nodes = ()
     """Nodes that runs name by their index here."""
@@ -121,7 +121,7 @@ class PipelineHistoryStatus(ResourceModel):
     """The shortest and the longest run that is kept, of those that ended well."""
 
     last_run_at: Moment | None = None
-    """When the last of them ended."""
+    """Moment at which the last of the runs ended."""
 
     @model_validator(mode="after")
     def _has_all_steps(self) -> Self:
@@ -141,14 +141,14 @@ class PipelineHistory(Resource):
 
     @property
     def ended(self) -> Mapping[str, datetime]:
-        """When all these runs ended, by uid."""
+        """Return the end of each run, by uid."""
         return {run.uid: run.ended_at for run in self.status.runs}
 
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
-        """The runs that count, the oldest first, without steps that are forgotten.
+        """Return the runs that count, the oldest first, without steps that are forgotten.
 
         Args:
-            keep_days: of older runs than that none counts; None = they all do.
+            keep_days: age in days from which runs no longer count; None = all count.
         """
         return tuple(self._past_run(run) for run in self.runs_that_count(keep_days))
 
@@ -182,7 +182,7 @@ class PipelineHistory(Resource):
         )
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Those that are kept and not forgotten; arguments as above.
+        """Return the runs that are kept and not forgotten; arguments as above.
 
         Somebody may have added a run twice; of a run the last one counts.
         """
@@ -193,18 +193,18 @@ class PipelineHistory(Resource):
 
 
 OUTVOTED = 3
-"""This many runs count beside one that ended long after all of them."""
+"""Runs that count beside one that ended long after all of them."""
 
 
 def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
-    """Those that count beside the last one of their pipeline; no clock decides that.
+    """Return the runs that count beside the last one of their pipeline; no clock decides that.
 
     Where the last one alone ended long after several others, all count until another one has: its
     clock may have been wrong, and one wrong date must not cost what is known.
 
     Args:
-        runs: of one pipeline.
-        keep_days: how long before the last one they may have ended.
+        runs: runs of one pipeline.
+        keep_days: days before the end of the last run in which the others may have ended.
     """
     last_at = max((run.ended_at for run in runs), default=None)
     if last_at is None:

@@ -37,14 +37,14 @@ Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 Rows = Annotated[tuple[Row, ...], Field(max_length=MAX_ROWS)]
 
 Share = Annotated[float, Field(ge=LEAST_CONFIDENCE, le=MOST_CONFIDENCE)]
-"""How often ranges are to hold."""
+"""Share of cases in which ranges are to hold."""
 
 MAX_UNKNOWN_CHARACTERS = 256
-"""Of why nothing is promised."""
+"""Longest text that says why nothing is promised, in characters."""
 
 
 class Phase(StrEnum):
-    """Where a run is."""
+    """State of a run."""
 
     PLANNING = "Planning"
     PLANNED = "Planned"
@@ -61,13 +61,13 @@ class ConditionType(StrEnum):
     """The run has a plan that is up to date."""
 
     SCHEDULABLE = "Schedulable"
-    """Every step fits some node."""
+    """Condition: every step fits some node."""
 
     LATENCY_SATISFIED = "LatencySatisfied"
-    """Every latency-ruled step is planned within its rule."""
+    """Condition: every latency-ruled step is planned within its rule."""
 
     ROWS_COMPLETE = "RowsComplete"
-    """Every step has its row, as Argo tells it; False = too large, or Argo cannot be read."""
+    """Condition: every step has its row by Argo; False = too large, or Argo cannot be read."""
 
     FINISHED = "Finished"
     """The run has ended."""
@@ -90,34 +90,34 @@ class ConditionReason(StrEnum):
     TOO_LARGE = "TooLarge"
     COMPLETE = "Complete"
     STATUS_UNREADABLE = "StatusUnreadable"
-    """Of RowsComplete: Argo's nodes cannot be read, rows follow pods alone."""
+    """Reason of RowsComplete: Argo's nodes cannot be read, and rows follow pods alone."""
     SEARCH_FAILED = "SearchFailed"
-    """Of Planned: a search ended abnormally; the plan is the one made at once."""
+    """Reason of Planned: a search ended abnormally; the plan is the one made at once."""
 
 
 def bounded(seconds: float) -> float:
-    """A time as long as an object may say: steps of at most ten years add up to more."""
+    """Longest time that an object may state: steps of at most ten years add up to more."""
     return min(max(0.0, seconds), MAX_DURATION_SECONDS)
 
 
 class EndRange(ResourceModel):
-    """When the run ends, since its submission or its start."""
+    """Range of the end of the run, since its submission or its start."""
 
     low: Makespan
-    """It ends no earlier with probability (1 + confidence) / 2."""
+    """Earliest end: the run ends no earlier with probability (1 + confidence) / 2."""
 
     typical: Makespan
     """The median."""
 
     high: Makespan
-    """It has ended by then with probability (1 + confidence) / 2."""
+    """Latest end: the run has ended by then with probability (1 + confidence) / 2."""
 
     @classmethod
     def of(cls, times: TimeRange, **others: float) -> Self:
-        """As it is written, within its bounds.
+        """Return the range as it is written, within its bounds.
 
         Args:
-            times: when the run ends.
+            times: end of the run.
             others: values of further fields.
         """
         ends = dict(zip(("low", "typical", "high"), times.moments, strict=True)) | others
@@ -130,13 +130,13 @@ class EndRange(ResourceModel):
 
 
 class FirstEnds(EndRange):
-    """What was promised first of the end of a run, and what that was made on."""
+    """First promise of the end of a run, and the revision that it was made for."""
 
     planned: Makespan
     """The end by the plan alone; what whole runs take beyond it is learned."""
 
     promised_after: Makespan
-    """When it was promised, since the submission."""
+    """Moment of the promise, in seconds since the submission."""
 
 
 class PipelinePlacementSpec(ResourceModel):
@@ -155,13 +155,13 @@ class PipelinePlacementSpec(ResourceModel):
     """Creation of the Workflow: time zero of all rows."""
 
     planned_at: AwareDatetime
-    """When this revision was planned."""
+    """Moment at which this revision was planned."""
 
     dispatch: Annotated[str, one_of(("ready", "ordered"))] = "ready"
-    """How ready pods get to their nodes."""
+    """Actuator: how ready pods get to their nodes."""
 
     seed: Seed = 0
-    """Of the random generator; with `generations` it replays the plan."""
+    """Seed of the random generator; with `generations` it gives the same plan again."""
 
     generations: Seed = 0
     """Generations the search ran for."""
@@ -173,10 +173,10 @@ class PipelinePlacementSpec(ResourceModel):
     """The same by the run's first plan; what happened is compared with this."""
 
     first_ends: FirstEnds | None = None
-    """What was promised first of its end; None = nothing was known then."""
+    """First promise of the run's end; None = nothing could be promised then."""
 
     confidence: Share | None = None
-    """How often promised ranges are to hold; None = 0.9."""
+    """Share of cases in which promised ranges are to hold; None = 0.9."""
 
     nodes: tuple[ObjectName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
@@ -198,10 +198,10 @@ class StepCounts(ResourceModel):
 
 
 class PipelinePlacementStatus(ResourceStatus):
-    """What has happened."""
+    """State of a run and its steps."""
 
     phase: Annotated[str, one_of(Phase)] | None = None
-    """Where the run is."""
+    """Phase of the run."""
 
     progress: str | None = Field(default=None, max_length=32)
     """Steps that have ended, of all: `3/7`."""
@@ -219,16 +219,16 @@ class PipelinePlacementStatus(ResourceStatus):
     """End of the last step, once the run has ended."""
 
     ends: EndRange | None = None
-    """What is promised of its end now."""
+    """Current promise of the run's end."""
 
     ends_after_start: EndRange | None = None
     """The same since its start, while it is held back and nothing of it has begun."""
 
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
-    """Why nothing is promised."""
+    """Reason why nothing is promised."""
 
     confidence: Share | None = None
-    """How often what is promised now is to hold, where that is not as in the spec."""
+    """Share of cases in which the current promise is to hold, if it differs from the spec."""
 
     steps: Rows = ()
     """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
@@ -242,29 +242,29 @@ class PipelinePlacement(Resource):
     status: PipelinePlacementStatus | None = None
 
     def planned_rows(self) -> ReadRows[PlannedRow]:
-        """The plan's rows; None where one cannot be read."""
+        """Rows of the plan; None in place of each that cannot be read."""
         return read_planned_rows(self.spec.steps, len(self.spec.nodes))
 
     def state_rows(self) -> ReadRows[StateRow]:
-        """What happened to the steps; empty while the status describes another revision."""
+        """Rows of the steps' states; empty while the status describes another revision."""
         if self.status is None or self.status.revision != self.spec.revision:
             return ReadRows()
         return read_state_rows(self.status.steps, len(self.spec.nodes))
 
     @property
     def first_confidence(self) -> float:
-        """How often what was promised first was to hold."""
+        """Confidence of the first promise."""
         return CONFIDENCE if self.spec.confidence is None else self.spec.confidence
 
     @property
     def confidence(self) -> float:
-        """How often what is promised now is to hold."""
+        """Confidence of the current promise."""
         stated = None if self.status is None else self.status.confidence
         return self.first_confidence if stated is None else stated
 
     @property
     def promise(self) -> Promise | None:
-        """What is promised of the run's end now or after its start, or why nothing is.
+        """Current promise of the run's end now or after its start, or the reason why there is none.
 
         None = nothing is said.
 
@@ -285,7 +285,7 @@ class PipelinePlacement(Resource):
 
     @property
     def first_promise(self) -> Promise | None:
-        """What was promised first of its end; None = nothing was known then."""
+        """First promise of the run's end; None = nothing could be promised then."""
         ends = self.spec.first_ends
         if ends is None:
             return None
@@ -297,7 +297,7 @@ class PipelinePlacement(Resource):
         )
 
     def node_name(self, index: int | None) -> str | None:
-        """The node of that index, or None."""
+        """Return the name of the node at an index, or None if there is no such node."""
         if index is None or not 0 <= index < len(self.spec.nodes):
             return None
         return self.spec.nodes[index]

@@ -22,9 +22,9 @@ class FittedRows:
     """Rows that fit.
 
     Attributes:
-        planned: of the steps that keep their row.
-        states: of the same steps, in the same order.
-        folded_steps: how many others there are; they have ended.
+        planned: planned rows of the steps that keep theirs.
+        states: state rows of the same steps, in the same order.
+        folded_steps: number of the other steps, which have ended.
         without_alternatives: alternatives were left out too.
     """
 
@@ -54,9 +54,9 @@ def fit_rows(
     """Make the rows fit: promises go first, then rows of ended steps, then alternatives.
 
     Args:
-        planned: of all steps.
-        states: of the same steps, in the same order.
-        limit_bytes: what there is for the rows.
+        planned: planned rows of all steps.
+        states: state rows of the same steps, in the same order.
+        limit_bytes: room for the rows.
 
     Raises:
         LimitError: the steps that have not ended are too many.

@@ -70,7 +70,7 @@ class EngineSettings(ResourceModel):
     """Time for one improvement of the plans, at most."""
 
     seed: Seed = 0
-    """Of the random generator."""
+    """Seed of the random generator."""
 
     population_size: int = Field(default=16, ge=2, le=1000)
     """Plans on each island."""
@@ -80,7 +80,7 @@ class EngineSettings(ResourceModel):
 
 
 class Weights(ResourceModel):
-    """How much a share of each resource counts in the objective paper, and in the use of all."""
+    """Weights of CPU and memory in the objective `paper`, and in the use of all resources."""
 
     cpu: Weight = 1.0
     memory: Weight = 1.0
@@ -93,7 +93,7 @@ class Weights(ResourceModel):
 
 
 class ReplanningSettings(ResourceModel):
-    """When plans of other runs are changed for a new one."""
+    """Rules for when plans of other runs are changed for a new one."""
 
     gain_percent: int = Field(default=2, ge=0, le=100)
     """Unstarted steps of other runs move only for a greater gain."""
@@ -103,7 +103,7 @@ class ReplanningSettings(ResourceModel):
 
 
 class LatencyRules(ResourceModel):
-    """Which steps go to the node of least round trip to their location."""
+    """Step types that go to the node of least round trip to their location."""
 
     step_types: Annotated[tuple[LabelValue, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
     """Step types that follow the rule, in any case; an empty list switches it off."""
@@ -116,7 +116,7 @@ class LatencyRules(ResourceModel):
 
 
 class TypeDefaults(ResourceModel):
-    """What is assumed of steps of one type that say nothing themselves."""
+    """Assumptions about steps of one type that say nothing themselves."""
 
     type: LabelValue
     """The step type, in any case."""
@@ -135,7 +135,7 @@ class TypeDefaults(ResourceModel):
 
 
 class AssumedValues(ResourceModel):
-    """What is assumed where nothing is specified; keys as in a Cluster file.
+    """Assumptions where nothing is specified; keys as in a Cluster file.
 
     What is left out has the planner's own value.
     """
@@ -150,7 +150,7 @@ class AssumedValues(ResourceModel):
     by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
 
     def of_type(self, step_type: str) -> TypeDefaults | None:
-        """What is assumed of steps of that type, compared in any case."""
+        """Assumptions by step type, compared in any case."""
         wanted = step_type.lower()
         return next((each for each in self.by_type if each.type.lower() == wanted), None)
 
@@ -163,16 +163,16 @@ class Headroom(ResourceModel):
 
 
 class HistorySettings(ResourceModel):
-    """How later runs learn from the ones before, where histories are installed."""
+    """Rules for how later runs learn from earlier ones, where histories are installed."""
 
     confidence: Confidence = CONFIDENCE
-    """How often the range in which a run or step is said to end is to hold."""
+    """Share of cases in which the predicted range of an end is to hold."""
 
     keep_days: int = Field(default=KEEP_DAYS, ge=1, le=3650)
     """Runs that ended more days ago, counted from the last run of the pipeline, do not count."""
 
     memory: MemorySource = MemorySource.OFF
-    """Where the peak memory of steps comes from: nowhere, or a Prometheus."""
+    """Source of the steps' peak memory: none, or a Prometheus."""
 
     prometheus_url: str | None = Field(
         default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL
@@ -196,10 +196,10 @@ def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class PlacementPolicySpec(ResourceModel):
-    """What admins decide."""
+    """Settings that admins decide."""
 
     paused: bool = False
-    """No new pods are marked or gated."""
+    """Pause: no new pods are marked or gated."""
 
     actuator: Actuator = USUAL_ACTUATOR
     """A scheduler of our own that asks the extender, or gates on the pods."""
@@ -212,10 +212,10 @@ class PlacementPolicySpec(ResourceModel):
     """Schedulers that steps may ask for by their mark."""
 
     objective: Objective = USUAL_OBJECTIVE
-    """What a plan is best in, after unplaced steps and latency rules."""
+    """Objective of plans, after unplaced steps and latency rules."""
 
     makespan_within: MakespanWithinText | None = None
-    """With completion, how late the last of several runs may end: 3% beyond the shortest, 20m."""
+    """Limit of the last end of several runs, with completion: 3% beyond the shortest, 20m."""
 
     weights: Weights = Weights()
     engine: EngineSettings = EngineSettings()
@@ -225,10 +225,10 @@ class PlacementPolicySpec(ResourceModel):
     history: HistorySettings = HistorySettings()
 
     gate_deadline_seconds: Deadline = 60.0
-    """Our gate comes off at most this long after the pod's creation."""
+    """Longest time from a pod's creation until our gate comes off."""
 
     scheduler_stale_after_seconds: Deadline = 15.0
-    """Our scheduler counts as dead when its Lease is older."""
+    """Age of our scheduler's Lease from which the scheduler counts as dead."""
 
     unbound_deadline_seconds: Deadline = 60.0
     """Pods unbound for longer under a dead scheduler are made again for the default one."""
@@ -237,21 +237,21 @@ class PlacementPolicySpec(ResourceModel):
 
 
 PLANNED_BY = frozenset(each.name for each in fields(PlanningPolicy))
-"""What of a policy changes a plan, by field; the rest concerns the controller alone."""
+"""Parts of a policy that change a plan, by field; the rest concerns the controller alone."""
 
 
 class PlacementPolicyStatus(ResourceStatus):
-    """What the controller found; admission asks for these flags."""
+    """Findings of the controller; admission asks for these flags."""
 
     scheduler_ready: bool | None = None
-    """Our scheduler is alive: marked pods may be given to it."""
+    """Flag: our scheduler is alive, and marked pods may be given to it."""
 
     gates_ready: bool | None = None
     """A planner is alive: new pods may be gated."""
 
 
 class PlacementPolicy(Resource):
-    """How the controller works, cluster-wide."""
+    """Cluster-wide settings of the controller and of plans."""
 
     kind: Literal["PlacementPolicy"] = "PlacementPolicy"
     spec: PlacementPolicySpec = PlacementPolicySpec()
@@ -264,11 +264,11 @@ _PARTS: dict[str, Callable[..., Any]] = {
     "latency_rules": LatencyPolicy,
     "history": HistoryPolicy,
 }
-"""What a policy says of plans in a part of its own, by field."""
+"""Return the values that a policy sets in a part of its own, by field."""
 
 
 def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
-    """What a policy says of plans: the values that somebody has set."""
+    """Return the values of a policy that change plans; unset ones are left out."""
     known = _set_fields(spec, PLANNED_BY)
     for name in known.keys() & _PARTS:
         kind = _PARTS[name]
@@ -279,7 +279,7 @@ def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
 
 
 def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
-    """The other way: a policy that sets the same values and nothing else.
+    """Return a policy that sets the same values and nothing else.
 
     Raises:
         ValidationError: a value that no PlacementPolicy may have.
@@ -300,7 +300,7 @@ def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
 
 
 def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> dict[str, Any]:
-    """What somebody has set, of fields with these names, in the order of the fields."""
+    """Return the set values of fields with these names, in the order of the fields."""
     return {
         name: value
         for name, value in model

@@ -1,4 +1,4 @@
-"""What to write into the PlacementPolicy: whether it is paused, and what was found."""
+"""Patches of the PlacementPolicy: whether it is paused, and what the controller found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from kfp_placement_engine.units.times import time_text
 
 @dataclass(frozen=True, slots=True)
 class PolicyFinding:
-    """Something that admission and people should know.
+    """Finding that admission and people should know.
 
     Attributes:
-        condition: its type, such as `SchedulerReady`.
+        condition: type of the condition, such as `SchedulerReady`.
         holds: whether it is so.
         reason: one word.
-        message: for people.
+        message: text for people.
         flag: field of the status that says the same to admission; "" = none.
     """
 
@@ -29,12 +29,12 @@ class PolicyFinding:
 
 
 def new_policy(*, paused: bool = False) -> dict[str, Any]:
-    """A policy with defaults only."""
+    """Return a policy with defaults only."""
     return {"metadata": {"name": POLICY_NAME}, "spec": {"paused": True} if paused else {}}
 
 
 def pause_patch(paused: bool) -> dict[str, Any]:
-    """The merge patch that pauses the policy, or lets it go on."""
+    """Return the merge patch that pauses the policy, or lets it go on."""
     return {"spec": {"paused": paused}}
 
 
@@ -45,15 +45,15 @@ def status_patch(
     findings: Sequence[PolicyFinding],
     now: datetime,
 ) -> dict[str, Any] | None:
-    """The merge patch of the status; None = it says all that already.
+    """Return the merge patch of the status, or None if the status says all that already.
 
     A message alone, which may hold an age, is not a change.
 
     Args:
-        metadata: of the policy.
+        metadata: metadata of the policy.
         status: all that it says now.
         conditions: the conditions in it, by type, in their order.
-        findings: what to report; conditions of other types stay as they are.
+        findings: findings to report; conditions of other types stay as they are.
         now: the time.
     """
     changed = [

@@ -23,10 +23,10 @@ MAX_UNITS = 250
 """The most units of a peak: then a unit is less than 1% of it, unless it is the least one."""
 
 _LEAST_UNIT = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
-"""In canonical units; 1 of all else."""
+"""Size of a unit in canonical units; 1 for all other resources."""
 
 _SHARED = ("cpu", "memory")
-"""What the podSet of an accelerator requests beside it."""
+"""Requests of an accelerator's podSet beside the accelerator."""
 
 _OTHERS = "others"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
@@ -40,8 +40,8 @@ class QuotaUnits:
 
     Attributes:
         name: tells it apart in its Workload.
-        count: how many units.
-        requests: of each, in canonical units.
+        count: number of units.
+        requests: requests of each unit, in canonical units.
     """
 
     name: str
@@ -50,7 +50,7 @@ class QuotaUnits:
 
 
 def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
-    """The podSets of a run, at most eight.
+    """Return the podSets of a run, at most eight.
 
     The first is one pod that requests the run itself, then come those of accelerators, CPU, memory
     and all else. Together they request at least the peak of each resource, and less than a unit
@@ -73,7 +73,7 @@ def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
 
 
 def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
-    """How many units of each podSet a run still needs, never more than there are; by name.
+    """Return the units of each podSet that a run still needs, by name; never more than there are.
 
     Accelerators that nobody needs any longer are given back with their part of CPU and memory, even
     if later steps without accelerators need as much: no run keeps an idle accelerator. A podSet
@@ -81,7 +81,7 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
 
     Args:
         units: the podSets as they were made for the run.
-        demand: what it needs by now.
+        demand: present demand of the run.
     """
     shares, left = _disjoint_shares(demand), dict(demand.peak)
     needed: dict[str, int] = {}
@@ -98,7 +98,7 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
 def _asked_of(
     name: str, requests: Resources, shares: Mapping[str, Resources], left: Resources
 ) -> Resources:
-    """What a podSet is to hold of what a run still needs."""
+    """Share of a podSet in the remaining demand of a run."""
     first = next(iter(requests), "")
     if first == RUNS_RESOURCE:
         return requests
@@ -108,7 +108,7 @@ def _asked_of(
 
 
 def _disjoint_shares(demand: Demand) -> dict[str, dict[str, int]]:
-    """Of each accelerator its own peak, and shares of CPU and memory.
+    """Return the parts of a demand: each accelerator's peak, with its shares of CPU and memory.
 
     Shares are peaks at different times, or of pods with two accelerators: where they are more than
     the peak in sum, each is cut in proportion.
@@ -168,7 +168,7 @@ def _as_one(units: Sequence[QuotaUnits]) -> QuotaUnits:
 
 
 def _with_own_names(units: Sequence[QuotaUnits]) -> list[QuotaUnits]:
-    """The same, with names that are short enough and differ."""
+    """Return the same podSets with names that are short enough and differ."""
     named: dict[str, QuotaUnits] = {}
     for each in units:
         plain = name = each.name[:_NAME_LENGTH].strip("-")

@@ -1,4 +1,4 @@
-"""Our custom resources, as the controller, the command line and tests read and write them.
+"""Models of our custom resources, and the one way to read them.
 
 The CRDs in `deploy` are the source; a test keeps these models equal to them. Fields are only
 ever added, and those of a newer revision are skipped; rows of a PipelineHistory with more entries
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _WRONG, _OURS = "Input should", "Value error, "
-"""What messages begin with: pydantic's of a wrong kind or size, and those of our own checks."""
+"""Beginnings of messages: pydantic's for a wrong kind or size, and that of our own checks."""
 
 _A_TIME = "be a time such as 2026-11-30T00:00:00Z"
 _KINDS = {
@@ -52,17 +52,17 @@ _KINDS = {
     "tuple_type": "be a list",
     "named_tuple_type": "be a list",
 }
-"""What must be there, in words of YAML, by pydantic's name of the problem."""
+"""Descriptions of valid values in words of YAML, by pydantic's name of the problem."""
 
 _NUMBERS = ("less_than", "greater_than", "finite_number", "int_", "float_")
-"""What pydantic's names of problems with numbers begin with."""
+"""Beginnings of pydantic's names of problems with numbers."""
 
 _PLAIN = {
     "missing": "is missing",
     "missing_argument": "is missing",
     "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
 }
-"""What is said in place of pydantic's words, by its name of the problem."""
+"""Messages in place of pydantic's, by its name of the problem."""
 
 _LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 
@@ -74,14 +74,14 @@ class StaticLatency(ResourceModel):
     """Key of a node label, such as `topology.kubernetes.io/zone`."""
 
     value: LabelValue
-    """Its value."""
+    """Value of the label."""
 
     rtt_ms: Milliseconds
     """Round trip between such a node and the place."""
 
 
 class LocationSpec(ResourceModel):
-    """What people say of a place."""
+    """Settings of a place."""
 
     name: LabelValue | None = None
     """Name in the location label, in any case; without it, the object's name."""
@@ -101,7 +101,7 @@ class Location(Resource):
     status: ResourceStatus | None = None
 
     def stated(self) -> StatedPlace:
-        """What it says of its place."""
+        """Return the place with its round trips, as the model knows it."""
         location = self.metadata.name or ""
         round_trips = tuple(
             LabelRoundTrip(each.topology_key, each.value, each.rtt_ms) for each in self.spec.static
@@ -116,7 +116,7 @@ def read_resource(kind: type[ResourceT], parsed: object) -> ResourceT:
     """Read an object of the API.
 
     Args:
-        kind: what it should be.
+        kind: expected kind.
         parsed: the object, as parsed from JSON or YAML.
 
     Raises:
@@ -158,7 +158,7 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _shown(value: object) -> str:
-    """The beginning of a value, whatever somebody has written."""
+    """Return the beginning of a value, whatever it is."""
     try:
         return f"{value!r:.60}"
     except (ValueError, RecursionError):

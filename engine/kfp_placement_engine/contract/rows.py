@@ -30,7 +30,7 @@ MAX_ROWS = 20_000
 """Steps of one run; far more than 1 MB holds."""
 
 MAX_ALTERNATIVES = 3
-"""Other nodes named for a step."""
+"""Limit of the alternatives that are kept of a step."""
 
 MAX_TEXT_CHARACTERS = 1024
 """Longest text in a row."""
@@ -41,16 +41,16 @@ MAX_NAME_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """What is planned for a step.
+    """Plan of one step.
 
     Attributes:
         name: the step's name.
         node: index of its node; None = none (unschedulable, or from the cache).
-        start_seconds, finish_seconds: since the submission; None = not planned.
-        reason: why there.
+        start_seconds, finish_seconds: seconds since the submission; None = not planned.
+        reason: reason for the choice of the node.
         alternatives: the next best nodes.
-        duration_source: where the run time comes from, as in `DurationSource`; "" = not stated.
-        duration_basis: which past runs it rests on; None = none.
+        duration_source: source of the run time, as in `DurationSource`; "" = not stated.
+        duration_basis: past runs that the run time rests on; None = none.
     """
 
     name: str
@@ -63,7 +63,7 @@ class PlannedRow:
     duration_basis: Basis | None = None
 
     def with_nodes(self, translate: Callable[[int], int]) -> "PlannedRow":
-        """The row where the plan's list of nodes is another.
+        """Return the row for a plan with another list of nodes.
 
         Args:
             translate: old position to new.
@@ -80,14 +80,14 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """What happened to a step.
+    """State of one step.
 
     Attributes:
         state: one of `StepState`, or a word of a newer revision.
         node: index of the node its pod is or was bound to.
-        start_seconds, end_seconds: since the submission.
-        waiting: what it waits for, if it does.
-        promise: when it starts and ends, since the submission; None = not known, or it has ended.
+        start_seconds, end_seconds: seconds since the submission.
+        waiting: cause of its waiting, if it waits.
+        promise: promised start and end, since the submission; None = not known, or it has ended.
     """
 
     state: str = StepState.PENDING
@@ -147,7 +147,7 @@ def _index(node: int | None) -> int:
 
 
 def _seconds(seconds: float | None) -> float | int:
-    """To a tenth, from 1,000 on to whole seconds; whole numbers without a point."""
+    """Return seconds to a tenth, from 1,000 on as whole seconds; whole numbers without a point."""
     if seconds is None:
         return -1
     rounded = round(max(0.0, seconds), 1)
@@ -171,7 +171,7 @@ def _source(source: str, basis: Basis | None) -> list[Any]:
 
 
 def _range(times: TimeRange) -> list[float]:
-    """A step may have begun before the submission by our clock; that is written as 0."""
+    """Return a range; a step that began before the submission by our clock is written as 0."""
     return [_seconds(max(0.0, each)) for each in times.moments]
 
 
@@ -187,12 +187,12 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
 
 
 def padded(row: Sequence[Any], count: int) -> list[Any]:
-    """As many entries of a row; None = it is missing at the end."""
+    """Return so many entries of a row; None in place of those that are missing at the end."""
     return [*row[:count], *[None] * (count - len(row))]
 
 
 def state_counts(rows: Iterable[StateRow | None]) -> Mapping[StepState, int]:
-    """Steps by state; rows that cannot be read, or that have newer states, are left out."""
+    """Return the number of steps by state, without unreadable rows and newer states."""
     counts = dict.fromkeys(StepState, 0)
     for row in rows:
         if row is not None and row.state in counts:

@@ -43,8 +43,8 @@ class ReadRows(Generic[RowT]):
     """Rows that were read.
 
     Attributes:
-        rows: in the order given; None where a row cannot be used.
-        problems: what is wrong with those, for people.
+        rows: rows in the order given; None in place of each that cannot be used.
+        problems: problems with unusable rows, for people.
     """
 
     rows: tuple[RowT | None, ...] = ()
@@ -95,8 +95,8 @@ def read_planned_rows(rows: Sequence[object], nodes: int) -> ReadRows[PlannedRow
     """Read all rows of a plan; of two of the same name only the first counts.
 
     Args:
-        rows: as they are stored.
-        nodes: of the plan.
+        rows: stored rows.
+        nodes: nodes of the plan.
     """
     names: set[str] = set()
 
@@ -133,7 +133,7 @@ def _read_all(rows: Sequence[object], read: Callable[[object], RowT]) -> ReadRow
 
 
 def _list(value: object, what: str) -> Sequence[object]:
-    """A list; an empty one where it is missing."""
+    """Return a list; an empty one where it is missing."""
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
@@ -171,7 +171,7 @@ def _node(value: object, nodes: int) -> int | None:
 
 
 def _amount(value: object, what: str) -> float | None:
-    """A time or a round trip; None where there is none, which is negative in a row."""
+    """Return a time or a round trip, or None where a negative number stands for none."""
     amount = -1.0 if value is None else float(_number(value, what))
     return None if amount < 0 else amount
 
@@ -206,7 +206,7 @@ def _alternative(value: object, nodes: int) -> Alternative:
 
 
 def _source(value: object) -> tuple[str, Basis | None]:
-    """Where a run time comes from; a level of a newer revision is as if there were none."""
+    """Return the source of a run time and its basis; a level of a newer revision counts as none."""
     if not isinstance(value, list | tuple) or not value:
         return "", None
     first, level, number, by_size, argument = padded(value, 5)
@@ -218,7 +218,7 @@ def _source(value: object) -> tuple[str, Basis | None]:
 
 
 def _argument_name(value: object) -> str:
-    """The name; empty where there is none that can be shown."""
+    """Return the name, or "" if there is none that can be shown."""
     is_name = isinstance(value, str) and value.isprintable() and len(value) <= MAX_NAME_CHARACTERS
     return str(value) if is_name else ""
 

@@ -42,30 +42,30 @@ _OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 
 class QueueBackend(StrEnum):
-    """Who decides which run is next."""
+    """Component that decides which run is next."""
 
     BUILTIN = "builtin"
-    """This queue, by its own quota and the room of the cluster."""
+    """Admission by this queue, by its own quota and the room of the cluster."""
 
     KUEUE = "kueue"
     """Kueue, by the quota of a LocalQueue's ClusterQueue."""
 
 
 class ControllerDown(StrEnum):
-    """What happens to runs while nobody admits them."""
+    """Rule for runs while nobody admits them."""
 
     RUN = "run"
     """New runs begin at once, and those that wait are released."""
 
     HOLD = "hold"
-    """All wait."""
+    """Rule: all runs wait."""
 
 
 class ResourceAmount(ResourceModel):
     """An amount of one resource."""
 
     name: ResourceName
-    """As in requests of pods: `cpu`, `memory`, `nvidia.com/gpu`."""
+    """Resource name as in requests of pods: `cpu`, `memory`, `nvidia.com/gpu`."""
 
     amount: QuantityText
     """A Kubernetes quantity."""
@@ -91,18 +91,18 @@ def amounts_of(resources: Resources) -> tuple[ResourceAmount, ...]:
 
 
 def resources_of(amounts: tuple[ResourceAmount, ...]) -> dict[str, int]:
-    """The other way, in canonical units; of a resource that is named twice the last one counts."""
+    """Return the amounts in canonical units; of a resource named twice the last entry counts."""
     return {each.name: parse_resource(each.name, each.amount) for each in amounts}
 
 
 class QueueQuota(ResourceModel):
-    """What the admitted runs of the queue may take together."""
+    """Limits of what the admitted runs of the queue may take together."""
 
     runs: int | None = Field(default=None, ge=0, le=100_000)
-    """How many of them; without it any number."""
+    """Limit of admitted runs; None = any number."""
 
     resources: Amounts = ()
-    """Of each resource; one that is not named has no limit."""
+    """Limit of each resource; one that is not named has no limit."""
 
 
 class PriorityRange(ResourceModel):
@@ -122,10 +122,10 @@ class PriorityRange(ResourceModel):
 
 
 class RunQueueSpec(ResourceModel):
-    """What admins decide."""
+    """Settings that admins decide."""
 
     backend: Annotated[str, one_of(QueueBackend)] = QueueBackend.BUILTIN.value
-    """Who decides which run is next."""
+    """Component that decides which run is next."""
 
     local_queue: str | None = Field(
         default=None, min_length=1, max_length=253, pattern=_OBJECT_NAME
@@ -135,13 +135,13 @@ class RunQueueSpec(ResourceModel):
     quota: QueueQuota = QueueQuota()
 
     overcommit: float = Field(default=2.0, ge=1.0, le=100.0)
-    """How many times the cluster's capacity the admitted runs may demand together.
+    """Multiple of the cluster's capacity that the admitted runs may demand together.
 
     Peaks of runs rarely coincide: with 1, much of the cluster stays idle.
     """
 
     capacity: Amounts = ()
-    """What the cluster has where node pools grow; without it, what its nodes have."""
+    """Capacity of a cluster whose node pools grow; None = that of its nodes."""
 
     priorities: PriorityRange = PriorityRange()
 
@@ -149,16 +149,16 @@ class RunQueueSpec(ResourceModel):
     """Priority that a run gains for each hour that it waits."""
 
     reserve_after_seconds: LongWait = 12 * 3600.0
-    """How long after its submission room is kept for a run that waits.
+    """Time after a run's submission from which room is kept for it.
 
     Until then runs behind it may begin first, if they fit; forever, if they kept coming.
     """
 
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
-    """What happens to runs while nobody admits them."""
+    """Rule for runs while nobody admits them."""
 
     hold_deadline_seconds: Deadline = 120.0
-    """How long a dead controller may hold runs up, where they are to run then."""
+    """Longest time that a dead controller may hold up runs that are to run then."""
 
     @model_validator(mode="after")
     def _has_its_local_queue(self) -> "RunQueueSpec":
@@ -174,11 +174,11 @@ MAX_WAIT_RATIO = 1_000_000.0
 """A wait that was longer than its forecast by more counts as this."""
 
 WaitRatio = Annotated[float, Field(ge=0.0, le=MAX_WAIT_RATIO)]
-"""How long a run has waited, as a share of what was forecast."""
+"""Waits of runs, as shares of what was forecast."""
 
 
 class RunQueueStatus(ResourceStatus):
-    """What the controller found."""
+    """Findings of the controller."""
 
     ready: bool | None = None
     """Runs are admitted: new ones may be held. Admission asks for it."""
@@ -190,7 +190,7 @@ class RunQueueStatus(ResourceStatus):
     """Runs that were admitted and have not ended."""
 
     used: Amounts = ()
-    """What the admitted runs demand of the resources that have a quota."""
+    """Demand of the admitted runs for the resources that have a quota."""
 
     wait_ratios: tuple[WaitRatio, ...] = Field(default=(), max_length=MAX_WAITS)
     """Waits of the runs admitted last, as shares of what was first forecast; the latest last."""

@@ -38,7 +38,7 @@ MAX_GANGS = 64
 """Shapes of pods that must run together."""
 
 MAX_MESSAGE_CHARACTERS = 1024
-"""Of each text."""
+"""Longest text of each field, in characters."""
 
 MAX_NODE_GROUPS = 16
 """Groups of nodes that a run is limited to."""
@@ -48,20 +48,20 @@ MAX_LABELS = 16
 
 
 class RequestPhase(StrEnum):
-    """Where a run is."""
+    """State of a run in its queue."""
 
     WAITING = "Waiting"
-    """It has not begun, or was suspended for another run."""
+    """State: the run has not begun, or was suspended for another run."""
 
     ADMITTED = "Admitted"
-    """It may run, whoever let it."""
+    """State: the run may run, whoever let it."""
 
     FINISHED = "Finished"
-    """It has ended."""
+    """State: the run has ended."""
 
 
 class RequestedEnd(StrEnum):
-    """How a run has ended."""
+    """Outcome of a run."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -71,10 +71,10 @@ class RequestCondition(StrEnum):
     """Conditions of a RunRequest; Kueue's words where the meaning is the same."""
 
     ADMITTED = "Admitted"
-    """Its queue lets it run; False says what it waits for."""
+    """Condition: the queue lets the run begin; False says what the run waits for."""
 
     PREEMPTED = "Preempted"
-    """It was suspended, for another run or by hand, and waits again."""
+    """Condition: the run was suspended, for another run or by hand, and waits again."""
 
 
 class RequestReason(StrEnum):
@@ -82,56 +82,56 @@ class RequestReason(StrEnum):
 
     ADMITTED = "Admitted"
     NOT_HELD = "NotHeld"
-    """It runs without having been admitted: it was there before its queue, or others let it."""
+    """Reason: the run was there before its queue, or others let it begin."""
     UNPLANNABLE = "Unplannable"
-    """Nobody can say what it needs, so it does not wait."""
+    """Reason: nobody can say what the run needs, so it does not wait."""
     PENDING_EVALUATION = "PendingEvaluation"
-    """Nobody has said yet what it needs."""
+    """Reason: nobody has said yet what the run needs."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
     WAITING_FOR_ROOM = "WaitingForRoom"
     NO_MATCHING_NODE = "NoMatchingNode"
     """A step fits no node, or the run needs more than there is or may ever have."""
     PREEMPTED = "Preempted"
-    """For a run of a higher priority."""
+    """Reason: suspended for a run of a higher priority."""
     BY_REQUEST = "ByRequest"
-    """Somebody has asked for it."""
+    """Reason: somebody has asked for the suspension."""
     RESUMED = "Resumed"
 
 
 class AcceleratorShare(ResourceModel):
-    """What pods with an accelerator take at most, of every resource."""
+    """Largest demand of all pods with one accelerator together, for every resource."""
 
     name: ResourceName
     """The accelerator, an extended resource: `nvidia.com/gpu`."""
 
     amounts: Amounts = ()
-    """Of each resource its own peak over time."""
+    """Peak of each resource over time."""
 
 
 class Gang(ResourceModel):
     """Pods of one shape that work only when all of them run."""
 
     count: int = Field(ge=1, le=2**53)
-    """How many."""
+    """Number of pods."""
 
     requests: Amounts = ()
-    """Of each of them."""
+    """Requests of each pod."""
 
 
 class RunDemand(ResourceModel):
     """The most that what is left of a run takes at any one time."""
 
     peak: Amounts = ()
-    """Of each resource its own peak over time, drivers, workers and `pods` included."""
+    """Peak of each resource over time, drivers, workers and `pods` included."""
 
     accelerator_shares: tuple[AcceleratorShare, ...] = Field(default=(), max_length=MAX_RESOURCES)
-    """How much of that needs nodes with an accelerator."""
+    """Part of the peaks that needs nodes with an accelerator."""
 
     gangs: tuple[Gang, ...] = Field(default=(), max_length=MAX_GANGS)
     """Pods that must run together: the peak of each shape."""
 
     def to_demand(self) -> Demand:
-        """The demand in canonical units."""
+        """Return the demand in canonical units."""
         return Demand(
             peak=resources_of(self.peak),
             accelerator_shares={
@@ -142,7 +142,7 @@ class RunDemand(ResourceModel):
 
 
 def run_demand(demand: Demand) -> RunDemand:
-    """A demand as a RunRequest says it.
+    """Return a demand in the form of a RunRequest.
 
     Raises:
         LimitError: it lists more than a RunRequest can hold.
@@ -180,10 +180,10 @@ class NodeLabel(ResourceModel):
     """A label of nodes."""
 
     key: str = Field(min_length=1, max_length=317)
-    """Its key."""
+    """Key of the label."""
 
     value: str = Field(default="", max_length=63)
-    """Its value."""
+    """Value of the label."""
 
 
 class NodeGroup(ResourceModel):
@@ -203,7 +203,7 @@ NodeGroups = Annotated[tuple[NodeGroup, ...], Field(max_length=MAX_NODE_GROUPS)]
 
 
 def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
-    """Groups of nodes as a RunRequest says them.
+    """Return groups of nodes in the form of a RunRequest.
 
     Args:
         selectors: the labels of each, at least one.
@@ -227,16 +227,16 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
 
 
 class RunRequestSpec(ResourceModel):
-    """What a run needs, as the planner sees it."""
+    """Needs of a run, as the planner sees them."""
 
     workflow_uid: WorkflowUid
     """The Workflow."""
 
     submitted_at: Moment
-    """When the Workflow was created."""
+    """Moment at which the Workflow was created."""
 
     display_name: str = Field(default="", max_length=253)
-    """What people call the run."""
+    """Name of the run for people."""
 
     queue: ObjectName = DEFAULT_QUEUE
     """The RunQueue that its steps name; `default` if they name none or several."""
@@ -245,104 +245,104 @@ class RunRequestSpec(ResourceModel):
     """The highest that its steps ask for."""
 
     demand: RunDemand | None = None
-    """What is left of it takes; not there if it cannot be planned."""
+    """Demand of what is left of the run; None = it cannot be planned."""
 
     makespan_seconds: Makespan | None = None
-    """How long the whole run takes by a plan of it alone."""
+    """Length of the whole run by a plan of it alone."""
 
     finishes_at: Moment | None = None
-    """When it ends by the plan in force; of a run that has begun."""
+    """End of a run that has begun, by the plan in force."""
 
     unschedulable: Message = ""
-    """Why no node can take one of its steps."""
+    """Reason why no node can take one of its steps."""
 
     problem: Message = ""
-    """Why it cannot be planned: then it does not wait."""
+    """Reason why the run cannot be planned: then it does not wait."""
 
     planned_nodes: NodeGroups = ()
     """The nodes that this is planned for: those of `status.assignedNodes`, once it is."""
 
     notes: Remarks = ()
-    """What its author should know, such as that its steps name several queues."""
+    """Warnings for its author, such as that its steps name several queues."""
 
     end: Annotated[str, one_of(RequestedEnd)] | None = None
-    """How it has ended."""
+    """Outcome of the run."""
 
 
 class MissingAmount(ResourceModel):
-    """Something of which a run has not enough."""
+    """Shortage that keeps a run waiting."""
 
     rule: str = Field(min_length=1, max_length=63)
-    """Which rule says so, such as `quota`, `capacity` or `gangs`."""
+    """Rule that the shortage comes from, such as `quota`, `capacity` or `gangs`."""
 
     resource: str = Field(default="", max_length=317)
-    """Of which it needs more; `runs` for the number of runs, `pods` for pods that run together."""
+    """Resource that is short; `runs` for the number of runs, `pods` for pods that run together."""
 
     amount: str = Field(default="", max_length=32)
-    """How much more, as a Kubernetes quantity."""
+    """Missing amount, as a Kubernetes quantity."""
 
 
 class StartRange(ResourceModel):
-    """When a run is likely to start."""
+    """Likely start of a run."""
 
     earliest: Moment
-    """Not before."""
+    """Earliest start."""
 
     latest: Moment | None = None
-    """Not after, for four of five runs; not there before the queue has seen enough waits."""
+    """Latest start for four of five runs; None before the queue has seen enough waits."""
 
     forecast: Moment | None = None
-    """By the plans in force alone; not there for runs that begin after all that was played."""
+    """Start by the plans in force alone; None for runs that begin after all that was simulated."""
 
     said_at: Moment | None = None
-    """When this was worked out."""
+    """Moment at which the forecast was made."""
 
 
 class RunRequestStatus(ResourceStatus):
-    """How the run waits, as its queue sees it."""
+    """State of a waiting run, as its queue sees it."""
 
     phase: Annotated[str, one_of(RequestPhase)] | None = None
-    """Where it is."""
+    """State of the run."""
 
     queue: str | None = Field(default=None, max_length=253)
     """The RunQueue that decides."""
 
     priority: Priority | None = None
-    """As the queue allows it."""
+    """Priority that the queue allows."""
 
     position: Position | None = None
     """Among the runs of its queue that wait, from 1."""
 
     waiting: Position | None = None
-    """How many these are."""
+    """Number of runs ahead."""
 
     missing: tuple[MissingAmount, ...] = Field(default=(), max_length=MAX_RESOURCES)
-    """What keeps it waiting."""
+    """Shortages that keep the run waiting."""
 
     message: Message | None = None
     """The same for people: `3rd of 7, lacks 8 cpu of the quota`."""
 
     notes: Remarks = ()
-    """What its author should know, such as that its priority is more than the queue allows."""
+    """Warnings for its author, such as that its priority is more than the queue allows."""
 
     starts: StartRange | None = None
-    """When it is likely to start."""
+    """Likely start of the run."""
 
     first_starts: StartRange | None = None
-    """What was first said of that; it stays, so that it can be compared with what happened."""
+    """First forecast of the start; it stays, so that it can be compared with the real start."""
 
     assigned_nodes: NodeGroups = ()
     """The nodes that its queue has assigned to it; those of flavors, where Kueue admits runs."""
 
     waiting_since: Moment | None = None
-    """When it was held, or suspended."""
+    """Moment at which the run was held, or suspended."""
 
     admitted_at: Moment | None = None
-    """When it was let run last."""
+    """Moment at which the run was last let run."""
 
 
 class RunRequest(Resource):
-    """What one run needs and how it waits for it; of a namespace whose runs wait in queues."""
+    """Needs and waiting state of one run, in a namespace whose runs wait in queues."""
 
     kind: Literal["RunRequest"] = "RunRequest"
     spec: RunRequestSpec

@@ -69,7 +69,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def guess_type(name: str) -> str:
-    """The type that a step of this name probably has, as written in the type label, or ""."""
+    """Return the probable type of a step of this name as written in the type label, or ""."""
     words = [word.lower() for word in _WORD.findall(name)]
     text = f" {' '.join(words)} "
     for phrase, kind in _PHRASES.items():
@@ -86,30 +86,30 @@ def guess_type(name: str) -> str:
 
 
 def near_type(step_type: str, ruled_types: Collection[str] = LATENCY_RULED_TYPES) -> str:
-    """The known type that was probably meant, or "".
+    """Return the known type that was probably meant, or "".
 
     A type of the author's own is as good as any; but one that differs from a known one in a single
     slip (a letter too many, too few or wrong, two swapped) is a typing error.
 
     Args:
-        step_type: as written.
+        step_type: type as written.
         ruled_types: step types that follow the latency rule, lower case; they are known, too.
     """
     return _near(step_type, (*_COMMANDS, *map(str.title, ruled_types)))
 
 
 def near_scheduler(name: str) -> str:
-    """The name of a scheduler that was probably meant, or "": another one may be anybody's."""
+    """Return the scheduler name that was probably meant, or "": another one may be anybody's."""
     if name.lower() == "default":
         return KUBERNETES_SCHEDULER
     return _near(name, (DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER))
 
 
 def near_marks(steps: Iterable[Step], ruled_types: Collection[str]) -> list[Notice]:
-    """What to tell of types and schedulers that are probably typing errors, once for each task.
+    """Return notices of probable typing errors in types and schedulers, once for each task.
 
     Args:
-        steps: of a run.
+        steps: steps of a run.
         ruled_types: step types that follow the latency rule, lower case.
     """
     tasks = {step.task: step for step in steps if step.kind is StepKind.CONTAINER}.values()
@@ -132,7 +132,7 @@ def _near_marks_of(step: Step, ruled_types: Collection[str]) -> Iterator[Notice]
 
 
 def _near(written: str, words: Iterable[str]) -> str:
-    """The word that differs in a single slip from what is written; "" also if it is a word."""
+    """Return the word that differs in a single slip from `written`; "" also if it is a word."""
     lower = written.lower()
     known = {word.lower(): word for word in words}
     if lower in known:
@@ -149,7 +149,7 @@ def _is_one_slip(written: str, meant: str) -> bool:
 
 
 def _shared_start(one: str, other: str) -> int:
-    """With how many letters both begin."""
+    """Return the number of letters that both begin with."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

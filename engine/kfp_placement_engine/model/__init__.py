@@ -1,1 +1,1 @@
-"""What everything else is about: runs, clusters, pods, plans, reasons."""
+"""Nouns of the whole project: runs, clusters, pods, policies, promises, reasons."""

@@ -15,7 +15,7 @@ from kfp_placement_engine.units.resources import Resources
 
 
 class ProgressState(StrEnum):
-    """What happened to a pod so far.
+    """State of a pod so far.
 
     `DONE` covers whatever never takes room again: succeeded, failed for good, from the cache, and
     skipped because a condition does not hold.
@@ -28,7 +28,7 @@ class ProgressState(StrEnum):
 
 @dataclass(frozen=True)
 class StepProgress:
-    """What happened to a step, or to the driver pod of a step or group.
+    """State of a step, or of the driver pod of a step or group.
 
     Attributes:
         state: see `ProgressState`. A step runs from its bind to the end of its uploads.
@@ -57,10 +57,10 @@ class ActiveRun:
     Attributes:
         key: tells runs apart, such as `namespace/name`.
         graph: the whole run, finished steps included.
-        release_seconds: when it was, or will be, submitted, from now: negative for runs that have
+        release_seconds: time of the submission, counted from now: negative for runs that have
             begun. Nothing of it starts earlier.
-        weight: of its completion against those of the other runs.
-        progress: by step name; what is not named waits, names the graph lacks are ignored.
+        weight: weight of its completion against those of the other runs.
+        progress: state by step name; steps that are not named wait, unknown names are ignored.
         group_progress: the same for the driver pods of groups, by group name (`""` = root). A
             driver is done as soon as anything in its group has started.
         held: step name -> node that a step keeps although it has not started.
@@ -82,7 +82,7 @@ class ActiveRun:
             raise PlanningError(f"run {self.key!r} has weight {self.weight}; it must be 0 or more")
 
     def state_of(self, step: str) -> ProgressState:
-        """What happened to a step."""
+        """State of a step."""
         step_progress = self.progress.get(step)
         return step_progress.state if step_progress else ProgressState.WAITING
 
@@ -93,8 +93,8 @@ class ReservedRoom:
 
     Attributes:
         node: name of the node.
-        start_seconds, end_seconds: from now; a step that runs already starts at 0.
-        requests: what it reserves, canonical units, without `pods`.
+        start_seconds, end_seconds: times counted from now; a step that runs already starts at 0.
+        requests: reserved resources, in canonical units, without `pods`.
     """
 
     node: str
@@ -113,8 +113,8 @@ class ReservedRun:
 
     Attributes:
         key: tells it apart from all other runs.
-        rooms: what its steps take.
-        weight: of its completion.
+        rooms: room of each step.
+        weight: weight of its completion.
     """
 
     key: str

@@ -23,8 +23,8 @@ class Node:
 
     Attributes:
         name: the node's name.
-        allocatable: what pods may request, canonical units, with `pods` for the number of pods.
-        used: what pods already bound to it request, same units, `pods` included.
+        allocatable: room for pods, in canonical units, with `pods` for the number of pods.
+        used: requests of the pods that are bound to it, same units, `pods` included.
         scored_used: CPU and memory of the same pods as kube-scheduler's resource scores count them
             (100m and 200 MiB for each container that requests none).
         labels: node labels.
@@ -55,8 +55,8 @@ class Claim:
 
     Attributes:
         name: claim name.
-        namespace: its namespace, or "" in a Cluster file.
-        access_modes: as in Kubernetes.
+        namespace: namespace of the claim, or "" in a Cluster file.
+        access_modes: access modes as in Kubernetes.
         required_terms: node affinity of the bound volume (any term must match), or None.
         used_on: names of the nodes where running pods mount it.
     """
@@ -76,12 +76,12 @@ class Cluster:
         nodes: the nodes, in the order in which the source lists them.
         latencies: location (as written) -> node name -> round trip in milliseconds.
         claims: existing volume claims.
-        notices: what the reader wants people to know.
-        source: what it was read from, for people.
+        notices: warnings of the reader for people.
+        source: origin of the description, for people.
         image_bytes: sizes of images, by reference, for those that no node reports.
         defaults: assumptions that the source sets, by field of `Assumptions`.
-        policy: what the cluster's PlacementPolicy says of plans; its plain assumptions are in
-            `defaults` as well.
+        policy: part of the cluster's PlacementPolicy that changes plans; its plain assumptions are
+            in `defaults` as well.
         all_pipelines: namespaces in which all steps of KFP runs count as marked.
     """
 

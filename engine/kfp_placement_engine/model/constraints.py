@@ -1,4 +1,4 @@
-"""Where Kubernetes lets a pod go: node selector, node affinity, taints, cordon, room.
+"""Kubernetes' rules for where a pod may go: node selector, node affinity, taints, cordon, room.
 
 The rules are kube-scheduler v1.36.3's filters NodeUnschedulable, TaintToleration, NodeAffinity and
 NodeResourcesFit (`pkg/scheduler/framework/plugins`), object by object. The planner lowers them to
@@ -27,7 +27,7 @@ NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 """The taint of a node whose Ready condition is not True (set by the node lifecycle controller)."""
 
 AWAY_KEYS = frozenset({NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"})
-"""Of the taints on a node whose kubelet is not ready, or is not heard of."""
+"""Keys of the taints on a node whose kubelet is not ready, or not heard from."""
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
@@ -41,12 +41,12 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 def shared_modes(access_modes: Iterable[str]) -> bool:
-    """Whether a volume of these access modes may be mounted on several nodes."""
+    """Return whether a volume of these access modes may be mounted on several nodes."""
     return any(mode in ("ReadWriteMany", "ReadOnlyMany") for mode in access_modes)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether any of the tolerations matches the taint.
+    """Return whether any of the tolerations matches the taint.
 
     As `Toleration.ToleratesTaint` (k8s.io/api core/v1) with its comparison operators off, which is
     the default: an operator other than Equal and Exists matches nothing.
@@ -65,7 +65,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
-    """The first taint that keeps a pod away (NoSchedule, NoExecute) and is not tolerated."""
+    """Return the first untolerated taint that keeps a pod away (NoSchedule, NoExecute), or None."""
     known = tuple(tolerations)
     for taint in taints:
         if taint.effect in _FILTERING_EFFECTS and not tolerates(known, taint):
@@ -82,7 +82,7 @@ def untolerated_preferred_taints(tolerations: Iterable[Toleration], node: Node) 
 
 
 def matches_term(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether all requirements of the term hold on the node.
+    """Return whether all requirements of the term hold on the node.
 
     A term without requirements matches nothing, and neither does one with a requirement that
     Kubernetes cannot parse (`component-helpers/scheduling/corev1/nodeaffinity`).
@@ -91,17 +91,17 @@ def matches_term(term: NodeSelectorTerm, node: Node) -> bool:
 
 
 def matches_any_term(terms: Iterable[NodeSelectorTerm], node: Node) -> bool:
-    """Whether any of the terms matches; no terms match nothing."""
+    """Return whether any of the terms matches; no terms match nothing."""
     return any(matches_term(term, node) for term in terms)
 
 
 def matches_affinity(affinity: NodeAffinity, node: Node) -> bool:
-    """Whether the node satisfies the required node affinity; without one it does."""
+    """Return whether the node satisfies the required node affinity; without one it does."""
     return affinity.required is None or matches_any_term(affinity.required, node)
 
 
 def matches_node_selector(node_selector: Mapping[str, str], node: Node) -> bool:
-    """Whether the node has every label of the pod's node selector."""
+    """Return whether the node has every label of the pod's node selector."""
     return all(node.labels.get(key) == value for key, value in node_selector.items())
 
 
@@ -111,7 +111,7 @@ def preferred_weight(affinity: NodeAffinity, node: Node) -> int:
 
 
 def is_not_ready(node: Node) -> bool:
-    """Whether the node's kubelet is not ready, or is not heard of."""
+    """Return whether the node's kubelet is not ready, or not heard from."""
     return any(taint.key in AWAY_KEYS for taint in node.taints)
 
 
@@ -121,7 +121,7 @@ def objection(
     tolerations: Iterable[Toleration],
     node: Node,
 ) -> Reason | None:
-    """What kube-scheduler's static filters have against the pod on the node, None = nothing.
+    """Return the objection of kube-scheduler's static filters to the pod on the node, or None.
 
     The filters are asked in kube-scheduler's order and the first that objects is named.
     """
@@ -137,13 +137,13 @@ def objection(
 
 
 def taint_text(taint: Taint) -> str:
-    """The taint as kubectl writes it: `gpu=true:NoSchedule`, `dedicated:NoExecute`."""
+    """Return the taint as kubectl writes it: `gpu=true:NoSchedule`, `dedicated:NoExecute`."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
+    """Return whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
 
     One whose values are not label values cannot be parsed and never holds, not even NotIn.
     """
@@ -167,7 +167,7 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def is_label_value(text: str) -> bool:
-    """Whether Kubernetes takes the text as the value of a label."""
+    """Return whether Kubernetes takes the text as the value of a label."""
     return len(text) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
 
 
@@ -204,10 +204,10 @@ def _as_int64(text: str) -> int | None:
 
 
 def limited_to(graph: RunGraph, selectors: Sequence[Mapping[str, str]]) -> RunGraph:
-    """The same run, of which each step may use only some nodes.
+    """Return the same run, with steps that may use some nodes only.
 
     Args:
-        graph: of the run.
+        graph: graph of the run.
         selectors: labels; a node must have all labels of one of these. () = any node.
     """
     if not selectors:

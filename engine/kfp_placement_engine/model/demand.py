@@ -1,4 +1,4 @@
-"""What a whole run needs at once, for whoever decides when it may start.
+"""Demand of a whole run at once, for whoever decides when the run may start.
 
 A run is admitted by the peak of what it takes over time, not by the sum of its steps, most of which
 never run together.
@@ -15,8 +15,8 @@ class PodGroup:
     """Pods that request the same.
 
     Attributes:
-        count: how many.
-        requests: of each, in canonical units; without `pods`.
+        count: number of pods.
+        requests: requests of each pod, in canonical units, without `pods`.
     """
 
     count: int
@@ -28,9 +28,9 @@ class Demand:
     """The most that what is left of a run takes at any one time.
 
     Attributes:
-        peak: of each resource its own peak, in canonical units, drivers and workers included,
+        peak: peak of each resource over time, in canonical units, drivers and workers included,
             `pods` too. Peaks of two resources need not be at the same time.
-        accelerator_shares: of each accelerator (an extended resource) the peak of what the pods
+        accelerator_shares: for each accelerator (an extended resource) the peak of what the pods
             with it take of every resource: how much of the peak needs nodes that have it.
         gangs: pods of steps that make workers, with the pod of the step itself: they work only
             when all of them run, so they are never overcommitted. The peak of each shape.

@@ -1,4 +1,4 @@
-"""What ended steps and runs tell of later ones."""
+"""Observations of ended steps and runs, from which later ones are predicted."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 MOST_PIPELINES = 200
-"""Of a namespace, of which a past is kept; the one that did not run for longest goes first."""
+"""Limit of the pipelines of a namespace with a past; the one that ran longest ago goes first."""
 
 MOST_ARGUMENTS = 4
 """Numeric arguments of a step that are looked at, the first by name."""
 
 LARGEST_ARGUMENT = 1e15
-"""What is larger, in either direction, is not believed."""
+"""Largest value that is believed, in either direction."""
 
 
 @dataclass(frozen=True)
 class StepIdentity:
-    """What tells whose past counts for a step.
+    """Identity of a step: runs with the same one share their past.
 
     Attributes:
         pipeline: name of the pipeline.
         step: path of the task in it, the same for all iterations of a loop.
-        iteration: what tells iterations apart, such as a hash of their arguments; "" for a step
-            outside loops, None for the step as a whole.
-        component: what the step runs, such as a hash of image, command and arguments; "" = unknown.
-        image: its container image; "" = unknown.
+        iteration: mark that tells iterations apart, such as a digest of their arguments; "" for a
+            step outside loops, None for the step as a whole.
+        component: digest of what the step runs (image, command, arguments); "" = unknown.
+        image: image of its container; "" = unknown.
     """
 
     pipeline: str
@@ -42,19 +42,19 @@ class StepIdentity:
 
 @dataclass(frozen=True)
 class PastStep:
-    """What one step of an ended run teaches.
+    """Observation of one step of an ended run.
 
     Attributes:
-        identity: which step.
-        seconds: its run time on the reference node: that on its own node times the declared speed
+        identity: identity of the step.
+        seconds: run time on the reference node: that on its own node times the declared speed
             of that, without transfers that a plan adds again; None = it did not end well.
         node: name of the node on which it ran; "" = unknown.
         input_bytes: size of its inputs; None = unknown.
         arguments: values of its numeric arguments, in the order of their names.
         peak_bytes: the most memory that it used; None = unknown.
-        killed_bytes: how much it was allowed when it was killed for using more, the largest of all
+        killed_bytes: memory that it had when it was killed for using more, the largest of all
             its attempts; None = it was not killed for that.
-        asked_bytes: how much memory it asked for; None = nothing, or unknown.
+        asked_bytes: memory that it asked for; None = nothing, or unknown.
     """
 
     identity: StepIdentity
@@ -68,17 +68,17 @@ class PastStep:
 
     @property
     def tells_memory(self) -> bool:
-        """Whether it says what it used, or what was too little."""
+        """True if it says how much memory the step used, or how much was too little."""
         return self.peak_bytes is not None or self.killed_bytes is not None
 
 
 @dataclass(frozen=True)
 class LearnedWidth:
-    """How many iterations a loop is likely to have.
+    """Likely number of iterations of a loop.
 
     Attributes:
         width: the median of the last runs.
-        runs: how many these are.
+        runs: number of these runs.
     """
 
     width: int
@@ -86,7 +86,7 @@ class LearnedWidth:
 
     @property
     def planned(self) -> int:
-        """At least 1: what may run must be planned."""
+        """Width to plan with, at least 1: a loop that may run must be planned."""
         return max(1, self.width)
 
 
@@ -96,14 +96,14 @@ class PastRun:
 
     Attributes:
         uid: tells it apart from all others.
-        pipeline: its pipeline.
-        ended_at: when it ended.
-        steps: those of its steps that ran themselves.
-        seconds: from its beginning to the end of its last step, if it ended well; None = it did
-            not.
+        pipeline: name of its pipeline.
+        ended_at: time of its end.
+        steps: its steps that ran themselves.
+        seconds: time from its beginning to the end of its last step, if it ended well; None = it
+            did not.
         planned_seconds: the same by the plan with which it began; None = that plan rested on
             assumed run times, or there was none.
-        loops: how many iterations its loops had, by their paths; of one within loops the median.
+        loops: number of iterations of its loops, by path; of one within loops the median.
     """
 
     uid: str
@@ -127,7 +127,7 @@ def text_digest(text: str) -> str:
 
 
 def is_usable_argument(value: object) -> bool:
-    """Whether a value is a number that a run time may follow; no truth value is."""
+    """Return whether a value is a number that a run time may follow; a truth value is not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -LARGEST_ARGUMENT <= value <= LARGEST_ARGUMENT

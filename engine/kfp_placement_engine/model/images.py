@@ -21,7 +21,7 @@ from kfp_placement_engine.model.run_graph import Step
 _MIB = 2**20
 
 UNKNOWN_IMAGE_BYTES = 400 * _MIB
-"""Of an image of which nothing is known: about that of `python:3.12`."""
+"""Size of an image of which nothing is known: about that of `python:3.12`."""
 
 _PYTHON = "docker.io/library/python"
 _CUDA = "docker.io/nvidia/cuda"
@@ -52,7 +52,7 @@ _USUAL_MIB: tuple[tuple[str, str, int], ...] = (
 
 
 class SizeSource(Enum):
-    """Where the size of an image comes from; the first of these that is known counts."""
+    """Sources of an image's size; the first that is known counts."""
 
     NODE = "a node reports it"
     STEP = "a step states it"
@@ -67,8 +67,8 @@ class ImageSize:
     """The size of one image.
 
     Attributes:
-        size_bytes: what a node without it has to pull.
-        source: where that comes from.
+        size_bytes: bytes that a node without the image has to pull.
+        source: origin of the size.
     """
 
     size_bytes: int
@@ -76,7 +76,7 @@ class ImageSize:
 
 
 def usual_size(image: str) -> int | None:
-    """The usual size in bytes of a common base image, rounded; None for any other.
+    """Return the usual size in bytes of a common base image, rounded, or None for any other.
 
     Args:
         image: a reference; one with a digest and no tag may be any variant, and is not known.
@@ -94,15 +94,15 @@ def usual_size(image: str) -> int | None:
 def image_sizes(
     cluster: Cluster, steps: Iterable[Step], default_bytes: int | None
 ) -> dict[str, ImageSize]:
-    """The size of each image of the steps, by canonical reference.
+    """Return the size of each image of the steps, by canonical reference.
 
     Of several sizes the first node's counts, and the largest that steps state: an image has one
     size, whichever of its users knows it.
 
     Args:
-        cluster: its nodes report sizes, and its source may list some.
+        cluster: cluster whose nodes report sizes, and whose source may list some.
         steps: the users.
-        default_bytes: of an image that nobody knows; None = its usual size, else 400Mi.
+        default_bytes: size of an image that nobody knows; None = its usual size, else 400Mi.
     """
     names: dict[str, str] = {}
     stated: dict[str, int] = {}
@@ -128,7 +128,7 @@ def image_sizes(
 
 
 def normalised(image: str) -> str:
-    """The reference with `:latest` added where it has neither tag nor digest.
+    """Return the reference with `:latest` added where it has neither tag nor digest.
 
     Only a pod's reference is changed before it is looked up among the names a node reports
     (`imagelocality/image_locality.go`, normalizedImageName).
@@ -138,7 +138,7 @@ def normalised(image: str) -> str:
 
 @lru_cache(maxsize=2**14)
 def canonical(image: str) -> str:
-    """The reference in full: `python` is `docker.io/library/python:latest`.
+    """Return the reference in full: `python` is `docker.io/library/python:latest`.
 
     Beside a digest a tag says nothing. The first part is a registry if it has a dot or a port, is
     `localhost`, or has a capital letter (`distribution/reference/normalize.go`, splitDockerDomain).
@@ -158,7 +158,7 @@ def canonical(image: str) -> str:
 
 
 def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[int | None]]:
-    """Who holds which image, under any name.
+    """Return which nodes hold which image, under any name.
 
     Args:
         nodes: the nodes.
@@ -175,7 +175,7 @@ def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[i
 
 
 def _sizes_on(nodes: Sequence[Node], names: Sequence[str]) -> list[int | None]:
-    """What each node says of the first of the names that it knows."""
+    """Return the size that each node reports for the first of the names that it knows."""
     sizes: list[int | None] = [None] * len(nodes)
     for name in reversed(names):
         sizes = [node.images.get(name, size) for node, size in zip(nodes, sizes, strict=True)]

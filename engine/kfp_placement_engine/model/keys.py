@@ -1,4 +1,4 @@
-"""What tells runs and claims of a cluster apart: namespace and name.
+"""Keys of runs and claims of a cluster: namespace and name.
 
 Both compare and hash as the plain pair does.
 """
@@ -10,8 +10,8 @@ class RunKey(NamedTuple):
     """A run in a cluster.
 
     Attributes:
-        namespace: where its pods are.
-        name: of the object that it is there.
+        namespace: namespace of its pods.
+        name: name of the object that represents the run.
     """
 
     namespace: str
@@ -22,8 +22,8 @@ class ClaimKey(NamedTuple):
     """A volume claim in a cluster.
 
     Attributes:
-        namespace: where it is.
-        name: of the claim.
+        namespace: namespace of the claim.
+        name: name of the claim.
     """
 
     namespace: str
@@ -34,8 +34,8 @@ class QueueKey(NamedTuple):
     """A RunQueue in a cluster.
 
     Attributes:
-        namespace: of the runs that it admits.
-        name: of the object.
+        namespace: namespace of the runs that it admits.
+        name: name of the object.
     """
 
     namespace: str

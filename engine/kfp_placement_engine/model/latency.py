@@ -42,23 +42,23 @@ class LatencyTolerance:
     share: float = 0.05
 
     def limit_ms(self, best_ms: float) -> float:
-        """The largest round trip that counts as best."""
+        """Return the largest round trip that counts as best."""
         return best_ms + max(self.milliseconds, self.share * best_ms)
 
     @property
     def text(self) -> str:
-        """For people: `max(0.5 ms, 5%)`."""
+        """Text for people: `max(0.5 ms, 5%)`."""
         milliseconds = given_round_trip_text(self.milliseconds)
         return f"max({milliseconds}, {100 * self.share:g}%)"
 
 
 @dataclass(frozen=True)
 class LatencyRule:
-    """What latency means for a step.
+    """Latency rule of a step.
 
     Attributes:
-        location: where its users are, or "" = latency does not matter.
-        nearest: it goes to the node of least round trip; else only its hard limit counts.
+        location: place of its users, or "" = latency does not matter.
+        nearest: True if it goes to the node of least round trip; else only its hard limit counts.
     """
 
     location: str = ""
@@ -68,7 +68,7 @@ class LatencyRule:
 def policy_tolerance(
     tolerance_ms: float | None, tolerance_percent: float | None
 ) -> LatencyTolerance:
-    """The tolerance of a policy.
+    """Return the tolerance of a policy.
 
     Args:
         tolerance_ms: nodes within this of the best count as best; None = as usual.
@@ -87,21 +87,21 @@ def policy_types(step_types: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_ruled(step_type: str, ruled_types: Collection[str]) -> bool:
-    """Whether steps of a type go to the node of least round trip to their location.
+    """Return whether steps of a type go to the node of least round trip to their location.
 
     Args:
-        step_type: in any case.
-        ruled_types: those that do, lower case.
+        step_type: type in any case.
+        ruled_types: types that do, in lower case.
     """
     return step_type.lower() in ruled_types
 
 
 def hard_limit_ms(location: str, own_ms: float | None, assumed_ms: float | None) -> float | None:
-    """The hard limit of a step's round trip; None = it has none, as any without a location.
+    """Return the hard limit of a step's round trip, or None if it has none, as without a location.
 
     Args:
-        location: of the step, or "".
-        own_ms: what the step says; None = nothing.
+        location: location of the step, or "".
+        own_ms: limit that the step states; None = none.
         assumed_ms: the limit of a step without one of its own; None = nothing.
     """
     if not location:
@@ -110,21 +110,21 @@ def hard_limit_ms(location: str, own_ms: float | None, assumed_ms: float | None)
 
 
 def is_within(latency_ms: float, limit_ms: float) -> bool:
-    """Whether a round trip keeps a limit; an unknown one, NaN or `UNKNOWN_MS`, keeps none."""
+    """Return whether a round trip keeps a limit; an unknown one (NaN, `UNKNOWN_MS`) keeps none."""
     return latency_ms <= limit_ms
 
 
 def excess_ms(latency_ms: float, limit_ms: float) -> float:
-    """What of a round trip is beyond a limit."""
+    """Return the part of a round trip that is beyond a limit."""
     return max(0.0, latency_ms - limit_ms)
 
 
 def band_limit_ms(latencies_ms: Iterable[float], tolerance: LatencyTolerance) -> float | None:
-    """The largest round trip that counts as best among nodes; None = none of theirs is known.
+    """Return the largest round trip that counts as best among nodes, or None if none is known.
 
     Args:
-        latencies_ms: of the nodes; `UNKNOWN_MS` where it is unknown.
-        tolerance: which count as best.
+        latencies_ms: round trips of the nodes; `UNKNOWN_MS` where one is unknown.
+        tolerance: band within which round trips count as best.
     """
     best_ms = min(latencies_ms, default=UNKNOWN_MS)
     return None if best_ms == UNKNOWN_MS else tolerance.limit_ms(best_ms)
@@ -133,7 +133,7 @@ def band_limit_ms(latencies_ms: Iterable[float], tolerance: LatencyTolerance) ->
 def latency_rule(
     step: Step, cluster: Cluster, ruled_types: Collection[str]
 ) -> tuple[LatencyRule, Notice | None]:
-    """The rule for a step, and what to tell people about it.
+    """Return the rule for a step, and the notices about it.
 
     Steps of the ruled types go to the node of least round trip; a hard limit applies to any step
     that has a location.
@@ -154,13 +154,13 @@ def latency_rule(
 
 
 def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> list[Notice]:
-    """What to tell of locations from which nothing follows, one notice for each task.
+    """Return notices of locations from which nothing follows, one for each task.
 
     A location that all marked steps have was given to the whole pipeline: it is used if one of them
     follows it, and one notice tells of all of them if none does.
 
     Args:
-        steps: of a run.
+        steps: steps of a run.
         ruled_types: step types that follow the latency rule, lower case.
     """
     tasks = {step.task: step for step in steps if step.kind is StepKind.CONTAINER}.values()
@@ -174,7 +174,7 @@ def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> lis
 
 
 def _follows(step: Step, ruled_types: Collection[str]) -> bool:
-    """Whether its location counts; a hard limit applies whatever the type."""
+    """Return whether its location counts; a hard limit applies whatever the type."""
     return is_ruled(step.type, ruled_types) or step.max_latency_ms is not None
 
 
@@ -199,7 +199,7 @@ def _listed(ruled_types: Collection[str]) -> str:
 
 
 def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
-    """What an unknown location switches off, and which one may be meant."""
+    """Return the notice of an unknown location: what it switches off, and which may be meant."""
     known = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
     close = difflib.get_close_matches(step.location.lower(), known, n=1)
     names = ", ".join(sorted(cluster.latencies)[:8]) or "none"

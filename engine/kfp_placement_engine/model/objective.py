@@ -1,4 +1,4 @@
-"""What makes a plan better, beside the name of the objective: a limit of its end, and weights."""
+"""Details of an objective: a limit of the end of a plan, and weights."""
 
 import math
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ _MOST_PERCENT, _MOST_SECONDS, _MOST_WEIGHT = 1000.0, 8760 * 3600.0, 1_000_000
 
 @dataclass(frozen=True)
 class MakespanWithin:
-    """How late the last of several runs may end, one of the two.
+    """Limit of the last end of several runs: a percentage or a time.
 
     Attributes:
-        seconds: not later than this after the moment of planning.
-        percent: not later than the shortest of the plans that the search starts from, plus this.
+        seconds: limit after the moment of planning.
+        percent: limit beyond the shortest of the plans that the search starts from.
     """
 
     seconds: float | None = None
@@ -41,7 +41,7 @@ class MakespanWithin:
 
     @property
     def text(self) -> str:
-        """As it is written: `3%`, `20m`."""
+        """Text as it is written: `3%`, `20m`."""
         if self.percent is not None:
             return f"{plain_decimal(self.percent)}%"
         return duration_text(self.seconds or 0.0)
@@ -82,14 +82,14 @@ def _percent(text: str) -> float:
 
 @dataclass(frozen=True)
 class ResourceWeights:
-    """How much a share of each resource counts.
+    """Weights of resources in one figure.
 
     In the objective `paper` (theta in Eq. (1) of the genetic-algorithm paper), and where the use of
     both is one figure.
 
     Attributes:
-        cpu: of CPU.
-        memory: of memory.
+        cpu: weight of CPU.
+        memory: weight of memory.
     """
 
     cpu: float = 1.0
@@ -108,10 +108,10 @@ class ResourceWeights:
             )
 
     def mean_of(self, shares: Mapping[str, float]) -> float | None:
-        """The weighted mean of the shares of CPU and memory; None where none that counts is known.
+        """Return the weighted mean of the shares of CPU and memory, or None if no share is known.
 
         Args:
-            shares: by resource, such as the use of each.
+            shares: share of each resource, such as its use.
         """
         known = [
             (weight, shares[name])

@@ -1,4 +1,4 @@
-"""What of the cluster's PlacementPolicy changes a plan; the rest concerns the controller alone.
+"""Part of the cluster's PlacementPolicy that changes plans; the rest concerns the controller.
 
 None means that the policy does not set a value: the usual one holds.
 """
@@ -11,14 +11,14 @@ from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 
 
 class Actuator(StrEnum):
-    """What brings pods to their planned nodes."""
+    """Actuator: what brings pods to their planned nodes."""
 
     EXTENDER = "extender"
     GATES = "gates"
 
 
 class Objective(StrEnum):
-    """What a plan is best in."""
+    """Objective: the figure in which a plan is best."""
 
     COMPLETION = "completion"
     MAKESPAN = "makespan"
@@ -27,11 +27,11 @@ class Objective(StrEnum):
 
 
 USUAL_ACTUATOR, USUAL_OBJECTIVE = Actuator.EXTENDER, Objective.COMPLETION
-"""What holds where a policy says nothing."""
+"""Values that hold where a policy says nothing."""
 
 
 class Search(StrEnum):
-    """Which search plans."""
+    """Settings of the search for plans."""
 
     MEMETIC = "memetic"
     PAPER = "paper"
@@ -44,7 +44,7 @@ class SearchPolicy:
     Attributes:
         search: the default search, or the paper's algorithm.
         budget_seconds: time for one improvement of the plans, at most.
-        seed: of the random generator.
+        seed: seed of the random generator.
         population_size: plans on each island.
         islands: populations that search separately; the best plan wins.
     """
@@ -58,7 +58,7 @@ class SearchPolicy:
 
 @dataclass(frozen=True)
 class LatencyPolicy:
-    """Which steps go to the node of least round trip to their location.
+    """Rules for steps that go to the node of least round trip to their location.
 
     Attributes:
         step_types: step types that follow the rule, in any case; empty = none.
@@ -73,7 +73,7 @@ class LatencyPolicy:
 
 @dataclass(frozen=True)
 class TypeAssumptions:
-    """What is assumed of steps of one type that say nothing themselves.
+    """Assumptions about steps of one type that say nothing themselves.
 
     Attributes:
         type: the step type, in any case.
@@ -92,7 +92,7 @@ class TypeAssumptions:
 
 @dataclass(frozen=True)
 class AssumptionPolicy:
-    """What is assumed where nothing is specified.
+    """Assumptions where nothing is specified.
 
     Attributes:
         values: stand-ins that the policy sets, by field of `Assumptions`.
@@ -104,7 +104,7 @@ class AssumptionPolicy:
 
 
 class MemorySource(StrEnum):
-    """Where the peak memory of steps comes from."""
+    """Source of the peak memory of steps."""
 
     OFF = "off"
     PROMETHEUS = "prometheus"
@@ -116,10 +116,10 @@ KEEP_DAYS = 90
 
 @dataclass(frozen=True)
 class HistoryPolicy:
-    """How plans learn from the runs before.
+    """Settings for how plans learn from earlier runs.
 
     Attributes:
-        confidence: how often the range in which a run is said to end is to hold.
+        confidence: share of cases in which the predicted range of an end is to hold.
         keep_days: runs that ended more days ago, counted from the pipeline's last, do not count.
     """
 
@@ -129,17 +129,17 @@ class HistoryPolicy:
 
 @dataclass(frozen=True)
 class PlanningPolicy:
-    """What a PlacementPolicy says of plans.
+    """Settings of a PlacementPolicy that change plans.
 
     Attributes:
-        actuator: what brings pods to their planned nodes; gates alone keep an order.
-        objective: what a plan is best in.
-        makespan_within: how late the last of several runs may end.
-        weights: of the resources in the objective `paper`.
+        actuator: way to bring pods to their planned nodes; gates alone keep an order.
+        objective: figure in which a plan is best.
+        makespan_within: limit of the last end of several runs.
+        weights: weights of the resources in the objective `paper`.
         engine: parameters of the search.
-        latency_rules: which steps go near their users.
-        defaults: what is assumed where nothing is specified.
-        history: how plans learn from the runs before.
+        latency_rules: rules for steps that go near their users.
+        defaults: assumptions where nothing is specified.
+        history: settings for learning from earlier runs.
     """
 
     actuator: Actuator | None = None
@@ -152,11 +152,11 @@ class PlanningPolicy:
     history: HistoryPolicy | None = None
 
     def assumed_values(self) -> Mapping[str, float]:
-        """The stand-ins that it sets, by field of `Assumptions`."""
+        """Return the assumed values that it sets, by field of `Assumptions`."""
         return {} if self.defaults is None else self.defaults.values
 
     def assumed_by_type(self) -> Mapping[str, TypeAssumptions]:
-        """What is assumed of steps, by type in lower case; of two for one type the first counts."""
+        """Return the assumptions by step type in lower case; the first for a type counts."""
         if self.defaults is None or self.defaults.by_type is None:
             return {}
         by_type: dict[str, TypeAssumptions] = {}

@@ -1,4 +1,4 @@
-"""When a run and its steps will start and end, as far as past runs tell: ranges, not moments."""
+"""Promises: ranges of when a run and its steps start and end, by past runs."""
 
 import math
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.units.quantities import shown_value
 
 CONFIDENCE = 0.9
-"""How often a range is to hold, unless somebody asks for another figure."""
+"""Default share of cases in which a range is to hold."""
 
 LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
-"""What is worth telling of a time: a move by this, or by this share of it, the larger of both."""
+"""Smallest change of a time that people are told: seconds, or a share of it, whichever is more."""
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.95
 """The misses of some twenty runs tell nothing of what is rarer: 99% would hold in 95%."""
@@ -38,12 +38,12 @@ def parse_confidence(value: object) -> float:
 
 
 def confidence_text(confidence: float) -> str:
-    """The other way: `90%`."""
+    """Return a confidence as text: `90%`."""
     return f"{100 * confidence:.10g}%"
 
 
 class PromiseOutcome(StrEnum):
-    """When a run has ended, beside the range that was promised."""
+    """Outcome of a promise: when the run ended, beside the promised range."""
 
     EARLY = "early"
     KEPT = "kept"
@@ -55,7 +55,7 @@ class TimeRange:
     """A time as it may be: a range that holds with the confidence that was asked for.
 
     Attributes:
-        low_seconds, high_seconds: its ends.
+        low_seconds, high_seconds: ends of the range.
         typical_seconds: the median.
     """
 
@@ -69,14 +69,14 @@ class TimeRange:
         return self.low_seconds, self.typical_seconds, self.high_seconds
 
     def later(self, seconds: float) -> "TimeRange":
-        """The same on a clock that began that much earlier."""
+        """Return the same range on a clock that began that much earlier."""
         return TimeRange(*(each + seconds for each in self.moments))
 
     def outcome(self, seconds: float) -> PromiseOutcome:
-        """What came of this range.
+        """Return the outcome of this range.
 
         Args:
-            seconds: when the run has ended, cut to whole seconds as Kubernetes does.
+            seconds: end of the run, cut to whole seconds as Kubernetes does.
         """
         if seconds + 1 < self.low_seconds:
             return PromiseOutcome.EARLY
@@ -85,7 +85,7 @@ class TimeRange:
 
 @dataclass(frozen=True)
 class StepPromise:
-    """When one step starts and ends."""
+    """Promised start and end of one step."""
 
     starts: TimeRange
     ends: TimeRange
@@ -93,17 +93,17 @@ class StepPromise:
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised of a run; times are seconds since its submission.
+    """Promise for a run; times are seconds since its submission.
 
     Attributes:
-        confidence: how often each range is to hold, such as 0.9.
-        ends: when the run ends; None = not known. It has ended by the end of this range with
-            probability (1 + confidence) / 2.
+        confidence: share of cases in which each range is to hold, such as 0.9.
+        ends: range of the end of the run; None = not known. It has ended by the end of this range
+            with probability (1 + confidence) / 2.
         planned_seconds: the end by the plan alone; None = not known.
-        steps: by name, of those that have not ended.
-        unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
+        steps: promises by name of the steps that have not ended.
+        unknown: reason why nothing can be promised, such as `no run seen`; "" = `ends` is known.
         after_start: times count from the start of the run, which is held back.
-        made_seconds: when it was made, if it is the first of a run that is submitted.
+        made_seconds: time of the promise, if it is the first of a run that is submitted.
     """
 
     confidence: float = CONFIDENCE
@@ -115,13 +115,13 @@ class Promise:
     made_seconds: float = 0.0
 
     def has_moved(self, before: "Promise", begin_seconds: float = 0.0) -> bool:
-        """Whether people should know this promise in place of one before.
+        """Return whether people should know this promise in place of an earlier one.
 
         That a step is promised nothing any more, as it has ended, is nothing new.
 
         Args:
             before: the promise that they know.
-            begin_seconds: when the run began, which may have been held back for days.
+            begin_seconds: begin of the run, which may have been held back for days.
         """
         kind = self.confidence, self.after_start, self.unknown
         if kind != (before.confidence, before.after_start, before.unknown):

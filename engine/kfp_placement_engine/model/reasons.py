@@ -100,12 +100,12 @@ _DECIDING: Mapping[str, str] = {
     "packing": "this uses fewer nodes",
     "paper": "Eq. (1) of the paper values this more",
 }
-"""What decides between equal ends, by objective."""
+"""Sentences that say what decides between equal ends, by objective."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a step goes where it goes, or what a node has against it.
+    """Reason why a step goes where it goes, or objection of a node to a step.
 
     Attributes:
         code: a key of `SENTENCES`, or a word of a newer revision.
@@ -229,7 +229,7 @@ def _read_latency(argument: Argument) -> float | None:
 
 
 def _read_objections(argument: Argument) -> tuple[tuple[int, Reason], ...]:
-    """How many nodes have each objection."""
+    """Read the number of nodes with each objection."""
     if not isinstance(argument, tuple):
         raise InputError("an argument should be a list")
     return tuple(map(_read_objection, argument))

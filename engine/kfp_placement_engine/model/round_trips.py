@@ -1,4 +1,4 @@
-"""How far nodes are from places: what node labels and Locations say, and which of them holds.
+"""Round trips between nodes and places: node labels and Locations, and which of them counts.
 
 A node label that has the name of a place, in any case, is the node's round trip to it. A Location
 takes precedence over labels of its name, also for nodes of which it says nothing: their round trip
@@ -29,7 +29,7 @@ class LabelRoundTrip:
     """The round trip of all nodes with a label.
 
     Attributes:
-        key, value: of the label.
+        key, value: key and value of the label.
         latency_ms: round trip between such a node and the place.
     """
 
@@ -40,12 +40,12 @@ class LabelRoundTrip:
 
 @dataclass(frozen=True, slots=True)
 class StatedPlace:
-    """What a Location says of a place.
+    """Round trips of a place as its Location states them.
 
     Attributes:
-        name: of the place, as steps name it, in any case.
+        name: name of the place, as steps name it, in any case.
         location: name of the Location.
-        round_trips: by node label; the first that matches a node counts.
+        round_trips: round trips by node label; the first that matches a node counts.
     """
 
     name: str
@@ -66,7 +66,7 @@ class StatedPlace:
 
 
 def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
-    """The places by name, lower case; of two for one place the first Location's counts."""
+    """Return the places by name in lower case; of two for one place the first Location's counts."""
     by_name: dict[str, StatedPlace] = {}
     for place in sorted(places, key=lambda each: each.location):
         by_name.setdefault(place.place, place)
@@ -74,7 +74,7 @@ def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
 
 
 def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The labels of a node that may be round trips to a location, by key."""
+    """Return the labels of a node that may be round trips to a location, by key."""
     for key, value in sorted(labels.items()):
         if "/" not in key and key.lower() not in NOT_A_LOCATION:
             yield key, value
@@ -102,8 +102,8 @@ def with_places(
     """Round trips of labels with those of Locations, which take precedence.
 
     Args:
-        by_label: what node labels say.
-        places: what Locations say.
+        by_label: round trips from node labels.
+        places: places from Locations.
         nodes: all nodes.
     """
     known = places_by_name(places)
@@ -117,11 +117,11 @@ def with_places(
 def node_latencies(
     labels: Mapping[str, str], places: Mapping[str, StatedPlace]
 ) -> dict[str, float]:
-    """The same for one node: place, lower case -> round trip in milliseconds.
+    """Return the round trips of one node in milliseconds, by place in lower case.
 
     Args:
-        labels: of the node.
-        places: what Locations say, by place, lower case.
+        labels: labels of the node.
+        places: round trips from Locations, by place in lower case.
     """
     latencies_ms: dict[str, float] = {}
     for key, latency_ms in _labelled(labels):

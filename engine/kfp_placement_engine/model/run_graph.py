@@ -19,7 +19,7 @@ from kfp_placement_engine.units.resources import Resources
 
 
 class StepKind(StrEnum):
-    """What runs a step's pod."""
+    """Kinds of steps, by what runs their pods."""
 
     CONTAINER = "container"
     IMPORTER = "importer"
@@ -28,7 +28,7 @@ class StepKind(StrEnum):
 
 
 class GroupKind(StrEnum):
-    """What a group of steps stands for in the pipeline."""
+    """Kinds of groups, by what they stand for in the pipeline."""
 
     ROOT = "root"
     DAG = "dag"
@@ -37,7 +37,7 @@ class GroupKind(StrEnum):
 
 
 class DurationSource(StrEnum):
-    """Where a step's duration comes from; figures made of assumed ones are shown as such."""
+    """Sources of a step's duration; figures made of assumed ones are shown as such."""
 
     GIVEN = "given"
     HINT = "hint"
@@ -50,7 +50,7 @@ Branch = tuple[str, tuple[str, ...]]
 
 
 def is_guess(source: DurationSource, basis: Basis | None) -> bool:
-    """Whether a run time is assumed, or rests on steps that have little in common with its own."""
+    """Return whether a run time is assumed, or rests on steps with little in common."""
     return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
 
 
@@ -70,7 +70,7 @@ class Notice:
 
     @override
     def __str__(self) -> str:
-        """The message, and of which step it tells."""
+        """Return the message, after the name of the step that it is about."""
         return f"{self.step}: {self.message}" if self.step else self.message
 
 
@@ -148,8 +148,8 @@ class RunClaim:
 
     Attributes:
         name: claim name; for one that the run creates, a name unique in the graph.
-        access_modes: as written (`ReadWriteOnce`, ...); empty = unknown, to be looked up in the
-            cluster.
+        access_modes: modes as written (`ReadWriteOnce`, ...); empty = unknown, to be looked up in
+            the cluster.
         created_by: the createpvc step that makes it, or "" (an existing claim, or the run's
             workspace).
         is_workspace: the KFP workspace, made for the run before its first step.
@@ -169,7 +169,7 @@ class Step:
     Attributes:
         name: see the module's docstring.
         task: the step as a whole, `[*]` in place of the loop indexes.
-        kind: what runs it.
+        kind: kind of its pod.
         group: name of the group it is in ("" is the root group).
         iteration: loop indexes, outermost first.
         assumed: the iteration exists only because a loop's width was assumed.
@@ -190,11 +190,11 @@ class Step:
         type: value of the type label (or ""), as written.
         location: value of the location label (or ""), as written.
         scheduler: value of the scheduler mark, or "" (not marked).
-        unplanned: its author leaves it to the default scheduler, whatever its namespace asks for.
+        unplanned: True if its author leaves it to the default scheduler in every namespace.
         type_guessed: the type was guessed from the name.
         duration_seconds: run time on the reference node; None = unknown.
-        duration_source: where that comes from.
-        duration_basis: which past runs it rests on; None = none.
+        duration_source: origin of the duration.
+        duration_basis: past runs that the duration rests on; None = none.
         output_bytes: sizes of outputs, by name, where known.
         inputs: data read; sizes filled from the producer's outputs or the step's own hints.
         arguments: numeric arguments that are known before the run, a few, by and in the order of
@@ -209,8 +209,8 @@ class Step:
         tolerations: tolerated taints.
         claims: volume claims it mounts.
         depends_on: names of the steps that must have ended before, flattened to leaves, sorted.
-        attempt_limit: how often it is tried at most (1 = no retry).
-        caching_enabled: its result may come from the cache.
+        attempt_limit: largest number of attempts (1 = no retry).
+        caching_enabled: True if its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         assumed_cached: taken to be a cache hit: its driver runs, its own pod is never made.
     """
@@ -259,12 +259,12 @@ class Step:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether its run time is assumed, or rests on steps that have little in common with it."""
+        """True if its run time is assumed, or rests on steps that have little in common with it."""
         return is_guess(self.duration_source, self.duration_basis)
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the step runs only if conditions hold."""
+        """True if the step runs only if conditions hold."""
         return bool(self.conditions)
 
     @property
@@ -286,14 +286,14 @@ class Group:
 
     Attributes:
         name: path as for steps (`for-loop-1`, `for-loop-1[0]`); "" is the root.
-        kind: what it stands for.
+        kind: meaning of the group in the pipeline.
         parent: name of the enclosing group; the root's is "".
         depends_on: steps that must have ended before the group's own driver starts, sorted.
-        parallelism: of a loop: at most this many iterations run at once; 0 = no limit.
-        width: of a loop: number of iterations in this graph.
+        parallelism: largest number of iterations of a loop that run at once; 0 = no limit.
+        width: number of iterations of a loop in this graph.
         width_assumed: the width is an assumption.
-        learned_width: what past runs tell that the assumption rests on; None = nothing.
-        display_name: of a loop: the author's name for it, or "".
+        learned_width: width by past runs that the assumption rests on; None = none.
+        display_name: author's name for a loop, or "".
     """
 
     name: str
@@ -314,10 +314,10 @@ class RunGraph:
     Attributes:
         name: the pipeline's or Workflow's name.
         source: `kfp-package`, `argo-workflow` or `wfformat`.
-        steps: in an order in which dependencies come first.
+        steps: all steps, each after those that it depends on.
         groups: parents first; empty where no driver pods run (wfformat, plain Argo Workflows).
         claims: volume claims of the run.
-        notices: what the reader wants people to know.
+        notices: warnings of the reader for people.
         direct_transfers: data moves from node to node (workflow formats) instead of through the
             object store.
         namespace: namespace of the Workflow, or "".
@@ -337,7 +337,7 @@ class RunGraph:
     workflow: str = ""
 
     def step(self, name: str) -> Step:
-        """The step of that name.
+        """Return the step of that name.
 
         Raises:
             KeyError: there is none.

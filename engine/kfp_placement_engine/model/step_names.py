@@ -1,4 +1,4 @@
-"""What people may call the steps of a run, and what to tell them of other names."""
+"""Names by which people may call the steps of a run, and messages about other names."""
 
 import difflib
 import re
@@ -15,7 +15,7 @@ _COMPARED = 2000
 
 
 def task_of(name: str) -> str:
-    """The step as a whole, where only its name is known: `for-loop-1[*].work`."""
+    """Return the step as a whole, where only its name is known: `for-loop-1[*].work`."""
     return _NUMBER.sub("[*]", name)
 
 
@@ -39,7 +39,7 @@ class StepNames:
         Args:
             steps: name, task and display name ("" = none) of each step, in the order in which they
                 are shown.
-            noun: what they are, for messages.
+            noun: word for the steps in messages.
         """
         self._noun = noun
         self._nouns = f"{noun}s".replace(" or ", "s or ")
@@ -63,13 +63,13 @@ class StepNames:
                 self._displayed.setdefault(display_name, {})[task] = None
 
     def called(self, name: str, task: str) -> tuple[str, ...]:
-        """All that one of the steps may be called, the most precise first."""
+        """Return all names of a step, the most precise first."""
         short = dict.fromkeys((_own_name(task), self._display[task]))
         clear = [each for each in short if self._is_clear(each) and task in self._short(each)]
         return (name, task, _INDEX.sub("", task), *clear)
 
     def meant(self, wanted: str) -> tuple[str, ...]:
-        """The names of the steps that are meant; none if there is none, or it is unclear."""
+        """Return the names of the steps that are meant; none if there is none, or it is unclear."""
         if wanted in self._names:
             return (wanted,)
         tasks = self._tasks.get(wanted)
@@ -80,12 +80,12 @@ class StepNames:
         return tuple(name for task in tasks for name in self._of_task[task])
 
     def check(self, wanted: str, error: type[EngineError], where: str = "") -> tuple[str, ...]:
-        """The names of the steps that are meant.
+        """Return the names of the steps that are meant.
 
         Args:
-            wanted: what somebody calls them.
+            wanted: name that somebody uses.
             error: raised where there are none; the message names those that come close.
-            where: what the message begins with.
+            where: beginning of the message.
         """
         meant = self.meant(wanted)
         if not meant:
@@ -93,7 +93,7 @@ class StepNames:
         return meant
 
     def problem(self, wanted: object) -> str:
-        """Why a name means no step, and which ones may be meant, steps as a whole first."""
+        """Return why a name means no step, and which ones may be meant, steps as a whole first."""
         text = wanted if isinstance(wanted, str) else repr(wanted)
         several = list(self._short(text))
         if len(several) > 1:
@@ -112,7 +112,7 @@ class StepNames:
         return self._own.get(wanted) or self._displayed.get(wanted, {})
 
     def _is_clear(self, wanted: str) -> bool:
-        """Whether a short name means a single task, and is not a more precise name of another."""
+        """Return whether a short name means one task, and is not a more precise name of another."""
         return (
             wanted not in self._names
             and wanted not in self._tasks
@@ -134,7 +134,7 @@ class StepNames:
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:
-    """Some names, and whether there are more."""
+    """Return some names, and whether there are more."""
     shown = ", ".join(name[:_LONGEST] for name in names[:most])
     return shown + (", ..." if len(names) > most else "")
 
@@ -145,5 +145,5 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _own_name(task: str) -> str:
-    """What the author calls it: the last part of its path."""
+    """Return the author's name for it: the last part of its path."""
     return _INDEX.sub("", task.rpartition(".")[2])

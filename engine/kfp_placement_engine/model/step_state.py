@@ -1,4 +1,4 @@
-"""What happened to a step of a run, and what keeps it from running."""
+"""States of a step of a run, and causes of its waiting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from kfp_placement_engine.units.durations import format_duration
 
 
 class StepState(StrEnum):
-    """What happened to a step so far."""
+    """State of a step so far."""
 
     PENDING = "pending"
     WAITING = "waiting"
@@ -25,7 +25,7 @@ ENDED_STATES = frozenset(
 
 
 class WaitingFor(StrEnum):
-    """What keeps a step's pod from running."""
+    """Cause that keeps a step's pod from running."""
 
     PLAN = "plan"
     QUOTA = "quota"
@@ -37,13 +37,13 @@ class WaitingFor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a step waits for.
+    """Waiting of a step.
 
     Attributes:
         what: one of `WaitingFor`, or a word of a newer revision.
-        since_seconds: since when, since the submission.
-        until_seconds: until when at most; None = nobody ends it.
-        detail: what Kubernetes says of it.
+        since_seconds: begin of the waiting, since the submission.
+        until_seconds: latest end of the waiting; None = nobody ends it.
+        detail: explanation by Kubernetes.
     """
 
     what: str

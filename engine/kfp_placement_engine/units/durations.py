@@ -48,7 +48,7 @@ MAX_LATENCY_MS = 3_600_000.0
 """One hour: what is longer is not a network latency."""
 
 _ALMOST_A_SECOND = 0.9995
-"""From here on milliseconds would be rounded to 1000."""
+"""Seconds from which milliseconds would be rounded to 1000."""
 
 _HOUR = 3600
 
@@ -100,7 +100,7 @@ def _go_duration(
 
 
 def _as_text(value: object) -> str:
-    """What was given, as text; "" where it cannot be a duration."""
+    """Return a given value as text; "" where it cannot be a duration."""
     if isinstance(value, timedelta):
         return f"{plain_decimal(value / timedelta(seconds=1))}s"
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -111,7 +111,7 @@ def _as_text(value: object) -> str:
 
 
 def _in_go_s_units(source: str) -> str:
-    """The same with `min`, `minutes`, spaces and the like as Go writes them; else as it came."""
+    """Return the text with `min`, `minutes`, spaces and the like as Go writes them."""
     written, position = "", 0
     while part := _WORDED_PART.match(source, position):
         number, unit = part.groups()
@@ -204,7 +204,7 @@ def _units(seconds: int) -> list[str]:
 
 
 def format_addable_duration(seconds: float) -> str:
-    """The same for tables: "1h1m1s", since figures in a table may be added up.
+    """Return a duration for tables: "1h1m1s", since figures in a table may be added up.
 
     Seconds stay up to a day; beside days they do not matter.
     """
@@ -217,7 +217,7 @@ def format_addable_duration(seconds: float) -> str:
 
 
 def whole_seconds_text(seconds: float) -> str:
-    """The same for messages of processes, whose readers compare it with a setting: "90 s"."""
+    """Return a duration for messages of processes, to be compared with a setting: "90 s"."""
     return f"{seconds:.0f} s"
 
 

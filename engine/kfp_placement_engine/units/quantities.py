@@ -44,17 +44,17 @@ MAX_QUANTITY = 2**63 - 1
 """Kubernetes keeps quantities in int64; what is larger is refused."""
 
 MIN_MEMORY_BYTES = 2**20
-"""No container starts in less: whoever asks for less has left out the unit."""
+"""Smallest memory that a container can start in: whoever asks for less left out the unit."""
 
 
 def shown_value(value: object) -> str:
-    """A value in a message, cut."""
+    """Return a value for a message, cut."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def short_text(text: str | int) -> str:
-    """A number as text, or "" if it is too long to be looked at."""
+    """Return a number as text, or "" if it is too long to be looked at."""
     if isinstance(text, int):
         return str(text) if abs(text) < 10**60 else ""
     return text.strip() if len(text) <= MAX_CHARACTERS else ""
@@ -67,7 +67,7 @@ _WITH_BYTES = re.compile(
 
 
 def _no_quantity(text: object, parts: int) -> QuantityError:
-    """The error for what cannot be read; of a size with its unit it says what may be meant."""
+    """Return the error for unreadable text; for a size with its unit it says what may be meant."""
     is_size = isinstance(text, str) and parts == 1
     meant = _WITH_BYTES.fullmatch(short_text(str(text))) if is_size else None
     advice = "for example 4Gi, 500M or 2" if parts == 1 else "for example 500m or 2"
@@ -106,7 +106,7 @@ def _ceiling(value: Fraction, text: object) -> int:
 
 @lru_cache(maxsize=4096)
 def _usual(text: str, parts: int) -> int:
-    """The same few amounts are in all pods of a cluster, and are asked for at every change."""
+    """Parse a quantity; cached, since the pods of a cluster have the same few amounts."""
     return _ceiling(_quantity(text, parts) * parts, text)
 
 
@@ -126,7 +126,7 @@ def parse_quantity(text: object) -> int:
 
 
 def is_whole(text: object) -> bool:
-    """Whether a quantity that can be read is a whole number of units: "2" and "2k", not 1.5."""
+    """Return whether a quantity is a whole number of units: "2" and "2k", not 1.5."""
     return _quantity(text, 1).denominator == 1
 
 
@@ -188,7 +188,7 @@ def format_resource(name: str, amount: int) -> str:
 
 
 def in_base_units(name: str, amount: int) -> float:
-    """A canonical amount as metrics give it: cores of CPU, bytes, or a number."""
+    """Return a canonical amount as metrics give it: cores of CPU, bytes, or a number."""
     return amount / 1000 if name == "cpu" else float(amount)
 
 

@@ -14,7 +14,7 @@ Resources = Mapping[str, int]
 """Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
 
 SCORED_DEFAULTS: Resources = {"cpu": 100, "memory": 200 * 2**20}
-"""What kube-scheduler's resource scores count for a container that requests nothing.
+"""Amounts that kube-scheduler's resource scores count for a container that requests nothing.
 
 Only scores use them, never the filter (`pkg/scheduler/util/pod_resources.go`).
 """
@@ -42,26 +42,26 @@ def raise_to(total: dict[str, int], amounts: Resources) -> None:
 
 
 def plus(amounts: Resources, others: Resources) -> dict[str, int]:
-    """The sum of both."""
+    """Return the sum of both."""
     total = dict(amounts)
     add_to(total, others)
     return total
 
 
 def minus(amounts: Resources, others: Resources) -> dict[str, int]:
-    """What is left of the first without the second; negative where the second is more."""
+    """Return the first without the second; negative where the second is more."""
     total = dict(amounts)
     subtract_from(total, others)
     return total
 
 
 def with_pod(requests: Resources) -> dict[str, int]:
-    """What a pod takes on its node: what it requests, and one of `pods`, whatever it requests."""
+    """Return the room of a pod on its node: its requests, and one of `pods`."""
     return {**requests, "pods": 1}
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource is one that devices bring, such as `nvidia.com/gpu`.
+    """Return whether a resource is one that devices bring, such as `nvidia.com/gpu`.
 
     All resources of Kubernetes itself have no prefix, or one of `kubernetes.io`.
     """
@@ -69,7 +69,7 @@ def is_extended(name: str) -> bool:
 
 
 def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
-    """What a node has left, of the resources that it has; negative where more is taken."""
+    """Return the free room of a node, by resource; negative where more is taken."""
     return {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
 
 
@@ -89,37 +89,37 @@ def lacking(requests: Resources, free: Resources) -> list[str]:
 
 
 def fits(requests: Resources, free: Resources) -> bool:
-    """Whether nothing lacks (`lacking`)."""
+    """Return whether nothing lacks (`lacking`)."""
     return not lacking(requests, free)
 
 
 def is_less(amounts: Resources, before: Resources) -> bool:
-    """Whether there is less of any resource than before."""
+    """Return whether there is less of any resource than before."""
     return any(amounts.get(name, 0) < amount for name, amount in before.items())
 
 
 def without_zeros(amounts: Resources) -> dict[str, int]:
-    """The resources of which there is any: zero and absent mean the same."""
+    """Return the resources with an amount: zero and absent mean the same."""
     return {name: amount for name, amount in amounts.items() if amount}
 
 
 def bounded(amounts: Resources, most: int = MAX_SUM) -> dict[str, int]:
-    """Sums with which a plan can be made: at most `most` each, and none of 0 or less."""
+    """Return sums with which a plan can be made: at most `most` each, and none of 0 or less."""
     return {name: min(amount, most) for name, amount in amounts.items() if amount > 0}
 
 
 def room_beside(
     requests: Resources, headroom: Resources
 ) -> Callable[[Resources, Resources], tuple[bool, float]]:
-    """How a node would stand with one more pod on it, as a function of allocatable and used.
+    """Return a function that rates a node with one more pod on it, by allocatable and used.
 
     Its answer: whether less than the headroom of CPU or memory is left, and the fuller of the two
     as a share of what the node has, 1 where it has none. It is asked of every node of a large
     cluster while kube-scheduler waits, so all that does not depend on the node is looked up once.
 
     Args:
-        requests: of the pod.
-        headroom: what is to stay free, `cpu` and `memory`.
+        requests: requests of the pod.
+        headroom: room that is to stay free, of `cpu` and `memory`.
     """
     cpu_beside = requests.get("cpu", 0)
     memory_beside = requests.get("memory", 0)
