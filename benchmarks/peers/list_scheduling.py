@@ -130,15 +130,15 @@ class ListScheduling:
         self._waiting: list[int] = []
         # Shapes that no node has room for; room only shrinks until a step ends.
         self._hopeless: set[int] = set()
-        self._now = 0.0
+        self.now = 0.0
 
     def decisions(self) -> Decisions:
         """Play it."""
         for activity in np.flatnonzero(self._waits_for == 0).tolist():
             self._at(self._ready_seconds(activity), activity, _BECOMES_READY)
         while self._events:
-            self._now = self._events[0][0]
-            while self._events and self._events[0][0] == self._now:
+            self.now = self._events[0][0]
+            while self._events and self._events[0][0] == self.now:
                 activity, kind = divmod(heapq.heappop(self._events)[1], 2)
                 if kind == _ENDS:
                     self._finish(activity)
@@ -152,7 +152,7 @@ class ListScheduling:
         heapq.heappush(self._events, (seconds, 2 * activity + kind))
 
     def _ready_seconds(self, activity: int) -> float:
-        return max(self._now, float(self._problem.arrays.release_seconds[activity]))
+        return max(self.now, float(self._problem.arrays.release_seconds[activity]))
 
     def _become_ready(self, activity: int) -> None:
         arrays = self._problem.arrays
@@ -160,8 +160,8 @@ class ListScheduling:
             self._waiting.append(activity)
             return
         # It takes time and no room.
-        self._start[activity] = self._now
-        self._end[activity] = self._now + float(arrays.duration_seconds[activity])
+        self._start[activity] = self.now
+        self._end[activity] = self.now + float(arrays.duration_seconds[activity])
         self._at(float(self._end[activity]), activity, _ENDS)
 
     def _finish(self, activity: int) -> None:
@@ -191,20 +191,20 @@ class ListScheduling:
     def _bind(self, activity: int, node: int) -> None:
         """Room is taken from here on, also while image and inputs arrive."""
         arrays, image = self._problem.arrays, self._problem.arrays.image[activity]
-        self._node[activity], self._start[activity] = node, self._now
+        self._node[activity], self._start[activity] = node, self.now
         self._room.free[node] -= arrays.requests[activity]
-        runs_from = self._now
+        runs_from = self.now
         if image >= 0:
             if np.isinf(self._image_there[image, node]):
                 pull = arrays.image_bytes[image] / arrays.pull_rate[node]
-                self._image_there[image, node] = self._now + pull
+                self._image_there[image, node] = self.now + pull
             runs_from = max(runs_from, float(self._image_there[image, node]))
         if self._problem.direct_transfers:
-            runs_from = max(runs_from, self._arrival(activity, node))
+            runs_from = max(runs_from, self.arrival(activity, node))
         self._end[activity] = runs_from + occupied_seconds(self._problem, activity, node)
         self._at(float(self._end[activity]), activity, _ENDS)
 
-    def _arrival(self, activity: int, node: int) -> float:
+    def arrival(self, activity: int, node: int) -> float:
         """Return the time at which the last input is on the node."""
         arrays = self._problem.arrays
         first, last = arrays.predecessors_start[activity : activity + 2]

@@ -78,14 +78,14 @@ class MemoryPlacements:
     def _judge(self, old: JsonObject, new: JsonObject) -> None:
         first = old.get("firstMakespan")
         if new["workflowUID"] != old["workflowUID"]:
-            self._refuse("a PipelinePlacement belongs to one Workflow")
+            self.refuse("a PipelinePlacement belongs to one Workflow")
         if new["epoch"] < old["epoch"]:
-            self._refuse("a plan of a higher epoch is never overwritten")
+            self.refuse("a plan of a higher epoch is never overwritten")
         if new["revision"] < old["revision"]:
-            self._refuse("revisions only grow")
+            self.refuse("revisions only grow")
         if first is not None and new.get("firstMakespan") != first:
-            self._refuse("the first plan's makespan is kept")
+            self.refuse("the first plan's makespan is kept")
 
-    def _refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> None:
         self.refused.append(why)
         raise KubernetesError(422, "Invalid", why)

@@ -86,6 +86,17 @@ class ManagedProcess:
             )
         _running.add(self)
 
+    def wait(self, timeout_seconds: float) -> int:
+        """Return the status with which it ends.
+
+        Raises:
+            ControlPlaneError: it was never started.
+            subprocess.TimeoutExpired: it does not end in time.
+        """
+        if self._process is None:
+            raise ControlPlaneError(f"{self.name} was never started")
+        return self._process.wait(timeout_seconds)
+
     def check(self) -> None:
         """Complain if it has ended.
 

@@ -25,7 +25,7 @@ def shown(heading: str, lines: Mapping[str, Iterable[str]]) -> str:
 
 @pytest.mark.parametrize(
     ("heading", "table"),
-    [("Commands", step_types._COMMANDS), ("Activities", step_types._ACTIVITIES)],
+    [("Commands", step_types.COMMANDS), ("Activities", step_types.ACTIVITIES)],
 )
 def test_words_are_those_of_the_code(heading, table):
     assert shown(heading, {kind: words.split() for kind, words in table.items()}) in GUIDE
@@ -33,13 +33,13 @@ def test_words_are_those_of_the_code(heading, table):
 
 def test_phrases_are_those_of_the_code():
     phrases: dict[str, list[str]] = {}
-    for words, kind in step_types._PHRASES.items():
+    for words, kind in step_types.PHRASES.items():
         phrases.setdefault(kind, []).append(words)
     assert shown("Phrases", phrases) in GUIDE
 
 
 def test_pairs_are_those_of_the_code():
-    pairs = {"purposes": sorted(step_types._PURPOSES), "things": sorted(step_types._THINGS)}
+    pairs = {"purposes": sorted(step_types.PURPOSES), "things": sorted(step_types.THINGS)}
     assert shown("Pairs set aside", pairs) in GUIDE
 
 

@@ -6,7 +6,6 @@ from typing import Any, cast
 import pytest
 from prometheus_client import REGISTRY
 
-from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.exceptions import (
     ExpiredError,
@@ -77,7 +76,7 @@ def following(*steps, **options):
 
 
 def bad_objects():
-    return WATCH_BAD_OBJECTS.labels("Pod")._value.get()
+    return REGISTRY.get_sample_value("kfp_placement_watch_bad_objects_total", {"kind": "Pod"}) or 0
 
 
 def test_all_there_is_is_told_before_it_counts_as_synced():

@@ -159,13 +159,14 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
         temporary_namespace(plane.api, "restarted") as namespace,
     ):
         client, api = a_client(plane.kubeconfig), plane.api
+        streams = keep_streams(client)
         stays, goes, again = (
             api.create(config_map(name, namespace, watched="yes")) for name in ("s", "g", "a")
         )
         lists = []
         options = {"label_selector": "watched=yes", "listed": lambda: lists.append(1)}
         with following(client, CONFIG_MAPS, value_of, namespace, **options) as followed:
-            with cut_off(client, followed.watcher):
+            with cut_off(client, streams):
                 api.patch(stays, {"data": {"value": "2"}})
                 api.delete(goes)
                 api.delete(again)
@@ -182,14 +183,27 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
             followed.wait_now({"s": "2", "a": "new", "later": "1"})
 
 
+def keep_streams(client):
+    """The streams that the client opens from now on."""
+    streams = []
+    opened = client.stream
+
+    def keep(*arguments, **options):
+        streams.append(opened(*arguments, **options))
+        return streams[-1]
+
+    client.stream = keep
+    return streams
+
+
 @contextlib.contextmanager
-def cut_off(client, watcher):
+def cut_off(client, streams):
     """For this long the server is not to be reached by streams."""
-    wait_until(lambda: watcher._stream, "a stream")
+    wait_until(lambda: streams, "a stream")
     opened = client.stream
 
     client.stream = unreachable
-    watcher._stream.close()
+    streams[-1].close()
     try:
         yield
     finally:

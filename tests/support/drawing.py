@@ -6,6 +6,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+# No setting of hypothesis names what it draws from modules.
+_CONSTANTS_OF_MODULES = "_get_local_constants"
+
 THE_SAME = "the-same"
 FUZZ = "fuzz"
 """The profile that looks for new examples: pytest's `--hypothesis-profile=fuzz`."""
@@ -40,8 +43,7 @@ def draw_nothing_from_the_code() -> None:
     """
     if not settings().derandomize:
         return
-    # There is no setting for it. What is replaced must be there, so that a hypothesis that does
-    # this in another way is noticed.
-    assert callable(providers._get_local_constants)
+    # What is replaced must be there, so that a hypothesis that does this in another way is noticed.
+    assert callable(getattr(providers, _CONSTANTS_OF_MODULES))
     nothing = Constants()
-    providers._get_local_constants = lambda: nothing
+    setattr(providers, _CONSTANTS_OF_MODULES, lambda: nothing)

@@ -59,7 +59,7 @@ class FakeCluster(LiveCluster):
     def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
         """An object, or None."""
         path = kind.path(namespace, name)
-        self._may(path)
+        self.check_access(path)
         return copy.deepcopy(self._objects.get(path))
 
     def pages(
@@ -72,7 +72,7 @@ class FakeCluster(LiveCluster):
         **_: Any,
     ) -> Iterator[Page]:
         """Pages of two objects, whatever is asked for."""
-        self._may(kind.path(namespace))
+        self.check_access(kind.path(namespace))
         if kind.plural not in self._kinds:
             raise ClusterMissingError("404 page not found")
         found = [
@@ -90,7 +90,7 @@ class FakeCluster(LiveCluster):
     def create(self, kind: Kind, body: Any, *, dry_run: bool = False) -> JsonObject:
         """Keep a new object."""
         metadata = body["metadata"]
-        self._may(kind.path(metadata.get("namespace", "")))
+        self.check_access(kind.path(metadata.get("namespace", "")))
         path = kind.path(metadata.get("namespace", ""), metadata["name"])
         self.writes.append((path, body))
         if kind.plural not in self._kinds:
@@ -106,7 +106,7 @@ class FakeCluster(LiveCluster):
     ) -> JsonObject:
         """Change an object, if the patch's version is the object's."""
         path = kind.path(namespace, name)
-        self._may(path)
+        self.check_access(path)
         self.writes.append((path, patch))
         raw = self.get(kind, name, namespace)
         if raw is None:
@@ -129,14 +129,14 @@ class FakeCluster(LiveCluster):
         **_: Any,
     ) -> Iterator[StreamEvent]:
         """The next of the scripted streams; an empty one when there are none left."""
-        self._may(kind.path(namespace))
+        self.check_access(kind.path(namespace))
         streams = self.request_streams if kind == RUN_REQUESTS else self.streams
         for each in streams.pop(0) if streams else ():
             if isinstance(each, Exception):
                 raise each
             yield each
 
-    def _may(self, path: str) -> None:
+    def check_access(self, path: str) -> None:
         for start, error in self.refused.items():
             if path.startswith(start):
                 raise error

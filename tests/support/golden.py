@@ -75,7 +75,7 @@ class Golden:
 
     @property
     def _kept(self) -> dict[str, str]:
-        return _expected(file_of(self._module)).get(self._test, {})
+        return expected_texts(file_of(self._module)).get(self._test, {})
 
     @property
     def _how(self) -> str:
@@ -107,7 +107,7 @@ def _change(module: Path, new: Texts, stays: Any = lambda test: True) -> None:
 
 
 @functools.cache
-def _expected(file: Path) -> Texts:
+def expected_texts(file: Path) -> Texts:
     return _loaded(file.read_text("utf-8")) if file.exists() else {}
 
 

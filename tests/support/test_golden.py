@@ -26,7 +26,7 @@ def record(monkeypatch, module, test, parts):
     with monkeypatch.context() as recording:
         recording.setenv("REGENERATE", "1")
         check(module, test, parts)
-    texts._expected.cache_clear()
+    texts.expected_texts.cache_clear()
 
 
 def check(module, test, parts):
@@ -89,7 +89,7 @@ def test_a_text_of_one_machine_fails(module, monkeypatch, folder):
 
 def test_recording_replaces_the_texts_of_a_test_and_no_other(module, monkeypatch):
     record(monkeypatch, module, "test_a[x]", {"text": "five"})
-    assert texts._expected(file_of(module)) == {
+    assert texts.expected_texts(file_of(module)) == {
         "test_a[x]": {"text": "five"},
         "test_b": {"text": "four"},
     }
@@ -105,7 +105,7 @@ def test_nothing_is_recorded_in_ci(module, monkeypatch):
 
 def test_tests_that_are_gone_are_forgotten(module):
     forget_others(module, {"test_b"})
-    assert texts._expected(file_of(module)) == {"test_b": {"text": "four"}}
+    assert texts.expected_texts(file_of(module)) == {"test_b": {"text": "four"}}
     forget_others(module, set())
     assert not file_of(module).exists()
 
@@ -118,5 +118,5 @@ def test_every_text_is_of_a_test_that_is_there(file):
         for node in ast.walk(ast.parse(module.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef)
     }
-    named = {test.partition("[")[0].rpartition("::")[2] for test in texts._expected(file)}
+    named = {test.partition("[")[0].rpartition("::")[2] for test in texts.expected_texts(file)}
     assert named <= there, "`make regenerate` drops the others"

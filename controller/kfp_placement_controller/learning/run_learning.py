@@ -45,6 +45,8 @@ class RunLearning:
         unplanned: runs without a plan that wait to be learned from.
         memory: most memory that pods used.
         promises: how many have held.
+        awaited: ended runs of which more may be known soon, each with the time since when its end
+            is known.
     """
 
     histories: Histories
@@ -52,18 +54,17 @@ class RunLearning:
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
-    """Runs of which more may be known soon, and since when they are known to have ended."""
+    awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
-            self._awaited.setdefault(run.key, (run, now))
+            self.awaited.setdefault(run.key, (run, now))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Nothing more will be known of a run."""
-        awaited = self._awaited.pop(key, None)
+        awaited = self.awaited.pop(key, None)
         if awaited is not None:
             self._turn(partial(self._learn, awaited[0], now))
 
@@ -79,7 +80,7 @@ class RunLearning:
     def follow(self) -> None:
         """Another leads from now on."""
         self.promises.forget()
-        self._awaited.clear()
+        self.awaited.clear()
 
     def learn_unplanned(self, now: datetime) -> None:
         """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
@@ -92,14 +93,14 @@ class RunLearning:
             return []
         learned = 0
         # In the order in which they ended, where a planner that starts finds many.
-        for run, since in sorted(self._awaited.values(), key=_ended_at):
+        for run, since in sorted(self.awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
             awaits_memory = partial(self.memory.awaits, run, now)
             if not (lasts(SETTLED_SECONDS, since, now) or self._turn(awaits_memory)):
-                del self._awaited[run.key]
+                del self.awaited[run.key]
                 learned += self._turn(partial(self._learn, run, now)) or 0
-        ended = [run for run, _since in self._awaited.values()]
+        ended = [run for run, _since in self.awaited.values()]
         question = self._turn(partial(self.memory.due, ended, now))
         writes = self._turn(partial(self.histories.due, now)) or ()
         return [*([] if question is None else [question]), *writes]

@@ -26,7 +26,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
 
-_COMMANDS = {
+COMMANDS = {
     "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",
     "Transform": (
         "transform prepare prep preprocess clean cleanse drop split merge join convert normalize "
@@ -37,7 +37,7 @@ _COMMANDS = {
     "Predict": "predict infer serve forecast",
     "Evaluate": "evaluate eval assess validate benchmark",
 }
-_ACTIVITIES = {
+ACTIVITIES = {
     "Fetch": "fetching fetcher loading loader ingestion extraction collection",
     "Transform": (
         "transformation preparation preprocessing preprocessor cleaning splitting splitter "
@@ -48,7 +48,7 @@ _ACTIVITIES = {
     "Predict": "predicting prediction predictor inference serving forecasting",
     "Evaluate": "evaluation evaluator validation assessment metrics benchmarking",
 }
-_PHRASES = {
+PHRASES = {
     "train test split": "Transform",
     "train validation split": "Transform",
     "train val split": "Transform",
@@ -56,15 +56,15 @@ _PHRASES = {
     "fine tuning": "Training",
     "feature engineering": "Transform",
 }
-_PURPOSES = frozenset(
+PURPOSES = frozenset(
     {"train", "training", "test", "validation", "evaluation", "prediction", "inference"}
 )
-_THINGS = frozenset(
+THINGS = frozenset(
     {"data", "dataset", "datasets", "set", "sets", "table", "tables", "file", "files", "rows"}
 )
 
-_TYPE_OF_COMMAND = {word: kind for kind, words in _COMMANDS.items() for word in words.split()}
-_TYPE_OF_ACTIVITY = {word: kind for kind, words in _ACTIVITIES.items() for word in words.split()}
+_TYPE_OF_COMMAND = {word: kind for kind, words in COMMANDS.items() for word in words.split()}
+_TYPE_OF_ACTIVITY = {word: kind for kind, words in ACTIVITIES.items() for word in words.split()}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -72,7 +72,7 @@ def guess_type(name: str) -> str:
     """Return the probable type of a step of this name as written in the type label, or ""."""
     words = [word.lower() for word in _WORD.findall(name)]
     text = f" {' '.join(words)} "
-    for phrase, kind in _PHRASES.items():
+    for phrase, kind in PHRASES.items():
         if f" {phrase} " in text:
             return kind
     words = _without_things(words)
@@ -95,7 +95,7 @@ def near_type(step_type: str, ruled_types: Collection[str] = LATENCY_RULED_TYPES
         step_type: type as written.
         ruled_types: step types that follow the latency rule, lower case; they are known, too.
     """
-    return _near(step_type, (*_COMMANDS, *map(str.title, ruled_types)))
+    return _near(step_type, (*COMMANDS, *map(str.title, ruled_types)))
 
 
 def near_scheduler(name: str) -> str:
@@ -159,5 +159,5 @@ def _without_things(words: list[str]) -> list[str]:
     return [
         word
         for word, following in pairwise([*words, ""])
-        if not (word in _PURPOSES and following in _THINGS)
+        if not (word in PURPOSES and following in THINGS)
     ]

@@ -91,7 +91,7 @@ class _Problem(ctypes.Structure):
     ]
 
 
-_PROGRESS = np.dtype(
+PROGRESS = np.dtype(
     [
         *((name, FLOAT) for name in ("start", "begin", "end", "pull_seconds", "arrival")),
         *((name, np.int32) for name in ("node", "cause", "queue_of", "sooner", "later", "waiting")),
@@ -137,7 +137,7 @@ def _load() -> ctypes.CDLL:
         getattr(library, name).restype = ctypes.c_int64
     library.search_open.restype = ctypes.c_void_p
     structs = ctypes.sizeof(_Problem) + ctypes.sizeof(_Tables)
-    if library.sizes() != structs + ACTIVITY.itemsize + _PROGRESS.itemsize:
+    if library.sizes() != structs + ACTIVITY.itemsize + PROGRESS.itemsize:
         raise ImportError(
             "the compiled kernel does not match this version; rebuild it with `make kernel`"
         )
@@ -241,7 +241,7 @@ def simulate(
         Arrays by the fields of `simulation.Schedule`.
     """
     activities = problem.activities
-    progress, terms = np.empty(activities, _PROGRESS), np.empty(TERMS)
+    progress, terms = np.empty(activities, PROGRESS), np.empty(TERMS)
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
@@ -343,11 +343,11 @@ class Population:
         self.terms = np.full((size, TERMS), np.inf)
         self._problem = problem
         self._search: ctypes.c_void_p | None = None
-        self._random = np.ascontiguousarray(random_state)
-        _pointer(self._random, _WORD, _RANDOM_STATE)
+        self.random_state = np.ascontiguousarray(random_state)
+        _pointer(self.random_state, _WORD, _RANDOM_STATE)
         self._schedules = np.zeros(1, np.int64)
         self._native = _Population(
-            *map(_address, (self.genes, self.keys, self.terms, self._random, self._schedules)),
+            *map(_address, (self.genes, self.keys, self.terms, self.random_state, self._schedules)),
             size,
         )
 

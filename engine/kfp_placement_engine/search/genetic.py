@@ -111,7 +111,7 @@ class GeneticSearch:
         self._threads = max(1, min(threads, params.islands))
         states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
         self._seed_schedules = 0
-        self._islands = [
+        self.islands = [
             Island(problem, params, number, states[4 * number : 4 * number + 4])
             for number in range(params.islands)
         ]
@@ -139,9 +139,9 @@ class GeneticSearch:
             while not stop(
                 SearchProgress(generation, since, _best_terms(terms, held), self._schedules())
             ):
-                share = (allowed - self._schedules()) / len(self._islands)
+                share = (allowed - self._schedules()) / len(self.islands)
                 improve = partial(Island.improve, trials=trials, schedules=share)
-                list(pool.map(improve, self._islands))
+                list(pool.map(improve, self.islands))
                 generation += 1
                 before, terms = terms, self._best_island().best_terms
                 since = 0 if better(terms, before) else since + 1
@@ -175,17 +175,17 @@ class GeneticSearch:
                 break
         for kind in (free, held):
             kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
-        for island in self._islands:
+        for island in self.islands:
             island.start(free)
         return free[0], held[0] if held else None, generation
 
     def _schedules(self) -> int:
         """Return the number of schedules decoded so far, including the plans to start from."""
-        return self._seed_schedules + sum(island.schedules for island in self._islands)
+        return self._seed_schedules + sum(island.schedules for island in self.islands)
 
     def _best_island(self) -> Island:
         """Return the island with the best plan, the first of several."""
-        best, *others = self._islands
+        best, *others = self.islands
         for other in others:
             if better(other.best_terms, best.best_terms):
                 best = other

@@ -67,14 +67,14 @@ class EndsFirst:
         self.play = play
 
     def __call__(self, activity, fitting, room):
-        now = self.play._now
+        now = self.play.now
         arrays = self.problem.arrays
         excess = arrays.latency_excess_ms[arrays.class_of[activity]]
 
         def rank(node):
             begin = now
             if self.problem.direct_transfers:
-                begin = max(begin, self.play._arrival(activity, node))
+                begin = max(begin, self.play.arrival(activity, node))
             end = begin + occupied_seconds(self.problem, activity, node)
             return excess[node], end, room.share_left(activity)[node]
 

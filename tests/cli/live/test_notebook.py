@@ -109,14 +109,16 @@ def test_interrupting_stops_the_watching_and_says_so(
     the_run, request, capsys, monkeypatch, in_notebook
 ):
     outputs = request.getfixturevalue("cell") if in_notebook else []
-    taken = watching._next
+    interrupts = []
 
-    def interrupted(*arguments):
-        taken(*arguments)
-        raise KeyboardInterrupt
+    def now():
+        if interrupts:
+            raise interrupts.pop()
+        return NOW
 
-    monkeypatch.setattr(watching, "_next", interrupted)
+    monkeypatch.setattr(notebook.Run.__init__, "__defaults__", (now,))
     run = the_run("taxi-x7k2p")
+    interrupts.append(KeyboardInterrupt)
     run.watch()
     shown = words_of(outputs[-1]) if in_notebook else capsys.readouterr().out
     assert "Stopped watching; the run goes on." in shown

@@ -168,7 +168,7 @@ def test_pauses_grow(cluster, looks, monkeypatch):
             raise ClusterUnreachableError("down")
 
     pauses: list[float] = []
-    monkeypatch.setattr(cluster, "_may", refuse)
+    monkeypatch.setattr(cluster, "check_access", refuse)
     following = follow(
         cluster,
         PLACEMENTS,

@@ -274,7 +274,7 @@ def test_a_plan_that_is_refused_for_itself_removes_nothing_and_is_said_once(
     scene.submit()
 
     def refused(*arguments, **options):
-        api._refuse("not well formed")
+        api.refuse("not well formed")
 
     monkeypatch.setattr(api, "create", refused)
     monkeypatch.setattr(api, "patch", refused)

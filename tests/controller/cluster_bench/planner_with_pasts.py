@@ -154,7 +154,7 @@ class _Cluster(PlayedCluster):
         self._is_catching_up = True
         while self.coordinator.histories.pasts.is_building and time.monotonic() < until:
             for action in self.coordinator.tick(self.now):
-                self._carry_out(action)
+                self.carry_out(action)
         self._is_catching_up = False
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:

@@ -126,7 +126,7 @@ def test_two_leaders_learn_nothing_twice():
     cluster.run()
     for action in before.tick(cluster.now):
         if type(action).__name__ == "WriteHistory":
-            cluster._carry_out(action)
+            cluster.carry_out(action)
     history: Any = cluster.history()
     assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
     assert history.status.runs_seen == KNOWN + 1
@@ -165,7 +165,7 @@ def fail_last(cluster: NoisyCluster, run: str) -> None:
     for pod in cluster.players[run].cluster.pods.values():
         if pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].endswith(".last"):
             pod["status"]["phase"] = "Failed"
-    cluster._dirty = True
+    cluster.is_changed = True
     cluster.run()
 
 

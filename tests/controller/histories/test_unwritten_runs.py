@@ -1,5 +1,6 @@
 """Ended runs until they are written: bounded, each namespace in its turn, no try too often."""
 
+from collections import defaultdict
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
@@ -17,10 +18,13 @@ from tests.controller.planning.past_runs import a_history, a_past_run
 WRITE_PAUSE = timedelta(seconds=WRITE_PAUSE_SECONDS)
 
 
-def kept(unwritten: UnwrittenRuns, namespace: str) -> list[PastRun]:
-    """All runs of a namespace."""
-    own = unwritten._namespaces.get(namespace, {}).values()
-    return [run for each in own for run in each.runs.values()]
+def written(unwritten: UnwrittenRuns) -> dict[str, list[PastRun]]:
+    """Write all; the runs of each namespace in turn."""
+    runs = defaultdict[str, list[PastRun]](list)
+    while (write := unwritten.due(START)) is not None:
+        runs[write.namespace] += write.runs
+        unwritten.answered(write, HistoryOutcome.DONE, START)
+    return runs
 
 
 def due(unwritten: UnwrittenRuns, now: datetime) -> WriteHistory:
@@ -33,7 +37,7 @@ def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():
     unwritten = UnwrittenRuns()
     for number in range(10_000):
         unwritten.add("greedy", a_past_run(f"p{number}", number))
-    runs = kept(unwritten, "greedy")
+    runs = written(unwritten)["greedy"]
     assert len(runs) == MOST_PIPELINES
     assert runs[-1].pipeline == "p9999"
 
@@ -42,7 +46,7 @@ def test_large_runs_of_a_namespace_take_bounded_memory():
     unwritten = UnwrittenRuns()
     for number in range(100):
         unwritten.add("greedy", a_past_run(f"p{number}", number, steps=5_000))
-    assert sum(len(run.steps) for run in kept(unwritten, "greedy")) <= MOST_STEPS
+    assert sum(len(run.steps) for run in written(unwritten)["greedy"]) <= MOST_STEPS
 
 
 def test_runs_of_many_namespaces_take_bounded_memory(caplog):
@@ -53,19 +57,19 @@ def test_runs_of_many_namespaces_take_bounded_memory(caplog):
         for team in teams:
             unwritten.add(team, a_past_run(f"p{number}", number, steps=2_000))
     unwritten.add("small", a_past_run("p", 1, steps=10))
-    runs = [len(kept(unwritten, team)) for team in teams]
-    steps = sum(len(run.steps) for team in teams for run in kept(unwritten, team))
-    assert steps <= MOST_STEPS - 10
-    assert max(runs) - min(runs) <= 1
-    assert len(kept(unwritten, "small")) == 1
     assert len(caplog.records) == len(teams)
+    runs = written(unwritten)
+    assert len(runs.pop("small")) == 1
+    assert sum(len(run.steps) for own in runs.values() for run in own) <= MOST_STEPS - 10
+    numbers = [len(runs[team]) for team in teams]
+    assert max(numbers) - min(numbers) <= 1
 
 
 def test_of_a_pipeline_the_last_runs_are_kept():
     unwritten = UnwrittenRuns()
     for number in range(2 * MAX_RUNS):
         unwritten.add("team", a_past_run("p", number))
-    uids = [run.uid for run in kept(unwritten, "team")]
+    uids = [run.uid for run in written(unwritten)["team"]]
     assert uids == [f"uid-{number}" for number in range(MAX_RUNS, 2 * MAX_RUNS)]
 
 
@@ -88,11 +92,8 @@ def test_all_pipelines_have_their_turn():
     unwritten = UnwrittenRuns()
     for number in range(MOST_PIPELINES):
         unwritten.add("team", a_past_run(f"p{number}", number))
-    written: list[str] = []
-    while (write := unwritten.due(START)) is not None:
-        written.append(write.pipeline)
-        unwritten.answered(write, HistoryOutcome.DONE, START)
-    assert sorted(written) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
+    pipelines = [run.pipeline for run in written(unwritten)["team"]]
+    assert sorted(pipelines) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
 
 
 def test_what_fails_is_tried_again_after_pauses_that_double():
@@ -130,8 +131,7 @@ def test_runs_of_a_namespace_that_is_gone_are_let_go():
     unwritten.add("team", a_past_run("p", 1))
     for outcome in (HistoryOutcome.NAMESPACE_GONE, HistoryOutcome.DONE):
         unwritten.answered(due(unwritten, START), outcome, START)
-    assert not kept(unwritten, "gone")
-    assert kept(unwritten, "team")
+    assert unwritten.ended_at(("team", history_name("p")), "uid-1")
     assert not unwritten.due(START + timedelta(days=1))
 
 
@@ -184,8 +184,8 @@ def test_what_is_written_makes_room(caplog):
         name, run = f"p{number}", a_past_run(f"p{number}", number)
         unwritten.add("team", run)
         unwritten.seen(("team", name), observe_history(a_history(name, [run])))
-    assert [run.pipeline for run in kept(unwritten, "team")] == ["waits"]
     assert not caplog.records
+    assert [run.pipeline for run in written(unwritten)["team"]] == ["waits"]
 
 
 def test_names_that_objects_cannot_have_are_names_of_one_object():

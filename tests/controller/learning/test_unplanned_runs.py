@@ -117,7 +117,7 @@ def test_it_is_learned_from_once_however_often_its_object_changes():
     played.settle()
     workflow = played.players["run"].workflow
     workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
-    played._dirty = True
+    played.is_changed = True
     played.settle()
     assert len(played.told) == 1
     assert len(played.found()[0].past_runs()) == 1
@@ -190,7 +190,7 @@ def test_a_run_that_is_deleted_before_its_end_teaches_nothing():
     played.submit_unmarked()
     played.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in played.pods()))
     del played.players["run"]
-    played._dirty = True
+    played.is_changed = True
     played.settle()
     assert played.told == []
     assert played.found() == []

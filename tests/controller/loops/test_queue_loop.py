@@ -25,7 +25,7 @@ class Election:
 
 def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
     inbox: Inbox[QueueCoordinator] = Inbox()
-    loop = QueueLoop(
+    return QueueLoop(
         scene.coordinator,
         inbox,
         lambda: scene.now,
@@ -33,8 +33,6 @@ def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
         Mock(KueueFollowing),
         runner,
     )
-    loop.caught_up = True
-    return loop
 
 
 def a_runner() -> Mock:
@@ -53,14 +51,20 @@ def two_runs() -> Scene:
     return scene
 
 
-def decide(loop: QueueLoop, scene: Scene, runner: Mock) -> list[str]:
-    loop._decide()
+def decide(loop: QueueLoop, runner: Mock) -> list[str]:
+    """Let the loop decide once."""
+
+    def stop(_coordinator: object, _now: object) -> None:
+        loop.stop()
+
+    loop.inbox.wake()
+    loop.run(lambda: True, lambda: loop.inbox.put(stop))
     return released(runner)
 
 
 def test_what_is_decided_is_carried_out_in_order():
     scene, runner = two_runs(), a_runner()
-    assert decide(a_loop(scene, Election(), runner), scene, runner) == ["first", "second"]
+    assert decide(a_loop(scene, Election(), runner), runner) == ["first", "second"]
 
 
 def test_nothing_more_is_written_once_another_process_leads():
@@ -71,20 +75,20 @@ def test_nothing_more_is_written_once_another_process_leads():
         election.epoch = None
 
     runner.run.side_effect = lose
-    assert decide(a_loop(scene, election, runner), scene, runner) == ["first"]
+    assert decide(a_loop(scene, election, runner), runner) == ["first"]
 
 
 def test_nor_while_the_process_ends():
     scene, runner = two_runs(), a_runner()
     loop = a_loop(scene, Election(), runner)
     runner.run.side_effect = lambda _action: loop.stop()
-    assert decide(loop, scene, runner) == ["first"]
+    assert decide(loop, runner) == ["first"]
 
 
 def test_a_leader_that_has_lost_its_lease_follows():
     scene, election, runner = two_runs(), Election(), a_runner()
     loop = a_loop(scene, election, runner)
     election.epoch = None
-    assert decide(loop, scene, runner) == []
+    assert decide(loop, runner) == []
     assert scene.coordinator.epoch is None
     assert scene.now > START + timedelta(hours=1)

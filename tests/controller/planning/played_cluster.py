@@ -207,7 +207,7 @@ class PlayedCluster:
         self._seen: dict[tuple[Kind, tuple[str, str]], Any] = {}
         self._texts: dict[tuple[Kind, tuple[str, str]], str] = {}
         self._uids = 0
-        self._dirty = True
+        self.is_changed = True
         self.coordinator.lead(1, [], self.now)
 
     def submit(
@@ -235,46 +235,46 @@ class PlayedCluster:
         )
         player.now = self.now
         self.players[metadata["name"]] = player
-        self._dirty = True
+        self.is_changed = True
         return player
 
     def suspend(self, run: str, *, suspended: bool = True) -> None:
         """Somebody sets a run's `spec.suspend`."""
         self.players[run].workflow["spec"]["suspend"] = suspended
-        self._dirty = True
+        self.is_changed = True
 
     def postpone(self, run: str, phase: str) -> None:
         """Argo does not begin a run yet."""
         self.postponed[run] = phase
         self.players[run].workflow["status"] = {"phase": phase} if phase else {}
-        self._dirty = True
+        self.is_changed = True
 
     def begin(self, run: str) -> None:
         """Argo begins a run that it had postponed."""
         del self.postponed[run]
         del self.players[run].workflow["status"]
-        self._dirty = True
+        self.is_changed = True
 
     def set_node(self, node: Json) -> None:
         """A node is new or has changed."""
         self._nodes[node["metadata"]["name"]] = node
-        self._dirty = True
+        self.is_changed = True
 
     def remove_node(self, name: str) -> None:
         """A node is gone."""
         del self._nodes[name]
-        self._dirty = True
+        self.is_changed = True
 
     def lose_pod(self, *, first_failed: bool) -> None:
         """The only pod is gone with its node; the garbage collector may have failed it first."""
         (pod,) = self.pods()
         if first_failed:
             pod["status"] = {"phase": "Failed"}
-            self._dirty = True
+            self.is_changed = True
             self._settle()
         for player in self.players.values():
             player.cluster.pods.pop(pod["metadata"]["name"], None)
-        self._dirty = True
+        self.is_changed = True
 
     def delete_placement(self, run: str) -> None:
         """Somebody deletes the object of a run."""
@@ -305,7 +305,7 @@ class PlayedCluster:
         metadata["labels"] = {
             key: each for key, each in metadata.get("labels", {}).items() if "completed" not in key
         }
-        self._dirty = True
+        self.is_changed = True
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Let time pass until the runs have ended and have taught, or until something holds."""
@@ -326,7 +326,7 @@ class PlayedCluster:
         if until is not None and until():
             return True
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
-        if until is None and ended and not self.coordinator.learning._awaited:
+        if until is None and ended and not self.coordinator.learning.awaited:
             return True
         # A planner that has more to do goes on at once, which takes its time.
         next_at = max(self.coordinator.next_at(self.now), self.now + timedelta(milliseconds=10))
@@ -404,8 +404,8 @@ class PlayedCluster:
 
     def _settle(self) -> bool:
         """One turn of everybody; True = something has changed."""
-        changed = self._dirty | self._kubelets()
-        self._dirty = False
+        changed = self.is_changed | self._kubelets()
+        self.is_changed = False
         if changed:
             for run, player in self.players.items():
                 player.now = self.now
@@ -414,7 +414,7 @@ class PlayedCluster:
             self._bind()
             self.tell()
         for action in self.coordinator.tick(self.now):
-            self._carry_out(action)
+            self.carry_out(action)
             changed = True
         return changed
 
@@ -425,7 +425,7 @@ class PlayedCluster:
                 continue
             if pod["status"]["phase"] == "Pending" and (node := self.place(pod)):
                 spec["nodeName"] = node
-                self._dirty = True
+                self.is_changed = True
 
     def _kubelets(self) -> bool:
         changes = self.kubelets.look(self.pods(), self._nodes, self.now)
@@ -487,7 +487,7 @@ class PlayedCluster:
             else:
                 self._seen[key] = new
 
-    def _carry_out(self, action: Action) -> None:
+    def carry_out(self, action: Action) -> None:
         match action:
             case PlanningRound():
                 self.rounds.append(action)
@@ -503,7 +503,7 @@ class PlayedCluster:
                     "gate", at=self.now, pod=pod.name, cause=cause, node=node, hosts=hosts
                 )
                 self._pod(pod.name)["spec"].pop("schedulingGates", None)
-                self._dirty = True
+                self.is_changed = True
             case Deviation():
                 self.deviations.append(action.message)
                 recording.keep("elsewhere", at=self.now, say=action.message)
@@ -518,7 +518,7 @@ class PlayedCluster:
                 task = HistoryTask(action, self.coordinator.epoch)
                 answer = self._history_writer.write(task)
                 self.coordinator.history_answered(answer, self.now)
-                self._dirty = True
+                self.is_changed = True
             case _:
                 pass
 
@@ -540,7 +540,7 @@ class PlayedCluster:
             assert first is None or first == written.spec.first_makespan_seconds
         self.placements[write.key] = written
         # Whoever places pods may look at it.
-        self._dirty |= write.plan
+        self.is_changed |= write.plan
         self.coordinator.publisher.written(write, self.now)
 
     def _pod(self, name: str) -> Json:

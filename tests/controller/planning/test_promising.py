@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.histories.known_pasts import KnownPasts
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.model.promise import Promise, StepPromise
 from kfp_placement_engine.planning.past_runs import outlook
@@ -77,7 +78,9 @@ def test_a_run_that_has_ended_holds_no_past():
     del past
     cluster.run()
     assert run.observed.ended
-    histories.pasts._known.clear()
+    pasts = histories.pasts
+    histories.pasts = KnownPasts(pasts.stored, pasts.keep_days, pasts.warnings)
+    del pasts
     gc.collect()
     assert [each() for each in held] == [None, None]
     assert len(cluster.coordinator.registry.runs) == RUNS + 1
@@ -107,7 +110,7 @@ def tick(cluster: NoisyCluster) -> None:
     """The planner looks again for two minutes in which nothing happens."""
     for _ in range(8):
         for action in cluster.coordinator.tick(cluster.now):
-            cluster._carry_out(action)
+            cluster.carry_out(action)
         cluster.now += timedelta(seconds=15)
 
 

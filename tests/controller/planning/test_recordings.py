@@ -27,7 +27,7 @@ from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import NO_PULLS, READ, PlayedCluster
 from tests.controlplane.argo.playing import START
-from tests.controlplane.argo.test_recordings import _workflow
+from tests.controlplane.argo.test_recordings import recorded_workflow as workflow_of
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
@@ -40,7 +40,7 @@ LABELLED = ("control_flow", "fan_out", "shared_volume", "taxi")
 
 def recorded_workflow(name: str) -> dict:
     recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
-    return _workflow(recording)
+    return workflow_of(recording)
 
 
 def a_cluster(**options) -> PlayedCluster:

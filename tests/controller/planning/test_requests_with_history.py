@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.histories import known_pasts
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning import promising
 from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT_SECONDS
+from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import task
@@ -84,7 +88,6 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
         cluster.tell(key, request)
     cluster.settle()
     cluster.settle()
-    assert successor.requests._needs
     assert len(cluster.writes) == writes
 
 
@@ -103,14 +106,14 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
 
 def test_a_defect_in_one_run_hides_no_other(monkeypatch: Any):
     cluster = ran(2)
-    of_all = cluster.coordinator.requests._must_plan
+    evaluate = RunNeed.evaluate
 
     def fails_for_one(need: Any, policy: Any) -> bool:
         if need.observed.key.name == "bad":
             raise ZeroDivisionError
-        return bool(of_all(need, policy))
+        return evaluate(need, policy)
 
-    monkeypatch.setattr(cluster.coordinator.requests, "_must_plan", fails_for_one)
+    monkeypatch.setattr(RunNeed, "evaluate", fails_for_one)
     wait(cluster, "bad")
     wait(cluster, "good")
     cluster.settle()
@@ -239,11 +242,14 @@ def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
     cluster = ran(3)
     wait(cluster, "waiting")
     cluster.settle()
-    planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
+    planned = counted_plans(cluster, monkeypatch)
+    ((name, raw),) = cluster.played.histories.stored.items()
+    history = observe_history(raw)
     begin = cluster.played.now
     while cluster.played.now - begin < timedelta(seconds=3 * NEWS_PAUSE_SECONDS):
         # As if somebody edited the object all the time.
-        requests._news.history_changed(("team", "nightly"))
+        edited = Change(name, history, history)
+        cluster.coordinator.handle(PIPELINE_HISTORIES, edited, cluster.played.now)
         cluster.settle()
     assert 2 <= len(planned) <= 4
 

@@ -47,8 +47,8 @@ class QueuedCluster:
         self.played: PlayedCluster = played or a_cluster(*nodes, **options)
         self.played.coordinator.queues = True
         self.played.read[WORKFLOWS] = partial(observe_workflow, unplanned=True)
-        self.carry_out_others = self.played._carry_out
-        self.played._carry_out = self.carry_out
+        self.carry_out_others = self.played.carry_out
+        self.played.carry_out = self.carry_out
         self.requests: dict[RunKey, ObservedRequest] = {}
         self.writes: list[WriteRequest] = []
         self.deleted: list[str] = []

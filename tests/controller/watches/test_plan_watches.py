@@ -9,6 +9,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.plan_watches import plan_watches
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE, MAX_HISTORY_BYTES
 from kfp_placement_kube.client import PAGE_SIZE, Listing
+from tests.controlplane.waiting import wait_until
 from tests.support.scripted_api import ScriptedStream
 
 
@@ -38,7 +39,7 @@ def test_histories_are_read_in_pages_that_take_little_memory():
     group = plan_watches(api, PlanSettings(history=True), DEFAULT_SOURCES, Inbox())
     group.start()
     try:
-        assert all(each.synced.wait(10) for each in group._watchers)
+        wait_until(group.is_synced, "all kinds to be listed")
     finally:
         group.stop()
     assert api.page_sizes.pop("PipelineHistory") == HISTORIES_PER_PAGE

@@ -13,7 +13,7 @@ from tests.controlplane.argo.crds import VERSION, custom_resource_definitions
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
-from tests.controlplane.argo.test_recordings import _workflow
+from tests.controlplane.argo.test_recordings import recorded_workflow
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
@@ -96,7 +96,7 @@ def test_two_steps_run_on_the_real_scheduler(server, namespace):
 @pytest.mark.parametrize("name", ["taxi", "control_flow"])
 def test_a_recorded_pipeline_has_the_recorded_pods(server, namespace, name):
     recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
-    item = _submit(server, _shortened(_workflow(recording)), namespace)
+    item = _submit(server, _shortened(recorded_workflow(recording)), namespace)
 
     ended = _ended(server, item)
 

@@ -8,7 +8,7 @@ from tests.controlplane.argo.names import node_id, pod_name
 from tests.controlplane.argo.playing import Player
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.argo.strategic_merge import strategic_merge
-from tests.controlplane.argo.test_recordings import _player
+from tests.controlplane.argo.test_recordings import recorded_player
 from tests.support.data import data_path
 
 DEFAULTED = ("terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy")
@@ -52,7 +52,8 @@ def test_the_whole_spec_of_a_real_pod():
     """The recording's drivers gave the command `x`; ours give the launcher's."""
     request = json.loads(data_path("labelled", "extender", "filter-taxi-predict.json").read_text())
     recorded = request.get("pod") or request["Pod"]
-    player = _player(json.loads(data_path("labelled", "recordings", "taxi.json").read_text()))
+    recording = data_path("labelled", "recordings", "taxi.json")
+    player = recorded_player(json.loads(recording.read_text()))
     player.play()
 
     made = player.cluster.pods[recorded["metadata"]["name"]]

@@ -38,7 +38,7 @@ def _names() -> list[str]:
     return sorted(str(path.relative_to(folder).with_suffix("")) for path in files)
 
 
-def _workflow(recording: Mapping[str, Any]) -> Json:
+def recorded_workflow(recording: Mapping[str, Any]) -> Json:
     """The recorded run's Workflow as KFP's API server submits it."""
     golden = Path(recording["golden"])
     if len(golden.parts) == 1:
@@ -57,7 +57,7 @@ def _workflow(recording: Mapping[str, Any]) -> Json:
     return workflow
 
 
-def _as_recorded(pod: Mapping[str, Any]) -> Json:
+def as_recorded(pod: Mapping[str, Any]) -> Json:
     """A pod cut down to what the recordings keep."""
     metadata = copy.deepcopy(pod["metadata"])
     metadata.pop("namespace")
@@ -74,20 +74,20 @@ def _as_recorded(pod: Mapping[str, Any]) -> Json:
     return {"metadata": metadata, "spec": spec | ({"volumes": claims} if claims else {})}
 
 
-def _admit(pod: Json) -> None:
+def admit(pod: Json) -> None:
     """The admission policy that was in force while recording."""
     wanted = pod["metadata"]["labels"].get(SCHEDULER_LABEL)
     if wanted:
         pod["spec"]["schedulerName"] = wanted
 
 
-def _node_name(pod: Mapping[str, Any]) -> str:
+def node_name(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["annotations"][ANNOTATION_NODE_NAME])
 
 
-def _player(recording: Mapping[str, Any]) -> Player:
+def recorded_player(recording: Mapping[str, Any]) -> Player:
     choices = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
-    return Player(_workflow(recording), choices=choices, cluster=MemoryCluster(_admit))
+    return Player(recorded_workflow(recording), choices=choices, cluster=MemoryCluster(admit))
 
 
 def _follow(player: Player, recording: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ def _follow(player: Player, recording: Mapping[str, Any]) -> None:
     for pod in recording["pods"]:
         name = pod["metadata"]["name"]
         while name not in player.cluster.pods:
-            assert waiting, f"{_node_name(pod)} does not come after those before it"
+            assert waiting, f"{node_name(pod)} does not come after those before it"
             player.complete(waiting.pop(0))
         waiting.append(name)
 
@@ -125,13 +125,13 @@ def _play_to(player: Player, nodes: Iterable[Mapping[str, Any]]) -> None:
 def test_equal_to_the_real_controller(name):
     """The same pods in an order that fits, the same nodes at the end."""
     recording = json.loads(data_path(f"{name}.json").read_text())
-    player = _player(recording)
+    player = recorded_player(recording)
 
     _follow(player, recording)
     player.play()
 
-    recorded = {_node_name(pod): pod for pod in recording["pods"]}
-    made = {key: _as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    recorded = {node_name(pod): pod for pod in recording["pods"]}
+    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
     assert made == recorded
     assert _nodes(player.workflow["status"]["nodes"].values()) == _nodes(recording["nodes"])
     assert player.phase == recording["phase"] == "Succeeded"
@@ -141,13 +141,13 @@ def test_equal_to_the_real_controller(name):
 def test_equal_to_the_real_controller_until_it_was_cut_off(name):
     """The pods up to there, and the nodes, which were read a little earlier than the pods."""
     recording = json.loads(data_path("argo-4.0.5", f"{name}.json").read_text())
-    player, earlier = _player(recording), _player(recording)
+    player, earlier = recorded_player(recording), recorded_player(recording)
 
     _follow(player, recording)
     _play_to(earlier, recording["nodes"])
 
-    made = {key: _as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
     for pod in recording["pods"]:
-        assert made[_node_name(pod)] == pod
+        assert made[node_name(pod)] == pod
     assert _nodes(earlier.workflow["status"]["nodes"].values()) == _nodes(recording["nodes"])
     assert earlier.phase == recording["phase"] == "Running"

@@ -7,7 +7,7 @@ import yaml
 
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player
-from tests.controlplane.argo.test_recordings import _admit, _as_recorded, _node_name
+from tests.controlplane.argo.test_recordings import admit, as_recorded, node_name
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_path
 from tests.support.runnable_workflow import read_package, runnable_workflow
@@ -33,7 +33,7 @@ def test_the_pods_are_those_of_the_recorded_run():
     run_id = recording["pods"][0]["metadata"]["labels"]["pipeline/runid"]
     workflow = read_package(data_path("labelled", "pipelines", "taxi.yaml"))
     choices = DriverChoices(with_placement=False)
-    cluster = MemoryCluster(_admit)
+    cluster = MemoryCluster(admit)
     player = Player(
         as_submitted(workflow, recording["workflow"], run_id), choices=choices, cluster=cluster
     )
@@ -41,8 +41,8 @@ def test_the_pods_are_those_of_the_recorded_run():
     player.play()
 
     assert player.phase == "Succeeded"
-    made = {key: _as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
-    assert made == {_node_name(pod): pod for pod in recording["pods"]}
+    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    assert made == {node_name(pod): pod for pod in recording["pods"]}
 
 
 def test_the_sample_runs_to_its_end():

@@ -103,8 +103,8 @@ def edges() -> None:
 
 
 if __name__ == "__main__":
-    kernel = Path(native.KERNEL._name).resolve()
-    assert kernel.is_relative_to(Path(sys.argv[1]).resolve()), f"{kernel} is not the one to try"
+    engine = Path(native.__file__).resolve()
+    assert engine.is_relative_to(Path(sys.argv[1]).resolve()), f"{engine} is not the one to try"
     random_cases()
     begun_runs()
     edges()

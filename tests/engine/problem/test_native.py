@@ -72,7 +72,7 @@ def test_the_tables_of_a_problem_are_those_of_the_kernel(problem):
 
 @pytest.mark.parametrize(
     ("mirrored", "name", "file"),
-    [(ACTIVITY, "Activity", "tables.h"), (native._PROGRESS, "Progress", "state.h")],
+    [(ACTIVITY, "Activity", "tables.h"), (native.PROGRESS, "Progress", "state.h")],
 )
 def test_rows_of_activities_are_those_of_the_kernel(mirrored, name, file):
     declared = re.findall(r"(\w+) (\w+);", names_apart(struct(name, file)))

@@ -145,10 +145,10 @@ def search_lines(problem, generations: int) -> list[str]:
         f"  plan {plan}, schedule {fingerprint(*(getattr(schedule, n) for n in SCHEDULE))}, "
         f"generations {fingerprint(*stop.told)}",
     ]
-    for number, island in enumerate(search._islands):
+    for number, island in enumerate(search.islands):
         population = island.population
         plans = fingerprint(population.genes, population.keys, population.terms)
-        lines.append(f"  island {number}: {plans}, random {fingerprint(population._random)}")
+        lines.append(f"  island {number}: {plans}, random {fingerprint(population.random_state)}")
     return lines
 
 
