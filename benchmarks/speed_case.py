@@ -81,7 +81,7 @@ class CountedSearch(GeneticSearch):
     @property
     def populations(self) -> list[native.Population]:
         """Parameters of the islands; in older versions they are the islands."""
-        islands: list[Any] = self._islands
+        islands: list[Any] = self.islands
         return [getattr(island, "population", island) for island in islands]
 
 

@@ -11,7 +11,12 @@ PAGE = (ROOT / "docs/design/architecture.md").read_text("utf-8")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
     "contracts"
 ]
-LAYERED = {each["containers"][0]: each for each in CONTRACTS if "containers" in each}
+LAYERED = {
+    each["containers"][0]: each
+    for each in CONTRACTS
+    if "containers" in each and "." not in each["containers"][0]
+}
+"""The rules of the distributions; some rooms have their own below them."""
 
 
 def floors_of_the_rules(distribution):

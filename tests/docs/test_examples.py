@@ -125,7 +125,7 @@ def test_past_runs_tell_what_the_guide_quotes(quoted):
 @pytest.mark.usefixtures("_at_the_root")
 def test_a_notebook_tells_of_past_runs_what_is_shown():
     failed, tried = doctest.testfile(str(DATA / "history.pycon"), module_relative=False)
-    assert (failed, tried) == (0, 6)
+    assert (failed, tried) == (0, 5)
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_interrupting_stops_the_watching_and_says_so(
     the_run, request, capsys, monkeypatch, in_notebook
 ):
     outputs = request.getfixturevalue("cell") if in_notebook else []
-    interrupts = []
+    interrupts: list[type[BaseException]] = []
 
     def now():
         if interrupts:
