@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from kfp_placement.clusters.examples import example_cluster
     from kfp_placement.decorators import placed, placed_pipeline
     from kfp_placement.live.notebook import Run, run
-    from kfp_placement.preview.planned import Preview
-    from kfp_placement.preview.what_if import Suggestion, Suggestions, WhatIf
+    from kfp_placement.preview.planned import Preview, WhatIf
+    from kfp_placement.preview.suggestions import Suggestion, Suggestions
     from kfp_placement.steps import place
     from kfp_placement.workers import Workers
 
@@ -75,9 +75,9 @@ _LAZY = {
     "Node": "clusters.description",
     "Preview": "preview.planned",
     "Run": "live.notebook",
-    "Suggestion": "preview.what_if",
-    "Suggestions": "preview.what_if",
-    "WhatIf": "preview.what_if",
+    "Suggestion": "preview.suggestions",
+    "Suggestions": "preview.suggestions",
+    "WhatIf": "preview.planned",
     "Workers": "workers",
     "example_cluster": "clusters.examples",
     "place": "steps",

@@ -8,7 +8,7 @@ from kfp_placement.exceptions import RunError
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a text file; its readers see the whole text, or the old content.
+    """Write a file; its readers see all of it, or the old content.
 
     Raises:
         RunError: the file cannot be written.

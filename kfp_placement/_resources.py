@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class _Written(str):
     """Text that we wrote to a task's resources.
 
-    KFP keeps the text object that it is given, and authors give a plain `str`. So their values are
-    told from ours by type, even if both are equal.
+    KFP keeps the text object that it is given, and authors give a plain `str`. So the type tells
+    our values from theirs, even if both are equal.
     """
 
     __slots__ = ()

@@ -21,7 +21,7 @@ _SCHEDULER = "scheduler"
 
 
 def decided(task: dsl.PipelineTask) -> bool:
-    """Return whether a scheduler was chosen for the step, be it Kubernetes' own."""
+    """Return whether a scheduler was chosen for the step, which may be Kubernetes' own."""
     labels = labels_of(task)
     has_label = SCHEDULER_LABEL in labels or UNPLANNED_LABEL in labels
     return has_label or remembered(task, _SCHEDULER) is not None

@@ -1,4 +1,7 @@
-"""Rules of `check` about a run on a given cluster, which is planned for them."""
+"""Rules of `check` about a run on a given cluster, which is planned for them.
+
+A module of its own as the rules of each subject have one, where the next rule goes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

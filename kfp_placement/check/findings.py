@@ -74,7 +74,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there are neither errors nor warnings."""
+        """True if there are neither errors nor warnings."""
         return all(finding.level is Level.NOTE for finding in self.findings)
 
     def of(self, code: str) -> tuple[Finding, ...]:

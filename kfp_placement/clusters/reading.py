@@ -45,7 +45,7 @@ def known_cluster(given: object) -> KnownCluster:
             text, bytes or a mapping; `live` for the kubeconfig's cluster; None for an example.
 
     Raises:
-        UsageError: the value is none of these.
+        UsageError: a cluster cannot be given in this form.
         PlacementError: the live cluster refuses, or a mapping cannot be read.
         EngineError: another form cannot be read.
     """

@@ -41,7 +41,7 @@ _FEATURES = {
     RUN_REQUESTS: ("queues are", " (features/queue)"),
     HISTORIES: ("histories are", " (features/history)"),
 }
-"""Our kinds that an optional feature installs -> start and end of a message about that."""
+"""Kinds that an optional feature installs -> start and end of a message about that."""
 
 
 def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:

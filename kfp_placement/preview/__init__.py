@@ -1,4 +1,4 @@
-"""`preview(pipeline, cluster)`: where every step of a run would go, when and why."""
+"""Preview of a plan, before the run is submitted: `preview(pipeline, cluster)`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -55,27 +55,26 @@ def preview(
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
         assume_cached: steps whose result is taken to be in KFP's cache.
-        namespace: where the run goes, which says whose volume claims it uses; by default the run's
-            own, if it names one, else with `"live"` the context's, else the only one of the
-            history.
+        namespace: namespace of the run, whose volume claims it uses; by default the run's own, if
+            it names one, else with `"live"` the context's, else the only one of the history.
         budget: time for the search: `500ms`, or seconds; by default the policy's, else 2 s.
         generations: stop the search after this many generations instead; replays a plan exactly.
-        seed: of the random generator; by default the policy's, else 0.
+        seed: seed of the random generator; by default the policy's, else 0.
         dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node; by default
             what the policy's actuator does, else `auto`.
         objective: `completion`, `makespan`, `packing` or `paper`; by default the policy's, else
             `completion`.
         compare: schedulers to simulate beside the plan: `kube-default`, `heft`, `fifo`, `random`,
             `brute-force`.
-        kube_version: of the default scheduler that is simulated: `1.36`.
+        kube_version: version of the default scheduler that is simulated: `1.36`.
         marked_only: plan only the marked steps, as the cluster does.
         assumptions: stand-ins for what nobody said; the cluster file's, else the defaults.
         history: past runs that run times are taken from, and when the run and its steps will end:
             the path of what `kfp-placement history --output` wrote; `"live"`, those of the run's
             namespace; `"none"`. By default `"live"` where the cluster is and has any.
-        confidence: how often the ranges that are made of past runs are to hold: 0.9, or `90%`; by
+        confidence: share of cases in which ranges made of past runs should hold: 0.9, or `90%`; by
             default what the policy says, else 90%.
-        **unknown: anything else is an `UnknownOptionError`.
+        **unknown: other options, each an `UnknownOptionError`.
 
     Returns:
         The plan; `.makespan`, `.ends`, `.steps["train"].node`, `.explain("train")`,

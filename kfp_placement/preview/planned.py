@@ -1,9 +1,9 @@
-"""The plan of a run as the author sees it: what `preview` returns."""
+"""The plan of a run as its author sees it, and the plan after changes: `Preview`, `WhatIf`."""
 
 import math
 import os
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -11,92 +11,36 @@ from typing_extensions import override
 
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
-from kfp_placement.exceptions import (
-    MarkValueError,
-    MissingLibraryError,
-    UnknownStepError,
-    UsageError,
-)
+from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UsageError
 from kfp_placement.planning import PreparedRun
-from kfp_placement.preview.promised import PreviewedStep, Range, previewed, range_of
-from kfp_placement.preview.what_if import Suggestions, WhatIf
+from kfp_placement.preview.steps import (
+    PreviewedStep,
+    Range,
+    StepMapping,
+    explained,
+    range_of,
+    row_of,
+)
+from kfp_placement.preview.suggestions import Suggestions, answer_html
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedStep
+from kfp_placement_engine.plans.what_if import ChangedPlan
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
-from kfp_placement_engine.views.formatting import counted, duration, shown, visible
+from kfp_placement_engine.views.formatting import counted, shown, visible
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
-from kfp_placement_engine.views.plans.step_labels import title
-from kfp_placement_engine.views.plans.steps import waiting_for, waits, why
+from kfp_placement_engine.views.plans.steps import waiting_for
 from kfp_placement_engine.views.plans.verdict import headline, search_verdict
 from kfp_placement_engine.views.plans.view import plan_view
+from kfp_placement_engine.views.plans.what_if import sentence
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_NAMES_SHOWN = 20
 _VALUE_CHARACTERS = 60
-_ROOM = frozenset({"cpu", "memory", "pods"})
-"""Requests with a column of a fixed name, or none."""
-
-
-class StepMapping(Mapping[str, PreviewedStep]):
-    """The steps of a plan by name; asked for one that is not there, it names those that are close.
-
-    The error is a `KeyError`, so that `in` and `get` work as always.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._run_name = plan.run.name
-        self._steps = {step.name: previewed(plan, step) for step in plan.steps}
-        self._names = StepNames(
-            (step.name, step.spec.task, step.spec.display_name) for step in plan.steps
-        )
-
-    @override
-    def __getitem__(self, name: str) -> PreviewedStep:
-        """The step of that name; an author's name will do where it means a single step.
-
-        Raises:
-            UnknownStepError: there is none, or there are several.
-        """
-        steps = self.named(name)
-        if len(steps) > 1:
-            raise UnknownStepError(
-                f"{self._run_name}: {name!r:.120} means {len(steps)} steps; name one of"
-                f" {listed([step.name for step in steps])}, or ask explain() for all"
-            )
-        return steps[0]
-
-    def named(self, name: object) -> list[PreviewedStep]:
-        """All steps that a name means: one, or the iterations of a task.
-
-        Raises:
-            UnknownStepError: there are none.
-        """
-        meant = self._names.meant(name) if isinstance(name, str) else ()
-        if not meant:
-            raise UnknownStepError(f"{self._run_name}: {self._names.problem(name)}")
-        return [self._steps[each] for each in meant]
-
-    @override
-    def __iter__(self) -> Iterator[str]:
-        """The names, dependencies first."""
-        return iter(self._steps)
-
-    @override
-    def __len__(self) -> int:
-        """The number of steps."""
-        return len(self._steps)
-
-    @override
-    def __repr__(self) -> str:
-        """The names."""
-        return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_NAMES_SHOWN])}>"
+"""Length of a wrong value in a message, in characters."""
 
 
 class Preview:
@@ -107,11 +51,11 @@ class Preview:
     """
 
     def __init__(self, plan: Plan, prepared: PreparedRun | None = None) -> None:
-        """Show a plan.
+        """Set up the preview of a plan.
 
         Args:
-            plan: the plan.
-            prepared: what made it; without it, nothing about the run can be changed.
+            plan: plan to show.
+            prepared: run that was planned; None if no changes need to be tried.
         """
         self.plan = plan
         self._prepared = prepared
@@ -127,45 +71,45 @@ class Preview:
 
     @property
     def ends(self) -> Range | None:
-        """When the run ends by past runs: `.low`, `.typical`, `.high`, since its submission.
+        """Range of the run's end by past runs: `.low`, `.typical`, `.high`, since its submission.
 
-        None without past runs, or if too little is known, and then the preview says why.
+        None without past runs, or if too little is known; the preview then says why.
         """
         promise = self.plan.promise
         return None if promise is None or not ends(self.plan) else range_of(promise.ends)
 
     @property
     def steps(self) -> Mapping[str, PreviewedStep]:
-        """The steps by name; `for-loop-1[0].work` names one iteration, `work` an only one."""
+        """Steps by name: `for-loop-1[0].work` is one iteration, `work` a task without others."""
         return self._steps
 
     @property
     def warnings(self) -> tuple[Notice, ...]:
-        """What the plan rests on that may not hold, and what will not work as asked."""
+        """Warnings: assumptions of the plan that may not hold, and requests that have no effect."""
         return self.plan.notices
 
     def explain(self, step: str) -> str:
-        """Why a step goes where it goes, in a sentence.
+        """Return in a sentence why a step goes where it goes.
 
         Args:
-            step: its name; `for-loop-1[*].work`, or `work` where that is clear, for all iterations,
-                one line each.
+            step: name of the step; `for-loop-1[*].work`, or `work` where that is clear, for all
+                iterations, in one line each.
 
         Raises:
             UnknownStepError: there is no such step.
         """
         steps = self._steps.named(step)
         waiting = waiting_for(self.plan)
-        return "\n".join(_explanation(self.plan, item, waiting.get(item.name)) for item in steps)
+        return "\n".join(explained(self.plan, item, waiting.get(item.name)) for item in steps)
 
     @overload
     def what_if(self) -> Suggestions: ...
 
     @overload
-    def what_if(self, change: str, /, *changes: str) -> WhatIf: ...
+    def what_if(self, change: str, /, *changes: str) -> "WhatIf": ...
 
-    def what_if(self, *changes: str) -> WhatIf | Suggestions:
-        """The plan if something were different, or what would make the run shorter.
+    def what_if(self, *changes: str) -> "WhatIf | Suggestions":
+        """Plan the run again after changes, or find the changes that make it shorter.
 
         The search starts from this plan. Every form of a change: `+2 of worker`, `-1 of worker`,
         `gpu-node cpu=32 memory=64Gi gpu=2`, `worker speed=2`, `loop for-loop-1 limit=4`,
@@ -176,25 +120,25 @@ class Preview:
         where that is clear: `train node=worker-2`, and `train cpu=4` where no node has that name.
 
         Args:
-            changes: what changes, all of it together. Without any, or with `"best"` as on the
-                command line, single changes are tried: one empty node more, one node with twice
-                the CPU or memory, a loop's limit one up or off, an image held by every node, a
-                volume ReadWriteMany.
+            changes: changes, all of them together. Without any, or with `"best"` as on the command
+                line, single changes are tried: one empty node more, one node with twice the CPU or
+                memory, a loop's limit one up or off, an image held by every node, a volume
+                ReadWriteMany.
 
         Returns:
             `.makespan`, `.gain` and `.plan` after the changes; or the changes that make the run at
             least 1% shorter, the best first.
 
         Raises:
-            UnknownStepError: a change of a step that the run does not have.
-            RunError: a change that cannot be understood, or of what is not there.
-            UsageError: a change that is not text; the plan was not made by `preview`.
+            UnknownStepError: the run does not have a step that changes.
+            RunError: a change cannot be understood, or names something that does not exist.
+            UsageError: a change is not text, or the plan was not made by `preview`.
         """
         prepared = self._prepared
         if prepared is None:
             raise UsageError("what_if is for a plan that preview(pipeline, cluster) has made")
         for change in changes:
-            # Nobody has to guess at numbers, lists of changes and other values.
+            # A number, or a list of changes, would fail in ways that are hard to understand.
             if not isinstance(change, str):
                 value = shown(reprlib.repr(change), _VALUE_CHARACTERS)
                 raise UsageError(
@@ -204,10 +148,10 @@ class Preview:
         with engine_errors():
             if changes in ((), ("best",)):
                 return Suggestions.of(self.plan, prepared.best_changes(self.plan))
-            asked = tuple(read_change(change) for change in changes)
-            answer = prepared.what_if(self.plan, asked)
-            same = answer.plan is self.plan
-            changed = self if same else Preview(answer.plan, prepared.after(asked))
+            read = tuple(read_change(change) for change in changes)
+            answer = prepared.what_if(self.plan, read)
+            is_same = answer.plan is self.plan
+            changed = self if is_same else Preview(answer.plan, prepared.after(read))
             return WhatIf(self.plan, answer, changed)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -221,7 +165,7 @@ class Preview:
             The path written to.
 
         Raises:
-            MarkValueError: another ending.
+            MarkValueError: the path has another ending.
             RunError: the file cannot be written.
         """
         target = Path(path)
@@ -229,12 +173,12 @@ class Preview:
         return target
 
     def to_dataframe(self) -> "DataFrame":
-        """The steps as a pandas DataFrame, one row each, in the plan's order.
+        """Return the steps as a pandas DataFrame, one row each, in the plan's order.
 
-        Times are seconds since the submission of the run; what a step does not have is missing
-        (NaN). The index is the step's name. Resources that it asks for beside CPU and memory are
-        columns of their own, such as `nvidia.com/gpu`. A plan on past runs has columns for when
-        steps start and end by them, and for what their run times rest on.
+        Times are seconds since the submission of the run; a missing value is NaN. The index is the
+        step's name. Requests beside CPU and memory have their own columns, such as
+        `nvidia.com/gpu`. A plan on past runs has columns for the ranges of start and end, and for
+        the origin of run times.
 
         Raises:
             MissingLibraryError: pandas is not installed.
@@ -245,7 +189,7 @@ class Preview:
             raise MissingLibraryError(
                 "to_dataframe() needs pandas, which is not installed: `pip install pandas`"
             ) from error
-        rows = [_row(step) | _promised_row(self.plan, step) for step in self.plan.steps]
+        rows = [row_of(self.plan, step) for step in self.plan.steps]
         return DataFrame(rows).set_index("step")
 
     @override
@@ -258,48 +202,34 @@ class Preview:
         return html_fragment(plan_view(self.plan, NOTEBOOK))
 
 
-def _row(step: PlannedStep) -> dict[str, object]:
-    """A step as a row of a table; figures carry their unit in the name."""
-    others = {name: amount for name, amount in step.requests.items() if name not in _ROOM}
-    return {
-        "step": step.name,
-        "task": step.spec.task,
-        "display_name": step.spec.display_name,
-        "type": step.spec.type,
-        "location": step.spec.location,
-        "kind": str(step.spec.kind),
-        "node": step.node,
-        "start_seconds": _number(step.start_seconds),
-        "finish_seconds": _number(step.finish_seconds),
-        "run_seconds": _number(step.phases.duration_seconds),
-        "run_time_source": str(step.run_time.source),
-        "image_pull_seconds": _number(step.phases.image_pull_seconds),
-        "transfer_seconds": _number(step.phases.transfer_seconds),
-        "round_trip_milliseconds": _number(step.latency_ms),
-        "cpu_cores": step.requests.get("cpu", 0) / 1000,
-        "memory_bytes": step.requests.get("memory", 0),
-        "image": step.spec.image,
-        "conditional": step.spec.is_conditional,
-        "cached": step.is_cached,
-        "reason": step.explanation.sentence,
-        **others,
-    }
+class WhatIf:
+    """The plan of a run after changes, beside the plan without them; prints as a sentence.
 
+    Attributes:
+        changes: the changes, all of them together: `("+2 of worker",)`.
+        plan: plan after the changes, as `preview` would have made it.
+        gain: seconds by which the run ends earlier, negative if later; infinite if it does not end
+            without the changes, minus infinite if it does not end with them.
+    """
 
-def _promised_row(plan: Plan, step: PlannedStep) -> dict[str, object]:
-    """What past runs tell, where somebody asked."""
-    if plan.promise is None:
-        return {}
-    as_shown, row = previewed(plan, step), dict[str, object]()
-    for name, times in (("starts", as_shown.starts), ("ends", as_shown.ends)):
-        for part in ("low", "typical", "high"):
-            row[f"{name}_{part}_seconds"] = math.nan if times is None else getattr(times, part)
-    return {**row, "run_time_basis": as_shown.basis}
+    def __init__(self, present: Plan, answer: ChangedPlan, plan: Preview) -> None:
+        self.changes = tuple(change.text for change in answer.changes)
+        self.plan = plan
+        self.gain = answer.gain_seconds
+        self._present = present
+        self._answer = answer
 
+    @property
+    def makespan(self) -> float:
+        """Seconds from the submission of the run to its end; infinite if it does not end."""
+        return self.plan.makespan
 
-def _number(value: float | None) -> float:
-    """A figure; NaN where there is none, so that the column stays one of numbers."""
-    return math.nan if value is None else float(value)
+    @override
+    def __repr__(self) -> str:
+        return f"<WhatIf {sentence(self._present, self._answer)}>"
+
+    def _repr_html_(self) -> str:
+        return answer_html(self._present, self._answer)
 
 
 def _summary(plan: Plan) -> str:
@@ -311,25 +241,6 @@ def _summary(plan: Plan) -> str:
     learned = f"{learned[:1].lower()}{learned[1:]}"
     parts = [headline(plan).removesuffix("."), learned, found, warnings, "see .explain(step)"]
     return f"{shown(plan.run.name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
-
-
-def _explanation(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
-    name = visible(title(step))
-    if step.node is None:
-        return f"{name} goes nowhere: {visible(step.explanation.sentence)}"
-    start, end = duration(step.start_seconds), duration(step.finish_seconds)
-    stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
-    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
-    return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
-
-
-def _past(plan: Plan, step: PlannedStep) -> str:
-    """What the run time rests on, and when the step starts and ends by past runs."""
-    if plan.promise is None:
-        return ""
-    rests = f". Its run time rests on: {visible(promises.basis(step))}"
-    start, end = promises.start_and_end(plan, step)
-    return f"{rests}; starts after {start}, ends after {end}" if start and end else rests
 
 
 def _rendered(plan: Plan, target: Path) -> str:

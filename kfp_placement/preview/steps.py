@@ -1,0 +1,227 @@
+"""Steps of a preview: each as its author sees it, all by name, and as rows of a DataFrame."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+
+from typing_extensions import override
+
+from kfp_placement.exceptions import UnknownStepError
+from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
+from kfp_placement_engine.views.formatting import duration, visible
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.step_labels import title
+from kfp_placement_engine.views.plans.steps import waits, why
+
+_MAX_NAMES = 20
+"""Steps that a mapping names when it is printed."""
+
+_WITHOUT_OWN_COLUMN = frozenset({"cpu", "memory", "pods"})
+"""Requests with a column of a fixed name, or without one."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Range of a time, in seconds since the submission of the run.
+
+    It holds as often as the confidence of the plan says.
+
+    Attributes:
+        low: begin of the range.
+        typical: median.
+        high: end of the range.
+    """
+
+    low: float
+    typical: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PreviewedStep(PlannedStep):
+    """A step of a plan, with what is known of it from past runs.
+
+    Attributes:
+        starts, ends: ranges of its start and end by past runs; None = not known.
+        basis: origin of its run time: `9 runs`, `same image, 3 runs`, `hint`, `assumed`.
+    """
+
+    starts: Range | None = None
+    ends: Range | None = None
+    basis: str = ""
+
+    # Attributes of the parts of a planned step, under the names that notebooks use.
+    task = property(attrgetter("spec.task"))
+    display_name = property(attrgetter("spec.display_name"))
+    kind = property(attrgetter("spec.kind"))
+    iteration = property(attrgetter("spec.iteration"))
+    assumed = property(attrgetter("spec.assumed"))
+    conditional = property(attrgetter("spec.is_conditional"))
+    type = property(attrgetter("spec.type"))
+    type_guessed = property(attrgetter("spec.type_guessed"))
+    location = property(attrgetter("spec.location"))
+    image = property(attrgetter("spec.image"))
+    labels = property(attrgetter("spec.labels"))
+    attempt_limit = property(attrgetter("spec.attempt_limit"))
+    depends_on = property(attrgetter("spec.depends_on"))
+    cached = property(attrgetter("is_cached"))
+    image_pull_seconds = property(attrgetter("phases.image_pull_seconds"))
+    transfer_seconds = property(attrgetter("phases.transfer_seconds"))
+    duration_seconds = property(attrgetter("phases.duration_seconds"))
+    duration_source = property(attrgetter("run_time.source"))
+    duration_basis = property(attrgetter("run_time.basis"))
+    sized_input = property(attrgetter("run_time.sized_input"))
+    node_speed = property(attrgetter("run_time.node_speed"))
+    is_guessed = property(attrgetter("run_time.is_guess"))
+    reason = property(attrgetter("explanation.sentence"))
+    why = property(attrgetter("explanation.reason"))
+    alternatives = property(attrgetter("explanation.alternatives"))
+
+
+def range_of(times: TimeRange | None) -> Range | None:
+    """Return a range as the author sees it."""
+    return None if times is None else Range(*times.moments)
+
+
+def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
+    """Return a step of a plan as the author sees it."""
+    promise = None if plan.promise is None else plan.promise.steps.get(step.name)
+    return PreviewedStep(
+        **{field.name: getattr(step, field.name) for field in fields(step)},
+        starts=None if promise is None else range_of(promise.starts),
+        ends=None if promise is None else range_of(promise.ends),
+        basis=visible(promises.basis(step)),
+    )
+
+
+class StepMapping(Mapping[str, PreviewedStep]):
+    """Mapping of the steps of a plan by name.
+
+    The error for an unknown name lists the names that come close. It is a `KeyError`, so that `in`
+    and `get` work as always.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._run_name = plan.run.name
+        self._steps = {step.name: previewed(plan, step) for step in plan.steps}
+        self._names = StepNames(
+            (step.name, step.spec.task, step.spec.display_name) for step in plan.steps
+        )
+
+    @override
+    def __getitem__(self, name: str) -> PreviewedStep:
+        """Return the step of a name, or of an author's name that means a single step.
+
+        Raises:
+            UnknownStepError: there is no such step, or there are several.
+        """
+        steps = self.named(name)
+        if len(steps) > 1:
+            raise UnknownStepError(
+                f"{self._run_name}: {name!r:.120} means {len(steps)} steps; name one of"
+                f" {listed([step.name for step in steps])}, or ask explain() for all"
+            )
+        return steps[0]
+
+    def named(self, name: object) -> list[PreviewedStep]:
+        """Return all steps that a name means: one, or the iterations of a task.
+
+        Raises:
+            UnknownStepError: there is no such step.
+        """
+        names = self._names.meant(name) if isinstance(name, str) else ()
+        if not names:
+            raise UnknownStepError(f"{self._run_name}: {self._names.problem(name)}")
+        return [self._steps[each] for each in names]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, dependencies first."""
+        return iter(self._steps)
+
+    @override
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self._steps)
+
+    @override
+    def __repr__(self) -> str:
+        """Return the first names."""
+        return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_MAX_NAMES])}>"
+
+
+def row_of(plan: Plan, step: PlannedStep) -> dict[str, object]:
+    """Return a step as a row of a DataFrame; names of columns end with their unit."""
+    others = {
+        name: amount for name, amount in step.requests.items() if name not in _WITHOUT_OWN_COLUMN
+    }
+    return {
+        "step": step.name,
+        "task": step.spec.task,
+        "display_name": step.spec.display_name,
+        "type": step.spec.type,
+        "location": step.spec.location,
+        "kind": str(step.spec.kind),
+        "node": step.node,
+        "start_seconds": _number(step.start_seconds),
+        "finish_seconds": _number(step.finish_seconds),
+        "run_seconds": _number(step.phases.duration_seconds),
+        "run_time_source": str(step.run_time.source),
+        "image_pull_seconds": _number(step.phases.image_pull_seconds),
+        "transfer_seconds": _number(step.phases.transfer_seconds),
+        "round_trip_milliseconds": _number(step.latency_ms),
+        "cpu_cores": step.requests.get("cpu", 0) / 1000,
+        "memory_bytes": step.requests.get("memory", 0),
+        "image": step.spec.image,
+        "conditional": step.spec.is_conditional,
+        "cached": step.is_cached,
+        "reason": step.explanation.sentence,
+        **others,
+        **_promised_columns(plan, step),
+    }
+
+
+def _promised_columns(plan: Plan, step: PlannedStep) -> dict[str, object]:
+    """Return the columns on past runs, of a plan that is made on some."""
+    if plan.promise is None:
+        return {}
+    preview, columns = previewed(plan, step), dict[str, object]()
+    for name, times in (("starts", preview.starts), ("ends", preview.ends)):
+        for part in ("low", "typical", "high"):
+            columns[f"{name}_{part}_seconds"] = math.nan if times is None else getattr(times, part)
+    return {**columns, "run_time_basis": preview.basis}
+
+
+def _number(value: float | None) -> float:
+    """Return a figure, or NaN if there is none, so that the column holds numbers only."""
+    return math.nan if value is None else float(value)
+
+
+def explained(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
+    """Return in a sentence where a step goes, when and why.
+
+    Args:
+        plan: plan of the step.
+        step: step to explain.
+        cause: step without a node that it waits for; None = it can start.
+    """
+    name = visible(title(step))
+    if step.node is None:
+        return f"{name} goes nowhere: {visible(step.explanation.sentence)}"
+    start, end = duration(step.start_seconds), duration(step.finish_seconds)
+    stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
+    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
+    return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
+
+
+def _past(plan: Plan, step: PlannedStep) -> str:
+    """Return the end of an explanation: the origin of the run time, and when the step runs."""
+    if plan.promise is None:
+        return ""
+    rests = f". Its run time rests on: {visible(promises.basis(step))}"
+    start, end = promises.start_and_end(plan, step)
+    return f"{rests}; starts after {start}, ends after {end}" if start and end else rests
