@@ -84,7 +84,7 @@ Makespan = Annotated[Seconds, PlainSerializer(_makespan_text)]
 
 
 def _rounded_duration(value: object) -> float:
-    """A duration whose range CEL checks: CEL drops what is less than a nanosecond."""
+    """Return a duration whose range CEL checks: CEL drops what is less than a nanosecond."""
     return round(parse_duration(value), 6)
 
 
@@ -139,7 +139,7 @@ Bytes = Annotated[
 
 
 def _quantity_text(value: object) -> object:
-    """A quantity as text, since its meaning depends on the resource."""
+    """Return a quantity as text, since its meaning depends on the resource."""
     parse_quantity(value)
     return value if isinstance(value, str) else str(value)
 

@@ -133,7 +133,7 @@ def _workers(value: object) -> PodGroup:
 
 
 def _requests(value: object) -> dict[str, int]:
-    """Requests of each worker, in canonical units."""
+    """Return the requests of each worker, in canonical units."""
     if not isinstance(value, dict) or len(value) > _MAX_WORKER_RESOURCES:
         raise QuantityError(
             f"requests {shown_value(value)} is not a mapping of at most {_MAX_WORKER_RESOURCES}"

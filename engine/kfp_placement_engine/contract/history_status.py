@@ -30,7 +30,7 @@ from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.units.durations import format_duration
 
 MOST_ITERATIONS = 2_500
-"""Iterations of a step that are kept of one run; half as many until `FEWEST_RUNS` fit."""
+"""Limit of iterations of a step in one run; half as many until `FEWEST_RUNS` fit."""
 
 FEWEST_RUNS = 5
 """Runs below which rows are made smaller; more are kept if they fit as they are."""

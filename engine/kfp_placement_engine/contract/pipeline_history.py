@@ -43,7 +43,7 @@ _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
-    """Scope of the past that counts for a step.
+    """Return the identity of a step: past steps with the same one count for it.
 
     Args:
         pipeline: name of its pipeline.
@@ -61,7 +61,7 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
 
 
 def history_name(pipeline: str) -> str:
-    """Name of its object: the pipeline's own, or one near to it if objects cannot have that."""
+    """Return the name of its object: the pipeline's, or a near one if objects cannot have that."""
     if len(pipeline) <= MAX_PIPELINE_CHARACTERS and _OBJECT_NAME.fullmatch(pipeline):
         return pipeline
     letters = (letter if letter.isascii() and letter.isalnum() else "-" for letter in pipeline)
@@ -215,6 +215,6 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:
-    """Several histories as one file, as `kubectl get -o yaml` prints them."""
+    """Return several histories as one file, as `kubectl get -o yaml` prints them."""
     items = [each.to_object() for each in histories]
     return {"apiVersion": "v1", "kind": "List", "items": items}

@@ -96,7 +96,7 @@ class ConditionReason(StrEnum):
 
 
 def bounded(seconds: float) -> float:
-    """Longest time that an object may state: steps of at most ten years add up to more."""
+    """Return a time, cut to the longest that an object may state."""
     return min(max(0.0, seconds), MAX_DURATION_SECONDS)
 
 
@@ -242,11 +242,11 @@ class PipelinePlacement(Resource):
     status: PipelinePlacementStatus | None = None
 
     def planned_rows(self) -> ReadRows[PlannedRow]:
-        """Rows of the plan; None in place of each that cannot be read."""
+        """Return the rows of the plan; None in place of each that cannot be read."""
         return read_planned_rows(self.spec.steps, len(self.spec.nodes))
 
     def state_rows(self) -> ReadRows[StateRow]:
-        """Rows of the steps' states; empty while the status describes another revision."""
+        """Return the rows of the steps' states; none while the status is of another revision."""
         if self.status is None or self.status.revision != self.spec.revision:
             return ReadRows()
         return read_state_rows(self.status.steps, len(self.spec.nodes))

@@ -35,12 +35,12 @@ class FittedRows:
 
 
 def json_bytes(value: object) -> int:
-    """Size of a value as the compact JSON that etcd stores."""
+    """Return the size of a value as the compact JSON that etcd stores."""
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def rows_bytes(planned: Sequence[PlannedRow], states: Sequence[StateRow]) -> int:
-    """Size of the rows of plan and status."""
+    """Return the size of the rows of plan and status."""
     return json_bytes([planned_row(row) for row in planned]) + json_bytes(
         [state_row(row) for row in states]
     )

@@ -150,7 +150,7 @@ class AssumedValues(ResourceModel):
     by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
 
     def of_type(self, step_type: str) -> TypeDefaults | None:
-        """Assumptions by step type, compared in any case."""
+        """Return the assumptions for a step type, compared in any case."""
         wanted = step_type.lower()
         return next((each for each in self.by_type if each.type.lower() == wanted), None)
 

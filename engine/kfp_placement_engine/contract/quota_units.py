@@ -98,7 +98,7 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
 def _asked_of(
     name: str, requests: Resources, shares: Mapping[str, Resources], left: Resources
 ) -> Resources:
-    """Share of a podSet in the remaining demand of a run."""
+    """Return the part of a run's remaining demand that is for one podSet."""
     first = next(iter(requests), "")
     if first == RUNS_RESOURCE:
         return requests
@@ -129,7 +129,7 @@ def _disjoint_shares(demand: Demand) -> dict[str, dict[str, int]]:
 
 
 def _accelerator_units(name: str, share: Resources) -> QuotaUnits:
-    """Units of an accelerator with their part of its share.
+    """Return the units of an accelerator with their part of its share.
 
     Parts are rounded down; what is missing then is in the podSets of CPU and memory.
     """

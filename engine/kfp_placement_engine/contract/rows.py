@@ -30,7 +30,7 @@ MAX_ROWS = 20_000
 """Steps of one run; far more than 1 MB holds."""
 
 MAX_ALTERNATIVES = 3
-"""Limit of the alternatives that are kept of a step."""
+"""Limit of the alternatives that are named for a step."""
 
 MAX_TEXT_CHARACTERS = 1024
 """Longest text in a row."""
@@ -187,7 +187,7 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
 
 
 def padded(row: Sequence[Any], count: int) -> list[Any]:
-    """Return so many entries of a row; None in place of those that are missing at the end."""
+    """Return a number of entries of a row; None in place of those that are missing at the end."""
     return [*row[:count], *[None] * (count - len(row))]
 
 

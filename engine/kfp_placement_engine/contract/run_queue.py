@@ -83,7 +83,7 @@ Amounts = Annotated[tuple[ResourceAmount, ...], Field(max_length=32)]
 
 
 def amounts_of(resources: Resources) -> tuple[ResourceAmount, ...]:
-    """Canonical amounts as a resource says them, by name."""
+    """Return canonical amounts in the form of our resources, by name."""
     return tuple(
         ResourceAmount(name=name, amount=format_resource(name, amount))
         for name, amount in sorted(resources.items())

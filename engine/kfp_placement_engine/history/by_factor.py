@@ -21,21 +21,20 @@ from kfp_placement_engine.history.series import (
 )
 
 _CLEARLY = 0.8
-"""What a factor must bring the mean miss down to. One of several arguments, such as a seed, tells
-more by chance: twice."""
+"""Share of the usual mean miss below which a factor counts; squared for an argument, since one of
+several, such as a seed, fits by chance."""
 
 _ENOUGH = 4
 """Values from which on a factor counts."""
 
 _GUESSED_SLOPE, _GUESS_WEIGHT = 0.8, 0.05
-"""How values follow a factor before that was seen, and how much that counts, as a sum of squares.
-"""
+"""Slope of values by a factor before any was seen, and its weight as a sum of squares."""
 
 _FARTHER = 0.3
-"""By how much the spread is larger for each factor e beyond what was seen."""
+"""Additional spread for each factor e beyond the amounts that were seen."""
 
 _FARTHEST = math.log(10.0)
-"""Nobody knows how values follow a factor from here on."""
+"""Distance from the seen amounts beyond which values no longer follow a factor."""
 
 _Known = Sequence[tuple[float, float]]
 """Amounts of a factor, each with the logarithm of the past value."""
@@ -49,8 +48,8 @@ def next_value(
     Args:
         values: past ones, the oldest first; at least one.
         prior: the spread that is expected before any value is seen.
-        factors: what the next value may follow.
-        recent: how many last values say where the next one lies if it follows nothing.
+        factors: factors that the next value may follow.
+        recent: number of last values that say where the next one lies if it follows nothing.
     """
     best = usual = centred([value[0] for value in values], prior, recent)
     least = mean_miss(usual.misses)
@@ -81,7 +80,7 @@ def next_value(
 
 
 def _slope(known: _Known) -> float:
-    """How values follow a factor from one amount to the next: at most in proportion."""
+    """Return the slope of values by a factor: at most in proportion."""
     middle, centre = fmean(each for each, _ in known), fmean(log for _, log in known)
     square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in known)
     product = _GUESS_WEIGHT * _GUESSED_SLOPE + math.fsum(
@@ -91,7 +90,7 @@ def _slope(known: _Known) -> float:
 
 
 def _misses(known: _Known, slope: float) -> Sequence[float]:
-    """By how much each value lies above what those nearest to it tell; by ascending amounts."""
+    """Return the distance of each value above the estimate from its neighbours, by amount."""
     return [
         log - _of_nearest([*known[max(0, at - 2) : at], *known[at + 1 : at + 3]], amount, slope)
         for at, (amount, log) in enumerate(known)
@@ -99,6 +98,6 @@ def _misses(known: _Known, slope: float) -> Sequence[float]:
 
 
 def _of_nearest(known: _Known, wanted: float, slope: float) -> float:
-    """What the two values tell whose amounts are the nearest; of equal amounts the last ones."""
+    """Return the estimate from the two nearest amounts; of equal amounts from the last ones."""
     nearest = sorted(known, key=lambda each: abs(each[0] - wanted), reverse=True)[-2:]
     return sum(log + slope * (wanted - amount) for amount, log in nearest) / len(nearest)

@@ -1,4 +1,4 @@
-"""What later steps should ask for, by the memory that ended ones used.
+"""Memory that steps should ask for, by the memory that they used before.
 
 A request that is too small costs an attempt, and one that is too large room. So a step asks for a
 bit more than the most that it was seen to use, and for less the more of its runs were seen.
@@ -19,22 +19,23 @@ MOST_RUNS = 30
 """Last runs of a step whose use is known."""
 
 _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2
-"""How much more is asked for than was used, as shares: this, and this over the number of runs."""
+"""Additional memory as shares of what was used: this, and this over the number of runs."""
 
 _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
-"""After a kill, the first of these that is more: times the largest use, times what it had."""
+"""Factors after a kill, of the largest use and of what the step had: the larger result counts."""
 
 
 @dataclass(frozen=True)
 class MemoryForecast:
-    """What a step should ask for.
+    """Forecast of the memory that a step needs.
 
     Attributes:
-        ask_bytes: what to ask for; None = only that it was killed is known, and that is over.
+        ask_bytes: memory to ask for; None = only that it was killed is known, and that is over.
         largest_bytes: the most it was seen to use; None = that was not measured.
-        runs: in how many runs.
-        killed_bytes: with how much it was killed in its last run; None = it was not.
-        asked_bytes: what it asked for in its last run; None = nothing, or unknown.
+        runs: number of runs in which it was seen.
+        killed_bytes: memory that it had when it was killed in its last run; None = it was not
+            killed.
+        asked_bytes: memory that it asked for in its last run; None = nothing, or unknown.
     """
 
     ask_bytes: float | None
@@ -45,12 +46,12 @@ class MemoryForecast:
 
 
 class _Step(NamedTuple):
-    """What is known of a step, whatever its iteration, in bytes.
+    """Memory of one step in its last runs, whatever its iteration, in bytes.
 
     Attributes:
         peaks: the most memory that it used in each of the last runs in which that was measured.
-        killed: with how much it was killed in the last run; None = it was not.
-        asked: what it asked for in that; None = nothing, or unknown.
+        killed: memory that it had when it was killed in the last run; None = it was not killed.
+        asked: request in that run; None = nothing, or unknown.
     """
 
     peaks: tuple[float, ...] = ()
@@ -83,7 +84,7 @@ class MemoryHistory:
                 self._steps.use(key, step)
 
     def predict(self, identity: StepIdentity) -> MemoryForecast | None:
-        """What a step should ask for, whatever its iteration; None = nothing was seen of it."""
+        """Return the forecast for a step, whatever its iteration, or None if it was never seen."""
         step = self._steps.get(identity.key)
         if step is None:
             return None
@@ -95,10 +96,10 @@ class MemoryHistory:
 
 
 def after_kill(had_bytes: float, largest_bytes: float | None) -> float:
-    """What to ask for after a step was killed for memory.
+    """Return the memory to ask for after a step was killed for memory.
 
     Args:
-        had_bytes: what it had.
+        had_bytes: memory that it had.
         largest_bytes: the most it was seen to use before; None = unknown.
     """
     above = _AFTER_LARGEST * (largest_bytes or 0.0)

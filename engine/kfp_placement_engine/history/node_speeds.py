@@ -11,11 +11,11 @@ _LEAST_STEPS = 20
 """Steps that must have run on a node before anything is said of it."""
 
 _LEAST_FACTOR = 1.2
-"""How many times as long steps must take for somebody to declare a speed."""
+"""Slowdown from which somebody should declare a speed."""
 
 
 def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
-    """How many times as long as elsewhere steps take on nodes whose declared speed is too high.
+    """Return the slowdown of steps on nodes whose declared speed is too high, against other nodes.
 
     Each run time is held against the median of the same step and iteration on all other nodes.
 

@@ -1,4 +1,4 @@
-"""All that the runs of one namespace, or of one pipeline in it, tell of the next ones."""
+"""Past of the runs of one namespace, or of one pipeline in it, for predictions of the next ones."""
 
 from collections.abc import Iterable
 from statistics import median_high
@@ -15,12 +15,12 @@ _MOST_LOOPS = 10_000
 
 
 class Past:
-    """What is known of the runs of one namespace, or of one pipeline in it.
+    """Past of the runs of one namespace, or of one pipeline in it.
 
     Attributes:
         steps: run times of steps.
         ends: ends of runs.
-        memory: what steps used; None = nobody asks for that.
+        memory: memory use of the steps; None = nobody asks for it.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Past:
             of_namespace: the past of the whole namespace, if these are the runs of one pipeline: it
                 is asked for steps that these do not have, and how forecasts miss. None = this is
                 it.
-            memory: where to keep what steps used; None = nowhere.
+            memory: store of the memory use of steps; None = it is not kept.
         """
         self.steps: StepTimes = StepTimes(None if of_namespace is None else of_namespace.steps)
         self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
@@ -57,7 +57,7 @@ class Past:
             self.memory.observe(run)
 
     def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
-        """How wide the loops of a pipeline were in its last runs, by their paths."""
+        """Return the widths of a pipeline's loops in its last runs, by path."""
         return {
             loop: LearnedWidth(median_high(widths), len(widths))
             for (name, loop), widths in self._widths.items()

@@ -9,7 +9,7 @@ from kfp_placement_engine.history.series import Estimate
 from kfp_placement_engine.model.promise import TimeRange
 
 _ENOUGH = 15
-"""From this many past values on these alone say how far the next one may lie off."""
+"""Number of past values from which they alone say how far the next one may lie off."""
 
 _MOST_SCORES = 2_000
 """Scores of estimates that miss alike; the oldest go."""
@@ -23,14 +23,14 @@ _ROUNDING = 1e-9
 
 
 class Ranges:
-    """By how many spreads estimates have missed: those alike that rest on about as many values."""
+    """Scores of estimates: misses in spreads, those together that rest on about as many values."""
 
     def __init__(self, wider: Mapping[int, float]) -> None:
         """Begin with none seen.
 
         Args:
-            wider: how many times as far off estimates are expected to be, by on how many values
-                they rest at least; others as far as they say.
+            wider: factor by which estimates are expected to miss more than they say, by the least
+                number of values that they rest on; others miss as much as they say.
         """
         self._wider = wider
         self._scores: dict[tuple[str, int], tuple[array[float], array[float]]] = {}
@@ -40,7 +40,7 @@ class Ranges:
 
         Args:
             found: the estimate.
-            log_value: what came of it.
+            log_value: logarithm of the value that was observed.
         """
         in_order, ascending = self._of_alike(found)
         in_order.append((log_value - found.log_value) / found.spread)
@@ -49,11 +49,11 @@ class Ranges:
             del ascending[bisect_left(ascending, in_order.pop(0))]
 
     def around(self, found: Estimate, confidence: float) -> TimeRange:
-        """The range around an estimate: by its own misses where these are many, else by scores.
+        """Return the range around an estimate: by its own misses if these are many, else by scores.
 
         Args:
             found: the estimate.
-            confidence: how often the range is to hold.
+            confidence: share of cases in which the range is to hold.
         """
         misses: Sequence[float] = self._of_alike(found)[1]
         unit = found.spread
@@ -68,7 +68,7 @@ class Ranges:
         )
 
     def _of_alike(self, found: Estimate) -> tuple["array[float]", "array[float]"]:
-        """Scores of estimates that miss alike: as they came, and ascending."""
+        """Return the scores of estimates that miss alike: as they came, and ascending."""
         values = max((each for each in self._wider if each <= len(found.misses)), default=0)
         kind = found.level, values
         if kind not in self._scores:
@@ -79,7 +79,7 @@ class Ranges:
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float:
-    """What is exceeded with that share: of n values the i-th is the quantile i / (n + 1)."""
+    """Return the value that a share exceeds: of n values the i-th is the quantile i / (n + 1)."""
     place = share * (len(ascending) + 1) - 1
     below = min(max(int(place), 0), len(ascending) - 2)
     low, high = ascending[below], ascending[below + 1]

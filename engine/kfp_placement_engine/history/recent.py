@@ -15,7 +15,7 @@ class Recent(dict[KeyT, ValueT]):
         """Begin with none.
 
         Args:
-            most: how many entries are kept.
+            most: largest number of entries.
         """
         super().__init__()
         self._most = most

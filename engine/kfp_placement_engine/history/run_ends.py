@@ -11,23 +11,23 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
 
 _RUN_SPREAD, _SPREAD_WEIGHT = 0.06, 1.5
-"""How far apart runs of one pipeline lie before two are seen, as a standard deviation; and how many
+"""Standard deviation of runs of one pipeline before two are seen, and its weight: how many
 runs that counts, as pipelines differ: of some the ends lie five times as far apart as of others."""
 
 _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
 
 _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
-"""By how much further off than expected ends are that rest on at least this many runs."""
+"""Largest factor by which ends lie off further than expected, for this many runs or more."""
 
 _ENOUGH_PLANS = 3
-"""From this many past runs with a plan on, the plan of the next one counts beside past ends."""
+"""Number of past runs with a plan from which the plan of the next one counts beside past ends."""
 
 _ANOTHER_RUN = math.log(10.0)
 """A plan that is longer or shorter than runs before it by this factor is of another run."""
 
 _LEAST_SECONDS = 1.0
-"""What is shorter takes this."""
+"""Shortest end in seconds; shorter ones count as this."""
 
 PastEnd = tuple[float, float | None]
 """Logarithms of when a run ended, and of when its plan said so; None = that said nothing."""
@@ -35,12 +35,12 @@ PastEnd = tuple[float, float | None]
 
 @dataclass(frozen=True)
 class PipelineEnds:
-    """What is known of the end of the next run of one pipeline.
+    """Past ends of one pipeline's runs, to predict the next one.
 
     Attributes:
-        runs: its last runs, the oldest first.
+        runs: last runs of the pipeline, the oldest first.
         of_others: logarithm of how many times as long as planned runs of other pipelines take.
-        ranges: how such forecasts miss.
+        ranges: misses of such forecasts.
     """
 
     runs: tuple[PastEnd, ...] = ()
@@ -50,17 +50,17 @@ class PipelineEnds:
     def predict(
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
     ) -> TimeRange:
-        """When the run ends, since its begin.
+        """Return the range of the run's end, since its begin.
 
         Args:
-            planned_seconds: when it ends by its plan; None = there is none.
-            confidence: how often the range is to hold.
+            planned_seconds: end by the plan; None = there is no plan.
+            confidence: share of cases in which the range is to hold.
         """
         planned = None if planned_seconds is None else _log(planned_seconds)
         return self.ranges.around(self.estimate(planned), confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
-        """When the run ends: by past ends and by its plan, each as far as it is known better.
+        """Return the end by past ends and by the plan, each weighted by its precision.
 
         A plan that is clearly unlike those before counts alone.
 
@@ -83,7 +83,7 @@ class PipelineEnds:
 
 
 def _ratios(runs: Iterable[PastEnd]) -> list[float]:
-    """Logarithms of how many times as long as planned runs took."""
+    """Return logarithms of how many times as long as planned runs took."""
     return [end - plan for end, plan in runs if plan is not None]
 
 
@@ -92,14 +92,14 @@ def _centred(logs: Sequence[float]) -> Estimate:
 
 
 def _is_another(planned: float, plans: Sequence[float]) -> bool:
-    """Whether a plan lies clearly apart from those of the runs before."""
+    """Return whether a plan lies clearly apart from those of the runs before."""
     # Plans of the first runs differ because little was known of their steps.
     margin = SAME * max(1.0, _ENOUGH_PLANS / len(plans))
     return not min(plans) - margin <= planned <= max(plans) + margin
 
 
 def _mean(one: Estimate, other: Estimate) -> Estimate:
-    """The mean of two estimates by their precision, missed as the better of them is."""
+    """Return the mean of two estimates by their precision, with the misses of the better one."""
     best = min(one, other, key=lambda each: each.spread)
     weights = one.spread**-2, other.spread**-2
     logs = weights[0] * one.log_value + weights[1] * other.log_value
@@ -110,7 +110,7 @@ class RunEnds:
     """Ends of the runs of one namespace, or of one pipeline in it.
 
     Attributes:
-        of_namespace: those of the whole namespace, if these are of one pipeline: they are asked how
+        of_namespace: ends of the whole namespace, if these are of one pipeline: they are asked how
             forecasts miss, and of a pipeline without runs. None = these are they.
     """
 
@@ -122,15 +122,15 @@ class RunEnds:
 
     @property
     def ranges(self) -> Ranges:
-        """How forecasts have missed in the namespace."""
+        """Misses of forecasts in the namespace."""
         return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
 
         Args:
-            pipeline: its pipeline.
-            seconds: from its begin to its end.
+            pipeline: name of the pipeline.
+            seconds: time from its begin to its end.
             planned_seconds: the same by its plan; None = that says nothing.
         """
         end, plan = _log(seconds), None if planned_seconds is None else _log(planned_seconds)
@@ -140,13 +140,13 @@ class RunEnds:
         self._runs.use(pipeline, (*before.runs, (end, plan))[-KEPT:])
 
     def of(self, pipeline: str) -> PipelineEnds:
-        """What is known of the end of the next run of a pipeline."""
+        """Return the predictor of the end of a pipeline's next run."""
         runs = self._runs.get(pipeline, ())
         of_others = 0.0 if runs else (self.of_namespace or self).usual_ratio()
         return PipelineEnds(runs, of_others, self.ranges)
 
     def usual_ratio(self) -> float:
-        """Logarithm of how many times as long as planned runs take."""
+        """Return the logarithm of how many times as long as planned runs take."""
         ratios = map(_ratios, self._runs.values())
         return median([median(each) for each in ratios if each] or [0.0])
 

@@ -19,10 +19,10 @@ SAME = math.log(1.1)
 """Amounts nearer to each other than this are one amount."""
 
 _PRIOR_WEIGHT = 3.0
-"""How many values the spread counts that is expected before any value is seen."""
+"""Weight of the expected spread, as a number of values."""
 
 _LARGEST_MISSES = 5.0
-"""What missed by more spreads counts as this in a spread: one outlier is not all that follows."""
+"""Largest miss that counts, in spreads: one outlier does not decide everything that follows."""
 
 NO_SIZE_BYTES = 1e6
 """Sizes below tell nothing of run times."""
@@ -36,22 +36,22 @@ Value = tuple[float, ...]
 
 
 def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
-    """What a value may follow; arguments of 0 and less count as unknown."""
+    """Return the factors that a value may follow; arguments of 0 and less count as unknown."""
     size = math.nan if input_bytes is None else math.log(input_bytes + NO_SIZE_BYTES)
     factors = (size, *(math.log(each) if each > 0 else math.nan for each in arguments))
     return () if all(map(math.isnan, factors)) else factors
 
 
 class Estimate(NamedTuple):
-    """What the next value may be.
+    """Estimate of the next value.
 
     Attributes:
-        log_value: its logarithm.
+        log_value: logarithm of the value.
         spread: standard deviation of that.
-        misses: by how much past values lay above what was known of them; () = that tells nothing.
+        misses: distances of past values above their predictions; () = they say nothing.
         factor: place in past values of the factor that it follows; 0 = it follows none.
-        level: which past values it rests on.
-        runs: how many runs had these.
+        level: similarity of the past values that it rests on.
+        runs: number of runs with these values.
     """
 
     log_value: float
@@ -63,19 +63,19 @@ class Estimate(NamedTuple):
 
 
 def packed(values: Sequence[Value]) -> bytes:
-    """Values in little memory, since a namespace has a million of them; fewer than 256."""
+    """Return values in little memory, since a namespace has a million of them; fewer than 256."""
     columns = zip_longest(*values, fillvalue=math.nan)
     return bytes([len(values)]) + array("d", chain(*columns)).tobytes()
 
 
 def unpacked(series: bytes) -> list[Value]:
-    """The values again; of factors that some lack it is not known what they were."""
+    """Return the values again, with unknown amounts for factors that some do not have."""
     count, numbers = series[0], array("d", series[1:]).tolist()
     return [tuple(numbers[at::count]) for at in range(count)]
 
 
 def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:
-    """Of each series the median of its last values, with its last factors."""
+    """Return the median of the last values of each series, with its last factors."""
     return [(median([value[0] for value in each[-RECENT:]]), *each[-1][1:]) for each in several]
 
 
@@ -87,8 +87,8 @@ def centred(
     Args:
         logs: past values, the oldest first; at least one.
         prior: the spread that is expected before any value is seen.
-        recent: how many last values say where the next one lies.
-        weight: how many values the prior counts.
+        recent: number of last values that say where the next one lies.
+        weight: weight of the prior, as a number of values.
     """
     centre = median(logs[-recent:])
     misses = [each - centre for each in logs]
@@ -96,12 +96,12 @@ def centred(
 
 
 def spread_of(misses: Sequence[float], prior: float, weight: float = _PRIOR_WEIGHT) -> float:
-    """How far the next value may lie off: as past ones did, shrunk to what is expected.
+    """Return the spread of the next value: that of past ones, shrunk to the expected one.
 
     Args:
-        misses: of past values; at least one.
+        misses: misses of past values; at least one.
         prior: the spread that is expected.
-        weight: how many values that counts.
+        weight: weight of the expected spread, as a number of values.
     """
     sizes = [abs(each) for each in misses]
     most = _LARGEST_MISSES * max(prior, 1.5 * median(sizes))
@@ -112,12 +112,12 @@ def spread_of(misses: Sequence[float], prior: float, weight: float = _PRIOR_WEIG
 
 
 def mean_miss(misses: Sequence[float]) -> float:
-    """The mean of their sizes."""
+    """Return the mean of their sizes."""
     return sum([abs(each) for each in misses]) / len(misses)
 
 
 def median(numbers: Sequence[float]) -> float:
-    """Their median: that of `statistics` takes five times as long for a few numbers."""
+    """Return their median: that of `statistics` takes five times as long for a few numbers."""
     ascending, middle = sorted(numbers), len(numbers) // 2
     if len(numbers) % 2:
         return ascending[middle]

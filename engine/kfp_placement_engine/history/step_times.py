@@ -32,13 +32,13 @@ SPREADS = {
     Level.IMAGE: 0.8,
     Level.NAMESPACE: 1.2,
 }
-"""How far apart the run times of steps lie before any is seen, as standard deviations."""
+"""Standard deviations of run times of steps before any is seen, by level."""
 
 _WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
-"""By how much further off than expected forecasts are that rest on at least this many values."""
+"""Largest factor by which forecasts lie off further than expected, for this many values or more."""
 
 LEAST_SECONDS, SHORT_SECONDS = 0.5, 2.0
-"""What is shorter takes the first; what is shorter than the second tells nothing of misses, since
+"""Shortest run times in seconds: shorter ones count as the first; those below the second teach no
 times are cut to whole seconds."""
 
 _RESOLUTION_SECONDS = 1 / math.sqrt(12)
@@ -61,13 +61,13 @@ _NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(slots=True)
 class _Step:
-    """What is known of a step.
+    """Past run times of one step.
 
     Attributes:
         component, image: the last that it ran.
-        runs: in how many runs it was seen.
+        runs: number of runs in which it was seen.
         last_run: number of the last of these among the runs of its pipeline.
-        log_seconds: what it takes, whatever the iteration.
+        log_seconds: run times whatever the iteration, as logarithms.
         iterations: the last values of each iteration, packed; that which was seen last is at the
             end.
     """
@@ -96,18 +96,18 @@ class _Step:
         self.log_seconds = median([value[0] for value in self.typical()])
 
     def typical(self) -> list[Value]:
-        """What its iterations take, those seen last."""
+        """Return the run times of its iterations, those seen last."""
         return typical_of(map(unpacked, [*self.iterations.values()][-_MOST_ALIKE:]))
 
 
 class StepTimes:
-    """What is known of the steps of one namespace, or of one pipeline in it.
+    """Past run times of the steps of one namespace, or of one pipeline in it.
 
     A forecast rests on the first of these that was seen: the same iteration of the step, the step,
     its component, its image, all steps. The same runs in the same order make the same forecasts.
 
     Attributes:
-        of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
+        of_namespace: run times of the whole namespace, if this is of one pipeline: that is
             asked for steps that this has not seen, and how forecasts miss. None = this is it.
     """
 
@@ -121,7 +121,7 @@ class StepTimes:
 
     @property
     def ranges(self) -> Ranges:
-        """How forecasts have missed in the namespace."""
+        """Misses of forecasts in the namespace."""
         return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def predict(
@@ -131,13 +131,13 @@ class StepTimes:
         arguments: Mapping[str, float] = _NO_ARGUMENTS,
         confidence: float = CONFIDENCE,
     ) -> Forecast | None:
-        """How long a step takes on the reference node.
+        """Return the range of a step's run time on the reference node.
 
         Args:
             identity: the step.
             input_bytes: size of its inputs; None = unknown.
-            arguments: its numeric arguments by name, in the order of their names.
-            confidence: how often the range is to hold.
+            arguments: numeric arguments of the step by name, in the order of their names.
+            confidence: share of cases in which the range is to hold.
 
         Returns:
             The forecast; None = nothing has been seen that tells of it.
@@ -158,7 +158,7 @@ class StepTimes:
         All are compared first with what was forecast of them before the run, then they are kept.
 
         Args:
-            steps: those that ended well; others are left out.
+            steps: steps that ended well; others are left out.
             ended_well: the pipeline of the run, if that ended well as a whole.
         """
         ran = [(each.identity, _value(each)) for each in steps if each.seconds is not None]
@@ -180,7 +180,7 @@ class StepTimes:
         self._alike.clear()
 
     def runs_without(self, pipeline: str, step: str) -> int:
-        """How many of the last runs in a row have ended well without a step that once ran."""
+        """Return the number of last runs in a row that ended well without a step that once ran."""
         known = self._steps.get((pipeline, step))
         return 0 if known is None else self._ended_well[pipeline] - known.last_run
 
@@ -196,7 +196,7 @@ class StepTimes:
             self._learn_miss(_estimate(others, Level.STEP, value[1:], 1), value)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> Estimate | None:
-        """By the first that was seen: iteration, step, component, image, all steps."""
+        """Return the estimate by the most similar steps: iteration, step, component, image, all."""
         step = self._steps.get(identity.key)
         if step is not None:
             name = identity.iteration
@@ -216,7 +216,7 @@ class StepTimes:
         return None
 
     def _steps_with(self, common: tuple[Level, str]) -> Sequence[_Step]:
-        """The steps that have something in common, those seen last."""
+        """Return the series of steps that have something in common, those seen last."""
         if not self._alike:
             for step in self._steps.values():
                 for each in _in_common(step):
@@ -225,7 +225,7 @@ class StepTimes:
 
 
 def _in_common(step: StepIdentity | _Step) -> Iterable[tuple[Level, str]]:
-    """What a step may have in common with others, the most similar first."""
+    """Return the marks that a step may share with others, the most similar first."""
     names = (step.component, step.image, "all")
     return zip((Level.COMPONENT, Level.IMAGE, Level.NAMESPACE), names, strict=True)
 

@@ -82,7 +82,7 @@ class ActiveRun:
             raise PlanningError(f"run {self.key!r} has weight {self.weight}; it must be 0 or more")
 
     def state_of(self, step: str) -> ProgressState:
-        """State of a step."""
+        """Return the state of a step."""
         step_progress = self.progress.get(step)
         return step_progress.state if step_progress else ProgressState.WAITING
 

@@ -74,7 +74,7 @@ def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]
 
 
 def untolerated_preferred_taints(tolerations: Iterable[Toleration], node: Node) -> int:
-    """TaintToleration's raw score: PreferNoSchedule taints that are not tolerated."""
+    """Return TaintToleration's raw score: PreferNoSchedule taints that are not tolerated."""
     known = tuple(tolerations)
     return sum(
         taint.effect == PREFER_NO_SCHEDULE and not tolerates(known, taint) for taint in node.taints
@@ -106,7 +106,7 @@ def matches_node_selector(node_selector: Mapping[str, str], node: Node) -> bool:
 
 
 def preferred_weight(affinity: NodeAffinity, node: Node) -> int:
-    """NodeAffinity's raw score: the sum of the weights of preferred terms that match the node."""
+    """Return NodeAffinity's raw score: the weights of the preferred terms that match, summed."""
     return sum(each.weight for each in affinity.preferred if matches_term(each.term, node))
 
 

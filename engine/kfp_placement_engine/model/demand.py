@@ -30,8 +30,8 @@ class Demand:
     Attributes:
         peak: peak of each resource over time, in canonical units, drivers and workers included,
             `pods` too. Peaks of two resources need not be at the same time.
-        accelerator_shares: for each accelerator (an extended resource) the peak of what the pods
-            with it take of every resource: how much of the peak needs nodes that have it.
+        accelerator_shares: part of the peak that needs nodes with an accelerator (an extended
+            resource): peak of every resource over the pods with it, by accelerator.
         gangs: pods of steps that make workers, with the pod of the step itself: they work only
             when all of them run, so they are never overcommitted. The peak of each shape.
     """

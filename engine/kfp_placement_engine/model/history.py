@@ -98,7 +98,7 @@ class PastRun:
         uid: tells it apart from all others.
         pipeline: name of its pipeline.
         ended_at: time of its end.
-        steps: its steps that ran themselves.
+        steps: observations of its steps that ran themselves.
         seconds: time from its beginning to the end of its last step, if it ended well; None = it
             did not.
         planned_seconds: the same by the plan with which it began; None = that plan rested on
@@ -121,7 +121,7 @@ class PastRun:
 
 
 def text_digest(text: str) -> str:
-    """SHA-256 in hexadecimal: what identities are made of, whatever users have written."""
+    """Return the SHA-256 in hexadecimal: identities are made of these, not of what users wrote."""
     # Texts of others may hold half a surrogate pair, which no encoding takes as it is.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 

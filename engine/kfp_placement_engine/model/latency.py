@@ -82,7 +82,7 @@ def policy_tolerance(
 
 
 def policy_types(step_types: Iterable[str]) -> tuple[str, ...]:
-    """Step types as a policy names them, in any case -> as `is_ruled` compares them."""
+    """Return step types as a policy names them, in any case -> as `is_ruled` compares them."""
     return tuple(each.lower() for each in step_types)
 
 

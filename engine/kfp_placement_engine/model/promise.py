@@ -12,7 +12,7 @@ CONFIDENCE = 0.9
 """Default share of cases in which a range is to hold."""
 
 LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
-"""Smallest change of a time that people are told: seconds, or a share of it, whichever is more."""
+"""Smallest change of a time that is worth telling: the larger of seconds and a share of it."""
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.95
 """The misses of some twenty runs tell nothing of what is rarer: 99% would hold in 95%."""

@@ -162,7 +162,7 @@ def reason(code: str, **values: Any) -> Reason:
 
 
 def counted(node_count: int, objection: Reason) -> Argument:
-    """Return the argument that so many nodes have an objection."""
+    """Return the argument for the number of nodes with an objection."""
     return node_count, objection.code, *objection.arguments
 
 

@@ -58,7 +58,7 @@ class StatedPlace:
         return self.name.lower()
 
     def latency_ms(self, labels: Mapping[str, str]) -> float | None:
-        """Round trip of a node with these labels; None = not said."""
+        """Return the round trip of a node with these labels, or None if it is not stated."""
         for each in self.round_trips:
             if labels.get(each.key) == each.value:
                 return each.latency_ms
@@ -81,7 +81,7 @@ def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
-    """Round trips that the nodes have as labels: location -> node name -> milliseconds.
+    """Return the nodes' round trips by their labels: location -> node name -> milliseconds.
 
     A label is one if its key has no prefix, is not a word with another common meaning, and its
     value reads as a latency. Keys that differ only in case are one location, spelled as it comes
@@ -99,7 +99,7 @@ def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
 def with_places(
     by_label: Latencies, places: Iterable[StatedPlace], nodes: Sequence[Node]
 ) -> dict[str, dict[str, float]]:
-    """Round trips of labels with those of Locations, which take precedence.
+    """Return the round trips of labels with those of Locations, which take precedence.
 
     Args:
         by_label: round trips from node labels.
@@ -136,7 +136,7 @@ def node_latencies(
 
 
 def latencies_to(location: str, latencies: Latencies) -> Mapping[str, float]:
-    """Node name -> round trip to a location, where it is known; in any case, if not as spelled."""
+    """Return the known round trips to a location by node; in any case, if not as spelled."""
     exact = latencies.get(location)
     if exact is not None:
         return exact

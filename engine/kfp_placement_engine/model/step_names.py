@@ -20,7 +20,7 @@ def task_of(name: str) -> str:
 
 
 def enclosing(name: str) -> list[str]:
-    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
+    """Return all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
     return [name[:place] for place, letter in enumerate(name) if letter in ".[" and place]
 
 
@@ -108,7 +108,7 @@ class StepNames:
         return f"there is no {self._noun} {text!r:.120}; {known}"
 
     def _short(self, wanted: str) -> dict[str, None]:
-        """Tasks whose last part is that; if there are none, those with that display name."""
+        """Return the tasks whose last part is that, else those with that display name."""
         return self._own.get(wanted) or self._displayed.get(wanted, {})
 
     def _is_clear(self, wanted: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is assumed where the run and the cluster say nothing; every plan shows which were used."""
+"""Assumptions where the run and the cluster say nothing; every plan shows which were used."""
 
 from dataclasses import dataclass
 
@@ -54,6 +54,6 @@ class Assumptions:
             raise PlanningError(f"loop_width = {self.loop_width!r}; it must be 1 or more")
 
     def remaining_seconds(self, expected_seconds: float, since_start_seconds: float) -> float:
-        """How long a pod that runs still needs: what is left, or a share of all if nothing is."""
+        """Return the remaining time of a pod: the rest of its expected time, or a share of it."""
         left = expected_seconds - since_start_seconds
         return left if left > 0 else self.overrun_share * expected_seconds

@@ -1,4 +1,4 @@
-"""What a plan achieves, beside what others achieve and what no plan can beat."""
+"""Figures of a plan, of the schedules it is compared with, and a bound for all plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from kfp_placement_engine.plans.limits import ScheduledStep
 
 @dataclass(frozen=True)
 class Figures:
-    """What one schedule achieves, in the order in which plans are compared.
+    """Figures of one schedule, in the order in which plans are compared.
 
     Attributes:
         unplaced: number of steps that no node can take.
@@ -51,21 +51,22 @@ class Bound:
 
     @property
     def needs_solver(self) -> bool:
-        """Whether it is missing where the extra `bounds` is not installed."""
+        """True if it is missing where the extra `bounds` is not installed."""
         return self.kind.startswith(("kinds-lp", "pattern-lp"))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a plan's figures are measured against.
+    """Schedules and bounds that a plan's figures are measured against.
 
     Attributes:
         lower_bound: makespan that no plan can beat.
         baselines: figures of each baseline that was asked for, by its name.
         default_schedule: schedule of kube-default, where it was compared; of several tie-breaks the
             one whose makespan is nearest to their mean.
-        ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches in a
-            short search, where this one may not (`ready`) and does not reach the bound; else None.
+        ordered_makespan_seconds: makespan that a plan whose steps may wait (`ordered`, gates)
+            reaches in a short search, where this one may not (`ready`) and does not reach the
+            bound; else None.
     """
 
     lower_bound: Bound

@@ -1,11 +1,11 @@
-"""What limits a run: its critical path, and the resource of which most is in use at each moment."""
+"""Limits of a run: its critical path, and the resource that is scarcest at each moment."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class PieceKind(StrEnum):
-    """Why time passes on the critical path.
+    """Causes for the passing of time on the critical path.
 
     `RUNNING`, `DATA` and `IMAGE` are work of a step, `DRIVER` that of a KFP driver pod. The others
     are waits of a pod that is ready: its node is full, its volume is in use, its loop is at its
@@ -30,12 +30,13 @@ class CriticalPiece:
 
     Attributes:
         step: name of the step whose time it is; of a driver, of its step or group.
-        kind: why the time passes.
-        start_seconds, finish_seconds: when, on the plan's clock.
+        kind: cause for the passing of time.
+        start_seconds, finish_seconds: begin and end, on the plan's clock.
         node: name of the node where it passes, or where the step waits to go; None = none.
-        cause: what it waits for: the image's reference, the volume claim, the loop, the step whose
-            end makes room, or the step for which the plan keeps the room; "" where the kind says
-            it all. Steps of other runs are `key/step`; reserved rooms have the key of their run.
+        cause: object that it waits for: the image's reference, the volume claim, the loop, the step
+            whose end makes room, or the step for which the plan keeps the room; "" where the kind
+            says it all. Steps of other runs are `key/step`; reserved rooms have the key of their
+            run.
     """
 
     step: str
@@ -47,7 +48,7 @@ class CriticalPiece:
 
     @property
     def seconds(self) -> float:
-        """How long the piece is."""
+        """Length of the piece."""
         return self.finish_seconds - self.start_seconds
 
 
@@ -57,8 +58,8 @@ class ResourceUse:
 
     Attributes:
         start_seconds, finish_seconds: the span, on the plan's clock.
-        resource: its Kubernetes name, such as `cpu`; "" while nothing is in use.
-        share: how much is in use on average of what the nodes that the run may use have free for
+        resource: Kubernetes' name of the resource, such as `cpu`; "" while nothing is in use.
+        share: average share in use of the resource that the nodes of the run have free for
             runs that are planned, 0 to 1.
     """
 
@@ -70,12 +71,12 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """How long a step works on its node, by what it does.
+    """Time that a step works on its node, by the kind of work.
 
     Attributes:
         image_pull_seconds: pulling missing image bytes.
         transfer_seconds: downloading inputs and uploading outputs.
-        duration_seconds: its run time there.
+        duration_seconds: run time there.
     """
 
     image_pull_seconds: float
@@ -85,14 +86,14 @@ class Phases:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledStep:
-    """Where and when a baseline runs a step.
+    """Place and time of a step under a baseline.
 
     Attributes:
         name: name of the step, as in the plan.
         node: name of the node.
-        start_seconds, finish_seconds: when its pod is bound, and when its outputs are uploaded.
-        phases: what of this time is work; the rest it waits, such as for a volume. None = all of it
-            runs.
+        start_seconds, finish_seconds: time at which its pod is bound, and its outputs are uploaded.
+        phases: part of this time that is work; the rest it waits, such as for a volume. None = all
+            of it runs.
     """
 
     name: str
@@ -104,10 +105,10 @@ class ScheduledStep:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """What limits a run.
+    """Limits of a run, where they were asked for.
 
     Attributes:
-        critical_path: what the end of the run waits for, from its submission to its end without a
+        critical_path: causes of the run's length, from its submission to its end without a
             gap; empty where the run does not end or nobody asked.
         binding_resources: the resource that is scarcest, over time.
     """

@@ -25,8 +25,8 @@ class PlannedRun:
     """The run that a plan is for.
 
     Attributes:
-        name, source: as in `RunGraph`.
-        release_seconds: when the run was submitted, on the plan's own clock; times since then are
+        name, source: name and source of the `RunGraph`.
+        release_seconds: time of the submission, on the plan's own clock; times since then are
             the plan's times less this.
         submitted_at: time of day of the submission, so that the plan's times are shown as times of
             day; None = they are shown as seconds since then.
@@ -53,10 +53,10 @@ class PlannedCluster:
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """How a plan was searched: the same seed and generations give the same plan again.
+    """Record of the search for a plan: the same seed and generations give the same plan again.
 
     Attributes:
-        seed, generations: what the search began with, and how far it went.
+        seed, generations: seed of the random generator, and number of generations.
         planning_seconds: wall time of the search.
         dispatch: `ready` or `ordered`.
         objective: `completion`, `makespan`, `packing` or `paper`.
@@ -78,12 +78,12 @@ class SearchRecord:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a plan rests on besides the run and the cluster, in words.
+    """Grounds of a plan besides the run and the cluster, in words.
 
     Attributes:
         assumptions: the assumed values that were used (`duration 60 s for 3 of 7 steps`).
         all_durations_assumed: every run time is a guess; no percentages are shown then.
-        policy: what the plan takes from the cluster's PlacementPolicy and is not usual
+        policy: values from the cluster's PlacementPolicy that are not usual
             (`objective: packing`).
     """
 
@@ -99,16 +99,17 @@ class Plan:
     Attributes:
         run: the run.
         cluster: the cluster.
-        search: how the plan was searched.
-        figures: what the plan achieves.
-        comparison: what the figures are measured against.
+        search: record of the search for the plan.
+        figures: figures of the plan.
+        comparison: schedules and bounds that the figures are measured against.
         steps: the steps, in the run graph's order.
         drivers: the driver pods, for the time line.
         unschedulable: name and reason of steps without a node.
-        limits: what limits the run; empty where nobody asked.
-        grounds: what the plan rests on.
+        limits: limits of the run; empty where nobody asked.
+        grounds: assumptions and policy of the plan, in words.
         notices: warnings.
-        promise: when the run and its steps start and end, by past runs; None = nobody asked.
+        promise: ranges of the start and end of the run and its steps, by past runs; None = nobody
+            asked.
     """
 
     run: PlannedRun
@@ -130,7 +131,7 @@ class Plan:
         object.__setattr__(self, "_by_name", {step.name: step for step in self.steps})
 
     def step(self, name: str) -> PlannedStep:
-        """The step of that name.
+        """Return the step of that name.
 
         Raises:
             KeyError: there is none.
@@ -143,13 +144,14 @@ class RunsPlan:
     """The plans of runs that were planned together; time zero is the moment of planning.
 
     Attributes:
-        plans: by the runs' keys, in the order given. Their figures are each run's own, baselines'
-            included; the bound of one of several is its critical path.
-        terms: of the objective, over all of them and the reserved runs; compared as in `fitness`.
+        plans: plans by the runs' keys, in the order given. Their figures are each run's own,
+            baselines' included; the bound of one of several is its critical path.
+        terms: terms of the objective, over all plans and the reserved runs; compared as in
+            `fitness`.
         completion_seconds: weighted sum of the completions, reserved runs included.
         makespan_seconds: the latest end of all, likewise.
-        makespan_limit_seconds: what of that end is beyond it counts before completions: 0 for the
-            objective `makespan`, infinite without a limit.
+        makespan_limit_seconds: limit of that end; what is beyond it counts before completions: 0
+            for the objective `makespan`, infinite without a limit.
         generations: replays the plans with the seed.
         planning_seconds: wall time of the search.
     """
@@ -166,15 +168,15 @@ class RunsPlan:
 def reserved_run(
     key: str, plan: Plan, *, elapsed_seconds: float = 0.0, weight: float = 1.0
 ) -> ReservedRun:
-    """The room that a plan's steps take, to plan other runs beside it.
+    """Return the room that a plan's steps take, to plan other runs beside it.
 
     Driver pods are left out: they are small, and the default scheduler places them.
 
     Args:
         key: the run's.
-        plan: its plan.
-        elapsed_seconds: how long ago the plan's time zero was.
-        weight: of its completion.
+        plan: plan of the run.
+        elapsed_seconds: time since the plan's time zero.
+        weight: weight of its completion.
     """
     rooms = tuple(
         ReservedRoom(

@@ -12,7 +12,7 @@ from kfp_placement_engine.units.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another node that could take a step, and what that would cost.
+    """Alternative: another node that could take a step, and the cost of the change.
 
     Attributes:
         node: index of the node.
@@ -27,7 +27,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a step goes to its node, and where else it could go.
+    """Explanation of the choice of a step's node, with the next best nodes.
 
     Attributes:
         sentence: the reason for people.
@@ -43,7 +43,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class RunTimeOrigin:
-    """Where a step's run time on its node comes from.
+    """Origin of a step's run time on its node.
 
     Attributes:
         source: kind of the source, such as a hint or past runs.
@@ -60,7 +60,7 @@ class RunTimeOrigin:
 
     @property
     def is_guess(self) -> bool:
-        """Whether the run time is assumed, or rests on steps that have little in common with it."""
+        """True if the run time is assumed, or rests on steps that have little in common with it."""
         return is_guess(self.source, self.basis)
 
 
@@ -71,15 +71,15 @@ class PlannedStep:
     Attributes:
         spec: the step as the run graph describes it.
         node: name of the node; None if no node can take the step, or if it comes from the cache.
-        start_seconds: when its pod is bound (negative if it runs already); None if unschedulable or
-            ended.
-        finish_seconds: when its outputs are uploaded; None if unschedulable or ended.
+        start_seconds: time at which its pod is bound (negative if it runs already); None if
+            unschedulable or ended.
+        finish_seconds: end of the upload of its outputs; None if unschedulable or ended.
         phases: time spent on pulling the image, on transfers and on running.
         run_time: origin of the run time in `phases`.
         latency_ms: round trip between the step's location and the node; None = no rule or unknown.
         is_latency_ruled: steps of its type go to the node of least round trip to their location.
         requests: resources that the planner reserves for the step.
-        explanation: why the step goes there.
+        explanation: reasons for the choice of the node.
         progress: whether the step waits, runs or has ended.
     """
 
@@ -102,12 +102,12 @@ class PlannedStep:
 
     @property
     def is_cached(self) -> bool:
-        """Whether the step is taken to come from the cache: it has times but no node."""
+        """True if the step is taken to come from the cache: it has times but no node."""
         return self.spec.assumed_cached and self.progress is ProgressState.WAITING
 
     @property
     def requests_nothing(self) -> bool:
-        """Whether nobody said what it needs: `requests` is what KFP's launcher reserves."""
+        """True if nobody said what it needs: `requests` is the default of KFP's launcher."""
         return self.spec.kind is StepKind.CONTAINER and not self.spec.requests
 
 
@@ -118,7 +118,7 @@ class PlannedDriver:
     Attributes:
         name: name of the step or group that the driver belongs to; "" is the run as a whole.
         node: name of the node.
-        start_seconds, finish_seconds: when it runs, on the plan's clock.
+        start_seconds, finish_seconds: begin and end, on the plan's clock.
     """
 
     name: str

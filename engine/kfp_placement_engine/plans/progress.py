@@ -1,4 +1,4 @@
-"""How far something is that takes a while: told to whoever shows it."""
+"""Progress of something that takes a while, for whoever shows it."""
 
 from collections.abc import Callable
 

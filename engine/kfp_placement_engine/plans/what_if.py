@@ -1,4 +1,4 @@
-"""What changes would make of a run: the answers, for people and programs."""
+"""Answers about changes of a run or its cluster, for people and programs."""
 
 import math
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class ChangedPlan:
     """The plan after changes, beside the present one.
 
     Attributes:
-        changes: what changes, all of them together.
+        changes: changes, all of them together.
         plan: the plan then.
-        gain_seconds: how much earlier the run ends; negative = later, infinite = it ends only then,
+        gain_seconds: gain of the run's end; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
-        is_anomaly: it ends later although no node and no step has got less.
+        is_anomaly: True if it ends later although no node and no step has got less.
     """
 
     changes: tuple[Change, ...]
@@ -31,11 +31,11 @@ class Suggestion:
     """A single change that makes the run shorter.
 
     Attributes:
-        change: what changes.
-        makespan_seconds: of the run then.
-        gain_seconds: how much earlier it ends; infinite = it ends only then.
-        nodes_added: how many nodes more.
-        cpu_added_milli: how much CPU more, on all nodes together.
+        change: single change.
+        makespan_seconds: makespan of the run with the change.
+        gain_seconds: gain of the run's end; infinite = it ends only with the change.
+        nodes_added: number of additional nodes.
+        cpu_added_milli: additional CPU in thousandths of a core, on all nodes together.
     """
 
     change: Change
@@ -50,10 +50,11 @@ class Suggestions:
     """The single changes that make a run shorter.
 
     Attributes:
-        best: those that gain at least 1% of the run, the best first.
-        tried: how many changes were tried.
+        best: changes that gain at least 1% of the run, the best first.
+        tried: number of changes that were tried.
         present_seconds: makespan of the present plan; infinite = it does not end.
-        unchanged_gain_seconds: what a longer search gains without any change. No gain counts it in.
+        unchanged_gain_seconds: gain of a longer search without any change; no other gain includes
+            it.
     """
 
     best: tuple[Suggestion, ...]
@@ -63,10 +64,10 @@ class Suggestions:
 
 
 def end_seconds(figures: Figures) -> float:
-    """When the run ends; infinite if a step of it fits no node."""
+    """Return the end of the run; infinite if a step of it fits no node."""
     return math.inf if figures.unplaced else figures.makespan_seconds
 
 
 def gain_seconds(before_seconds: float, after_seconds: float) -> float:
-    """How much earlier a run ends; 0 if it ends neither before nor after."""
+    """Return the gain between two ends of a run; 0 if it ends neither before nor after."""
     return 0.0 if before_seconds == after_seconds else before_seconds - after_seconds

@@ -1,4 +1,4 @@
-"""What somebody may change about a run or its cluster, to ask what the plan would be then.
+"""Changes of a run or its cluster that people can ask about, to see the plan after them.
 
 Each change has a form as text, the one in which people write it; `readers.change_text` reads it.
 Nodes are named as people name them: a node, the group of all nodes called `worker-1`, `worker-2`
@@ -15,19 +15,19 @@ SHARED = "ReadWriteMany"
 """The access mode under which steps on several nodes write to one volume."""
 
 OFF = "off"
-"""In place of a limit: there is none."""
+"""Word for no limit, in place of a limit."""
 
 Kind = Literal["node", "step", "loop", "volume"]
-"""What has properties that can be changed; a volume is a volume claim."""
+"""Kinds of things whose properties can be changed; a volume is a volume claim."""
 
 
 @dataclass(frozen=True)
 class AddNodes:
-    """More nodes like an existing one, but empty: nothing runs on them, and they hold no image.
+    """Change: additional nodes like an existing one, but empty: without pods and images.
 
     Attributes:
         like: names the node, or a group of equal ones.
-        count: how many more, 1 or more.
+        count: number of nodes, 1 or more.
     """
 
     like: str
@@ -45,7 +45,7 @@ class RemoveNodes:
 
     Attributes:
         nodes: names the nodes of which some go.
-        count: how many, 1 or more.
+        count: number of nodes, 1 or more.
     """
 
     nodes: str
@@ -59,10 +59,10 @@ class RemoveNodes:
 
 @dataclass(frozen=True)
 class HoldImage:
-    """Every node holds the image before the run starts.
+    """Change: every node holds the image before the run starts.
 
     Attributes:
-        image: its reference, by any of its names.
+        image: reference of the image, by any of its names.
     """
 
     image: str
@@ -75,10 +75,10 @@ class HoldImage:
 
 @dataclass(frozen=True)
 class SetProperties:
-    """Other properties of nodes, steps, loops or volumes; the rest stays.
+    """Change: other properties of nodes, steps, loops or volumes; the rest stays.
 
     Attributes:
-        kinds: what may be meant by the name; the first of them of which anything has it is.
+        kinds: possible meanings of the name; the first with anything of that name counts.
         name: names what changes.
         values: name of each property, and its value as people write it.
     """
@@ -95,4 +95,4 @@ class SetProperties:
 
 
 Change = AddNodes | RemoveNodes | HoldImage | SetProperties
-"""Any change."""
+"""A change of any kind."""

@@ -86,7 +86,7 @@ def parse_latency_ms(text: object) -> float:
 def _go_duration(
     text: object, bare_unit: Fraction, what: str, examples: str, *, words: bool = False
 ) -> Fraction:
-    """Seconds, exactly: rounding waits until the caller's unit is known."""
+    """Return seconds exactly: rounding waits until the caller's unit is known."""
     source = _as_text(text)
     if source.startswith("-"):
         raise QuantityError(f"{what} {shown_value(text)} is negative; it must be 0 or more")
@@ -122,7 +122,7 @@ def _in_go_s_units(source: str) -> str:
 
 
 def _sum_of_parts(source: str) -> Fraction | None:
-    """Seconds of text in Go's form; None where it is not in that form."""
+    """Return the seconds of text in Go's form, or None if it is not in that form."""
     total, position = Fraction(0), 0
     while part := _DURATION_PART.match(source, position):
         total += Fraction(part.group(1)) * _DURATION_UNITS[part.group(2)]
@@ -156,7 +156,7 @@ def exact_duration_text(seconds: float) -> str:
 
 
 def _hours_text(seconds: Decimal) -> str:
-    """`1h30m`, or "" for no time at all."""
+    """Return `1h30m`, or "" for no time at all."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
@@ -194,7 +194,7 @@ def format_duration(seconds: float) -> str:
 
 
 def _units(seconds: int) -> list[str]:
-    """Days, hours, minutes and seconds, those of which there are any."""
+    """Return the days, hours, minutes and seconds of which there are any."""
     parts = []
     for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
         amount, seconds = divmod(seconds, size)

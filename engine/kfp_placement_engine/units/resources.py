@@ -74,7 +74,7 @@ def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
 
 
 def lacking(requests: Resources, free: Resources) -> list[str]:
-    """Names of the resources of which less is free than requested, `pods` first.
+    """Return the names of resources with less free than requested, `pods` first.
 
     A resource of which nothing is requested is never missing, even where more is taken than there
     is; every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
