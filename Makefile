@@ -76,7 +76,7 @@ fuzz: setup ## try new examples for FUZZ_TIME (5m), round after round, and print
 
 # Every process starts a control plane of its own.
 test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
-	@$(BIN)/python -m pytest -ra -n $(WORKERS) --dist loadfile --cluster -m cluster $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -ra -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cluster -m cluster $(PYTEST_ARGS)
 
 # Needs Node 20 with npm, and Chromium.
 test-vscode: setup ## look at the notebook view in a real VS Code (npm builds it once: 2 minutes, 313 MB)

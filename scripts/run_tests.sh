@@ -47,7 +47,9 @@ run_unit_tests() { # ARGS
     if with_cluster; then
         set -- -m "not cluster" "$@"
     fi
-    run_pytest -n "${WORKERS:-2}" "$@"
+    # Each process begins with a half of its own, so that what a module prepares is prepared once;
+    # the one that is ready first takes from the others.
+    run_pytest -n "${WORKERS:-2}" --dist worksteal "$@"
 }
 
 # The control plane's programs take minutes where they were never built: meanwhile the others run.
@@ -73,9 +75,10 @@ fi
 
 with_cluster || exit "$failed"
 
-# Every process starts a control plane of its own, so it gets whole files. The first test that needs
-# the programs waits for them; until then the builder's output is shown.
+# Every process starts a control plane of its own, so it gets whole files, in their order: sorted by
+# their number of tests the longest would come last. The first test that needs the programs waits for
+# them; until then the builder's output is shown.
 tail -n +1 -f "$log" &
 reader=$!
-run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --cluster -m cluster
+run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --no-loadscope-reorder --cluster -m cluster
 exit "$failed"

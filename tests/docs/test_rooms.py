@@ -111,6 +111,12 @@ def test_every_room_has_its_budget():
     assert sorted(BUDGETS) == sorted(room for room, tokens in tokens_of_rooms().items() if tokens)
 
 
+def test_the_map_of_the_repository_names_every_room():
+    plan = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Repository map")[2]
+    named = set(re.findall(r"(\w+)/", plan.split("```")[1]))
+    assert {room.rpartition(".")[2] for room in BUDGETS} - named == set()
+
+
 def test_no_room_exceeds_its_budget():
     """A feature that needs more says so in the table, where everybody sees it."""
     above = {
