@@ -137,7 +137,7 @@ class RangedQueue(Queue):
 
     def _forecast(self, now: float) -> None:
         self._forecast_seconds = now
-        self._ranges.forecast([self.simulation(self._ends_in_force(now))], moment(now))
+        self._ranges.forecast([self.simulation(self._ends_in_force(now))], moment(now), now)
         for run, waiting in self.waiting.items():
             new = self._ranges.starts(waiting.key, QUEUE, None, waiting.submitted_at, moment(now))
             if new is None or new.forecast is None:

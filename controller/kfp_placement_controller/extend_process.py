@@ -6,6 +6,7 @@ Everything that decides is in `extender`; here is only what is connected with wh
 import asyncio
 import logging
 import signal
+import time
 
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.clock import wall_clock
@@ -81,6 +82,7 @@ class ExtendProcess:
             scheduler_lease=settings.scheduler_lease_name,
             planner_lease=settings.planner_lease_name,
             clock=wall_clock,
+            monotonic=time.monotonic,
         )
         observer = ExtendObserver(self._store, self._notes, guard, self._events)
         self._watches = observer.watches(client, DEFAULT_SOURCES, settings)

@@ -1,14 +1,17 @@
-"""Pauses between two tries, by a clock that somebody may set."""
+"""Pauses between two tries, measured by a clock that nobody sets.
 
-from datetime import datetime
+The time of day may be set, by an hour and more after a machine was suspended. So it is only
+compared with times that others state; what this process measures itself, it measures in seconds of
+`time.monotonic`, which processes and loops alone read.
+"""
 
 
-def lasts(seconds: float, since: datetime | None, now: datetime) -> bool:
-    """Whether a pause goes on; a clock that was set back must not make it longer.
+def lasts(pause_seconds: float, since: float | None, monotonic_seconds: float) -> bool:
+    """Return whether a pause goes on.
 
     Args:
-        seconds: its length.
-        since: when it began; None = it has not.
-        now: the time.
+        pause_seconds: length of the pause.
+        since: beginning of the pause, in monotonic seconds, or None if there was none.
+        monotonic_seconds: the present moment.
     """
-    return since is not None and 0 <= (now - since).total_seconds() < seconds
+    return since is not None and monotonic_seconds - since < pause_seconds

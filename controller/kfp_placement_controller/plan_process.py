@@ -1,6 +1,7 @@
 """The process `plan`: watches, lets the coordinator decide, writes. Wiring only."""
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -101,6 +102,7 @@ class PlanProcess(LeadingProcess):
         """Nothing is started yet."""
         self.coordinator = coordinator = Coordinator(
             DEFAULT_SOURCES,
+            time.monotonic,
             settings.own_namespace,
             may_gate=settings.gates,
             opt_in=settings.opt_in,
@@ -114,10 +116,10 @@ class PlanProcess(LeadingProcess):
             return lambda answer: inbox.put(lambda _coordinator, now: take(answer, now))
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
-        searches = SearchWorker(told(coordinator.plans.planner.round_ended))
+        searches = SearchWorker(told(coordinator.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_marks.containers}
         prometheus = Prometheus(transport_to, containers)
-        memory = Worker("memory", prometheus.answer, told(coordinator.learning.memory_answered))
+        memory = Worker("memory", prometheus.answer, told(coordinator.memory_answered))
         election = LeaderElection(
             connect_promptly(settings),
             settings.own_namespace,
@@ -129,12 +131,12 @@ class PlanProcess(LeadingProcess):
         writer = HistoryWriter(connect_promptly(settings), lambda: election.epoch)
         histories = Worker("histories", writer.write, told(coordinator.history_answered))
         runner = ActionRunner(client, events, searches, wall_clock, memory.submit, histories.submit)
-        leading = Leading(election, runner, wall_clock)
+        leading = Leading(election, runner, wall_clock, time.monotonic)
         super().__init__(
             settings,
             plan_watches(client, settings, DEFAULT_SOURCES, inbox),
             election,
-            PlannerLoop(coordinator, inbox, wall_clock, leading, runner),
+            PlannerLoop(coordinator, inbox, wall_clock, time.monotonic, leading, runner),
             parts=(events, searches, memory, histories),
             threads={"search": searches.alive},
         )

@@ -1,5 +1,6 @@
 """The process `queue`, which decides when whole runs start: the wiring of its parts."""
 
+import time
 from functools import partial
 
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
@@ -62,6 +63,7 @@ class QueueProcess(LeadingProcess):
         coordinator = QueueCoordinator(
             DEFAULT_SOURCES,
             (BuiltinBackend(), kueue_backend),
+            time.monotonic,
             own_namespace=settings.own_namespace,
             opt_in=settings.opt_in,
         )
@@ -82,7 +84,7 @@ class QueueProcess(LeadingProcess):
             kueue_backend.objects,
             writer.check,
             writer.read,
-            wall_clock,
+            time.monotonic,
             began=kueue_kinds.start,
             ended=kueue_kinds.stop,
         )
@@ -92,7 +94,7 @@ class QueueProcess(LeadingProcess):
             settings,
             queue_watches(client, settings, QUEUE_SOURCES, DEFAULT_SOURCES, inbox),
             election,
-            QueueLoop(coordinator, inbox, wall_clock, election, kueue, runner),
+            QueueLoop(coordinator, inbox, wall_clock, time.monotonic, election, kueue, runner),
             parts=(events,),
             threads={"operator's": kueue_kinds.alive},
             stopping=(kueue_kinds.stop,),

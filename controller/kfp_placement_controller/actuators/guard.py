@@ -45,7 +45,8 @@ class Guard:
         knowledge: returns what is known of the cluster at this moment.
         scheduler_lease: name of our scheduler's Lease.
         planner_lease: name of the planner's.
-        clock: the time.
+        clock: time of day.
+        monotonic: count of seconds that nobody sets.
     """
 
     client: KubeClient
@@ -53,6 +54,7 @@ class Guard:
     scheduler_lease: str
     planner_lease: str
     clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _scheduler: LeaseWatch = field(default_factory=LeaseWatch)
     _planner: LeaseWatch = field(default_factory=LeaseWatch)
@@ -64,7 +66,7 @@ class Guard:
         watch = watches.get(change.key[1])
         if watch is not None:
             with self._lock:
-                watch.observe(change.new, self.clock())
+                watch.observe(change.new, self.monotonic())
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """A pod, which may have our gate."""
@@ -77,21 +79,21 @@ class Guard:
     def tick(self) -> None:
         """Write what has to be written now; what does not work is tried again with the next."""
         now = self.clock()
-        findings = self.findings(now)
+        findings = self.findings()
         if findings:
             self._tried("the policy's status", partial(write_findings, self.client, findings, now))
         for pod in self.overdue(now):
             self._tried(f"the gate of pod {pod.namespace}/{pod.name}", partial(self._open, pod))
 
-    def findings(self, now: datetime) -> list[PolicyFinding]:
+    def findings(self) -> list[PolicyFinding]:
         """What the policy's status does not say yet.
 
         That a planner is alive is for itself to say.
         """
-        knowledge = self.knowledge()
+        knowledge, monotonic_seconds = self.knowledge(), self.monotonic()
         with self._lock:
-            alive = scheduler_finding(self._scheduler, knowledge.rules, now)
-            planner_age_seconds = self._planner.age_seconds(now)
+            alive = scheduler_finding(self._scheduler, knowledge.rules, monotonic_seconds)
+            planner_age_seconds = self._planner.age_seconds(monotonic_seconds)
         findings = [] if alive is None else [alive]
         stale_seconds = knowledge.rules.scheduler_stale_after_seconds
         if not self._planner.held or planner_age_seconds > stale_seconds:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.kueue_quotas import KueueListing
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
@@ -30,7 +29,7 @@ class KueueFollowing:
         objects: objects of Kueue that the backend decides by.
         check: checks that Kueue is there and may be used; raises AccessError or KubernetesError.
         read: reads all of Kueue's objects as they are now; raises KubernetesError.
-        clock: the time.
+        monotonic: count of seconds that nobody sets.
         began: function called once the objects can be read, to follow them.
         ended: function called when no RunQueue asks for Kueue any more, or we do not lead.
     """
@@ -38,11 +37,11 @@ class KueueFollowing:
     objects: KueueObjects
     check: Callable[[], None]
     read: Callable[[], KueueListing]
-    clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
     began: Callable[[], None]
     ended: Callable[[], None]
     _follows: bool = False
-    _next_at: datetime | None = None
+    _next_at: float | None = None
     _problem: str = ""
 
     def follow(self, coordinator: QueueCoordinator) -> None:
@@ -53,18 +52,18 @@ class KueueFollowing:
         if coordinator.epoch is None or not coordinator.queues.ask_for_kueue:
             self.stop()
             return
-        now = self.clock()
-        if self._next_at is not None and now < self._next_at:
+        monotonic_seconds = self.monotonic()
+        if self._next_at is not None and monotonic_seconds < self._next_at:
             return
         try:
             self.check()
             listing = self.read()
         except (AccessError, KubernetesError) as error:
-            self._next_at = now + timedelta(seconds=RETRY_SECONDS)
+            self._next_at = monotonic_seconds + RETRY_SECONDS
             self._not_listed(coordinator, str(error))
             return
         self._problem = ""
-        self._next_at = now + timedelta(seconds=LIST_SECONDS)
+        self._next_at = monotonic_seconds + LIST_SECONDS
         self.objects.listed(listing)
         coordinator.decide_soon()
         if not self._follows:

@@ -27,24 +27,26 @@ class Leading:
     Attributes:
         election: for the Lease.
         runner: reads the existing plans.
-        clock: the time.
+        clock: time of day.
+        monotonic: count of seconds that nobody sets.
     """
 
     election: LeaderElection
     runner: ActionRunner
     clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
     _led: int | None = None
-    _tried_at: datetime | None = None
+    _tried_at: float | None = None
 
     def follow_election(self, coordinator: Coordinator) -> None:
         """Begin or stop leading, as the election says now."""
-        epoch, now = self.election.epoch, self.clock()
+        epoch, monotonic_seconds = self.election.epoch, self.monotonic()
         if epoch == coordinator.epoch:
             return
         coordinator.follow()
-        if epoch is None or lasts(RETRY_SECONDS, self._tried_at, now):
+        if epoch is None or lasts(RETRY_SECONDS, self._tried_at, monotonic_seconds):
             return
-        self._tried_at = now
+        self._tried_at = monotonic_seconds
         try:
             placements = self.runner.read_placements()
         except KubernetesError as error:
@@ -56,4 +58,4 @@ class Leading:
             self.election.raise_epoch(highest + 1)
             return
         self._led = epoch
-        coordinator.lead(epoch, placements, now)
+        coordinator.lead(epoch, placements, self.clock())

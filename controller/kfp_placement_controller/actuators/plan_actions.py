@@ -138,11 +138,11 @@ class ActionRunner:
         except NotFoundError as error:
             # The run is gone, or somebody has deleted the object: then it is made again.
             self._known.pop(write.key, None)
-            coordinator.publisher.write_failed(write, str(error), self.clock())
+            coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         except (KubernetesError, InputError) as error:
-            coordinator.publisher.write_failed(write, str(error), self.clock())
+            coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         else:
-            coordinator.publisher.written(write, self.clock())
+            coordinator.publisher.written(write, coordinator.monotonic())
 
     def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""

@@ -124,20 +124,20 @@ class Histories:
         self._unwritten.add(namespace, run)
         return is_new
 
-    def due(self, now: datetime) -> list[HistoryAction]:
+    def due(self, monotonic_seconds: float) -> list[HistoryAction]:
         """What must be written now; the leader alone asks."""
-        write = self._unwritten.due(now) if self._is_readable else None
+        write = self._unwritten.due(monotonic_seconds) if self._is_readable else None
         if write is None:
             return []
         is_new = (write.namespace, history_name(write.pipeline)) not in self._stored
         too_many = self._too_many(write.namespace) if is_new else []
         return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
 
-    def answered(self, answer: HistoryAnswer, now: datetime) -> None:
+    def answered(self, answer: HistoryAnswer, monotonic_seconds: float) -> None:
         """What was due has been done, or has failed."""
         action = answer.action
         if isinstance(action, WriteHistory):
-            self._unwritten.answered(action, answer.outcome, now)
+            self._unwritten.answered(action, answer.outcome, monotonic_seconds)
         elif answer.outcome is not HistoryOutcome.DONE:
             self._deleting.discard((action.namespace, action.name))
         if answer.why:

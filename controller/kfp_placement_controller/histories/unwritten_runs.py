@@ -51,7 +51,7 @@ class UnwrittenRuns:
     _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
     _steps: Counter[str] = field(default_factory=Counter)
     """Of all runs of a namespace."""
-    _tried_at: dict[HistoryKey, datetime] = field(default_factory=dict)
+    _tried_at: dict[HistoryKey, float] = field(default_factory=dict)
     _is_writing: bool = False
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
@@ -89,14 +89,18 @@ class UnwrittenRuns:
             ]
             self._drop(*key, gone)
 
-    def due(self, now: datetime) -> WriteHistory | None:
+    def due(self, monotonic_seconds: float) -> WriteHistory | None:
         """What must be written now, the namespaces in turn; it is answered before more is due."""
-        tried = self._tried_at.items()
-        self._tried_at = {key: at for key, at in tried if lasts(LONGEST_PAUSE_SECONDS, at, now)}
+        self._tried_at = {
+            key: at
+            for key, at in self._tried_at.items()
+            if lasts(LONGEST_PAUSE_SECONDS, at, monotonic_seconds)
+        }
         for namespace, own in () if self._is_writing else self._namespaces.items():
             for name, unwritten in own.items():
                 tried_at = self._tried_at.get((namespace, name))
-                if unwritten.is_sent or lasts(unwritten.pause_seconds, tried_at, now):
+                pauses = lasts(unwritten.pause_seconds, tried_at, monotonic_seconds)
+                if unwritten.is_sent or pauses:
                     continue
                 # The others come first next time.
                 self._namespaces[namespace] = self._namespaces.pop(namespace)
@@ -105,11 +109,13 @@ class UnwrittenRuns:
                 return WriteHistory(namespace, runs[0].pipeline, runs)
         return None
 
-    def answered(self, write: WriteHistory, outcome: HistoryOutcome, now: datetime) -> None:
+    def answered(
+        self, write: WriteHistory, outcome: HistoryOutcome, monotonic_seconds: float
+    ) -> None:
         """A write that was due has been done, or has failed."""
         key = (write.namespace, history_name(write.pipeline))
         self._is_writing = False
-        self._tried_at[key] = now
+        self._tried_at[key] = monotonic_seconds
         if outcome is HistoryOutcome.NAMESPACE_GONE:
             self._namespaces.pop(write.namespace, None)
             del self._steps[write.namespace]

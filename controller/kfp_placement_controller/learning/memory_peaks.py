@@ -42,8 +42,8 @@ class MemoryPeaks:
     _url: str = ""
     _asked: AskMemory | None = None
     _asked_of: TrackedRun | None = None
-    _asked_at: datetime | None = None
-    _failed_at: datetime | None = None
+    _asked_at: float | None = None
+    _failed_at: float | None = None
     _unknown_pods: int = 0
     _warned: bool = False
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
@@ -57,16 +57,20 @@ class MemoryPeaks:
             self._asked = self._failed_at = None
             self._warned, self._unknown_pods = False, 0
 
-    def due(self, ended: Iterable[TrackedRun], now: datetime) -> AskMemory | None:
+    def due(
+        self, ended: Iterable[TrackedRun], now: datetime, monotonic_seconds: float
+    ) -> AskMemory | None:
         """Return the next question; None = there is none now.
 
         Args:
             ended: runs that teach nothing yet.
             now: the time.
+            monotonic_seconds: the present moment.
         """
-        if self._asked is not None and not lasts(PATIENCE_SECONDS, self._asked_at, now):
-            self._has_failed(self._asked, "it has not answered in time", now)
-        if not self._url or self._asked is not None or self._pauses(now):
+        is_patient = lasts(PATIENCE_SECONDS, self._asked_at, monotonic_seconds)
+        if self._asked is not None and not is_patient:
+            self._has_failed(self._asked, "it has not answered in time", monotonic_seconds)
+        if not self._url or self._asked is not None or self._pauses(monotonic_seconds):
             return None
         for run in ended:
             finished_at = run.observed.state.finished_at
@@ -77,18 +81,18 @@ class MemoryPeaks:
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
                 self._asked = AskMemory(self._url, run.key, pods)
-                self._asked_of, self._asked_at = run, now
+                self._asked_of, self._asked_at = run, monotonic_seconds
                 return self._asked
             run.peaks = {}
         return None
 
-    def answered(self, answer: MemoryAnswer, now: datetime) -> None:
+    def answered(self, answer: MemoryAnswer, monotonic_seconds: float) -> None:
         """Take an answer; pods that it does not name are unknown."""
         asked, run = self._asked, self._asked_of
         if asked is None or run is None or asked is not answer.question:
             return
         if answer.failure:
-            self._has_failed(asked, answer.failure, now)
+            self._has_failed(asked, answer.failure, monotonic_seconds)
             return
         self._asked = None
         known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in asked.pods)
@@ -97,17 +101,22 @@ class MemoryPeaks:
         if self._unknown_pods >= _TELLING:
             self._warn(asked, f"it knows none of {self._unknown_pods} pods")
 
-    def awaits(self, run: TrackedRun, now: datetime) -> bool:
+    def awaits(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> bool:
         """Return whether the peaks of an ended run may be known soon."""
-        if not self._url or run.peaks is not None or self._pauses(now):
+        finished_at = run.observed.state.finished_at
+        if finished_at is None or run.peaks is not None:
             return False
-        return lasts(SETTLING_SECONDS + PATIENCE_SECONDS, run.observed.state.finished_at, now)
+        if not self._url or self._pauses(monotonic_seconds):
+            return False
+        since_end_seconds = (now - finished_at).total_seconds()
+        # Of a run that ended in the future, by a clock that was wrong, nothing is awaited.
+        return 0 <= since_end_seconds < SETTLING_SECONDS + PATIENCE_SECONDS
 
-    def _pauses(self, now: datetime) -> bool:
-        return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, now)
+    def _pauses(self, monotonic_seconds: float) -> bool:
+        return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, monotonic_seconds)
 
-    def _has_failed(self, asked: AskMemory, why: str, now: datetime) -> None:
-        self._asked, self._failed_at = None, now
+    def _has_failed(self, asked: AskMemory, why: str, monotonic_seconds: float) -> None:
+        self._asked, self._failed_at = None, monotonic_seconds
         self._warn(asked, why)
 
     def _warn(self, asked: AskMemory, why: str) -> None:

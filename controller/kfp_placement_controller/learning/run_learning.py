@@ -54,13 +54,13 @@ class RunLearning:
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
+    awaited: dict[RunKey, tuple[TrackedRun, float]] = field(default_factory=dict)
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
-    def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
+    def run_evaluated(self, run: TrackedRun, monotonic_seconds: float) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
-            self.awaited.setdefault(run.key, (run, now))
+            self.awaited.setdefault(run.key, (run, monotonic_seconds))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Nothing more will be known of a run."""
@@ -68,26 +68,26 @@ class RunLearning:
         if awaited is not None:
             self._turn(partial(self._learn, awaited[0], now))
 
-    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
+    def pipeline_ended(self, run: EndedPipeline, monotonic_seconds: float) -> None:
         """A run that gets no plan has ended."""
         if self.histories.enabled:
-            self._turn(partial(self.unplanned.add, run, now))
+            self._turn(partial(self.unplanned.add, run, monotonic_seconds))
 
-    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
+    def memory_answered(self, answer: MemoryAnswer, monotonic_seconds: float) -> None:
         """Take what Prometheus says of the memory of pods, or why it does not."""
-        self._turn(partial(self.memory.answered, answer, now))
+        self._turn(partial(self.memory.answered, answer, monotonic_seconds))
 
     def follow(self) -> None:
         """Another leads from now on."""
         self.promises.forget()
         self.awaited.clear()
 
-    def learn_unplanned(self, now: datetime) -> None:
+    def learn_unplanned(self, now: datetime, monotonic_seconds: float) -> None:
         """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
-        for ended in self._turn(partial(self.unplanned.due, now)) or ():
+        for ended in self._turn(partial(self.unplanned.due, monotonic_seconds)) or ():
             self._turn(partial(self._learn_unplanned, ended, now))
 
-    def due(self, now: datetime) -> list[LearningAction]:
+    def due(self, now: datetime, monotonic_seconds: float) -> list[LearningAction]:
         """Return what must be asked and written now; the leader alone asks for it."""
         if not self.histories.enabled:
             return []
@@ -96,13 +96,14 @@ class RunLearning:
         for run, since in sorted(self.awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            awaits_memory = partial(self.memory.awaits, run, now)
-            if not (lasts(SETTLED_SECONDS, since, now) or self._turn(awaits_memory)):
+            awaits_memory = partial(self.memory.awaits, run, now, monotonic_seconds)
+            is_settling = lasts(SETTLED_SECONDS, since, monotonic_seconds)
+            if not (is_settling or self._turn(awaits_memory)):
                 del self.awaited[run.key]
                 learned += self._turn(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self.awaited.values()]
-        question = self._turn(partial(self.memory.due, ended, now))
-        writes = self._turn(partial(self.histories.due, now)) or ()
+        question = self._turn(partial(self.memory.due, ended, now, monotonic_seconds))
+        writes = self._turn(partial(self.histories.due, monotonic_seconds)) or ()
         return [*([] if question is None else [question]), *writes]
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
@@ -135,6 +136,6 @@ class RunLearning:
         return self._warnings.take_turn("nothing is learned from some runs", do)
 
 
-def _ended_at(awaited: tuple[TrackedRun, datetime]) -> datetime:
-    run, since = awaited
-    return run.observed.state.finished_at or since
+def _ended_at(awaited: tuple[TrackedRun, float]) -> datetime:
+    run, _since = awaited
+    return run.observed.state.finished_at or run.observed.submitted_at

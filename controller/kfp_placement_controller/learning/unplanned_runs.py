@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_reading import read_run
 from kfp_placement_controller.runs.run_registry import RunRegistry
@@ -47,15 +48,15 @@ class UnplannedRuns:
     registry: RunRegistry
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
-    _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
+    _unsettled: deque[tuple[float, EndedPipeline]] = field(default_factory=deque)
     _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
     """By namespace, in the order in which they ended."""
     _bytes: Counter[str] = field(default_factory=Counter)
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
-    def add(self, run: EndedPipeline, now: datetime) -> None:
+    def add(self, run: EndedPipeline, monotonic_seconds: float) -> None:
         """A run has ended."""
-        self._unsettled.append((now, run))
+        self._unsettled.append((monotonic_seconds, run))
         self._bytes[run.key.namespace] += len(run.packed)
         while self._bytes.total() > MOST_BYTES:
             self._settle(None)
@@ -66,16 +67,17 @@ class UnplannedRuns:
                 " are lost"
             )
 
-    def next_at(self, now: datetime) -> datetime | None:
-        """When there is something to learn from; None = nothing waits."""
+    def pause_seconds(self, monotonic_seconds: float) -> float | None:
+        """Return the time until there is something to learn from, or None if nothing waits."""
         if self._waiting:
-            return now
-        unsettled = self._unsettled
-        return unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if unsettled else None
+            return 0.0
+        if not self._unsettled:
+            return None
+        return self._unsettled[0][0] + SETTLED_SECONDS - monotonic_seconds
 
-    def due(self, now: datetime) -> list[EndedPipeline]:
+    def due(self, monotonic_seconds: float) -> list[EndedPipeline]:
         """A few runs that can be learned from now, those of all namespaces in turn."""
-        self._settle(now)
+        self._settle(monotonic_seconds)
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
@@ -83,15 +85,17 @@ class UnplannedRuns:
             left -= len(found[-1].packed)
         return found
 
-    def _settle(self, now: datetime | None) -> None:
+    def _settle(self, monotonic_seconds: float | None) -> None:
         """Runs whose last pods have been heard of by now; None = all of them.
 
         Anybody may write when a run has ended, so that this decides among these alone.
         """
         while self._unsettled:
             heard_at, run = self._unsettled[0]
-            # A clock that was set back must not stop this until it is where it was.
-            if now is not None and abs((now - heard_at).total_seconds()) < SETTLED_SECONDS:
+            is_settling = monotonic_seconds is not None and lasts(
+                SETTLED_SECONDS, heard_at, monotonic_seconds
+            )
+            if is_settling:
                 return
             self._unsettled.popleft()
             waiting = self._waiting.setdefault(run.key.namespace, [])

@@ -1,19 +1,15 @@
 """A loop that decides: one thread takes in what has come, decides, and carries that out."""
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from kfp_placement_controller.clock import ClockWatch
 from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_engine.units.durations import whole_seconds_text
-
-_LOG = logging.getLogger(__name__)
 
 LEAST_PAUSE_SECONDS = 0.05
 """Between two looks: changes come in bursts."""
@@ -32,10 +28,6 @@ class Decider(Protocol):
         """When to decide again if nothing changes before."""
         ...
 
-    def clock_set(self, step: timedelta, /) -> None:
-        """Somebody has set the clock; by so much times that were taken before are off."""
-        ...
-
 
 DeciderT = TypeVar("DeciderT", bound=Decider)
 
@@ -48,7 +40,8 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         name: of the process, for messages.
         decider: decides.
         inbox: the messages for it.
-        clock: the time.
+        clock: time of day.
+        monotonic: count of seconds that nobody sets.
         caught_up: everything there was at the start has been taken in.
     """
 
@@ -56,12 +49,13 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     decider: DeciderT
     inbox: Inbox[DeciderT]
     clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
     caught_up: bool = field(init=False, default=False)
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         """Nothing is done yet."""
-        self._came_round_at = self.clock()
+        self._came_round_at = self.monotonic()
 
     @abstractmethod
     def _decide(self) -> None:
@@ -74,7 +68,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
 
     def stuck(self) -> str:
         """Since when it hangs, in words; "" = it does not."""
-        seconds = (self.clock() - self._came_round_at).total_seconds()
+        seconds = self.monotonic() - self._came_round_at
         if seconds <= STUCK_SECONDS:
             return ""
         return f"the {self.name}'s loop has not come round for {whole_seconds_text(seconds)}"
@@ -86,10 +80,9 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             is_synced: whether everything there was at the start is in the inbox or was taken in.
             stand_for_election: called once, when it was all taken in.
         """
-        clock_watch = ClockWatch(self.clock)
         look_less_often()
         while not self._stopping.is_set():
-            self._follow_clock(clock_watch)
+            self._came_round_at = self.monotonic()
             is_complete = not self.caught_up and is_synced()
             if self._take() and is_complete:
                 # A replica that has not seen everything does not stand for election: others can
@@ -101,14 +94,6 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 self._decide()
                 self._stopping.wait(LEAST_PAUSE_SECONDS)
 
-    def _follow_clock(self, watch: ClockWatch) -> None:
-        """Take the time, and tell the decider if somebody has set the clock."""
-        step = watch.step()
-        self._came_round_at = self.clock()
-        if step:
-            _LOG.warning("the clock was set by %.1f s", step.total_seconds())
-            self.decider.clock_set(step)
-
     def _take(self) -> bool:
         """Take in what has come, or wait until it is time to look; returns whether none is left.
 
@@ -117,12 +102,12 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         now = self.clock()
         pause_seconds = max(0.0, (self.decider.next_at(now) - now).total_seconds())
         message = self.inbox.next_message(pause_seconds)
-        until = self.clock() + timedelta(seconds=MAX_BATCH_SECONDS)
+        until = self.monotonic() + MAX_BATCH_SECONDS
         while message is not None:
             if self._stopping.is_set():
                 return False
-            self._came_round_at = self.clock()
-            message(self.decider, self._came_round_at)
+            self._came_round_at = self.monotonic()
+            message(self.decider, self.clock())
             if self.caught_up and self._came_round_at >= until:
                 return False
             message = self.inbox.next_message()

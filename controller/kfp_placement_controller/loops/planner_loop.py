@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 
 from typing_extensions import override
 
@@ -45,17 +44,17 @@ class PlannerLoop(DecisionLoop[Coordinator]):
             if self._stopping.is_set():
                 return
             self.runner.run(action, coordinator)
-        _count(coordinator, self.clock())
+        _count(coordinator, self.monotonic())
 
 
-def _count(coordinator: Coordinator, now: datetime) -> None:
+def _count(coordinator: Coordinator, monotonic_seconds: float) -> None:
     """Tell the metrics what there is."""
     counts = Counter(phase(run) for run in coordinator.registry.runs.values())
     for each in Phase:
         RUNS.labels(str(each)).set(counts[each])
     learned = coordinator.plans.learned
     if coordinator.queues:
-        age_seconds = coordinator.watchdog.queue_lease.age_seconds(now)
+        age_seconds = coordinator.watchdog.queue_lease.age_seconds(monotonic_seconds)
         QUEUE_LEASE_AGE_SECONDS.set(age_seconds)
     HISTORIES.set(coordinator.histories.objects)
     HISTORIES_BYTES.set(coordinator.histories.json_bytes)

@@ -43,18 +43,18 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
     def _decide(self) -> None:
         self.decider.follow_election(self.election.epoch)
         self.kueue.follow(self.decider)
-        now = self.clock()
+        now, began_at = self.clock(), self.monotonic()
         actions = self.decider.tick(now)
         if self.decider.decided_at != now:
             # No decision was due, so there is nothing to measure.
             return
-        QUEUE_TICK_SECONDS.observe((self.clock() - now).total_seconds())
+        QUEUE_TICK_SECONDS.observe(self.monotonic() - began_at)
         for action in actions:
             # Writing can take seconds; meanwhile another process may have begun to lead.
             if self._stopping.is_set() or self.election.epoch != self.decider.epoch:
                 return
             if self.runner.run(action) and isinstance(action, SteeringAction):
-                self.decider.steering.refused(action, self.clock())
+                self.decider.steering.refused(action)
         _count(self.decider, self.clock())
 
 

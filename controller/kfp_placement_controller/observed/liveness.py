@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
@@ -53,48 +53,39 @@ def renewed_at(raw: Mapping[str, Any]) -> datetime | None:
 
 @dataclass
 class LeaseWatch:
-    """How old a Lease of others is, by our own clock: since it was last seen to be renewed.
+    """Age of another process' Lease, in monotonic seconds since it was last seen to be renewed.
 
     A Lease is renewed when its holder or its time of renewal changes, whatever that time is: the
-    holder's clock may be off by minutes.
+    clocks of both machines may be off by minutes, or be set.
 
     Attributes:
-        held: somebody has it.
-        has_renewed: its holder has been seen to renew it. Until then it may be a dead one's.
+        held: whether somebody holds the Lease.
+        has_renewed: whether its holder was seen to renew it. Until then the holder may be dead.
     """
 
     held: bool = False
     has_renewed: bool = False
     _seen: HeldLease | None = None
-    _changed_at: datetime | None = None
+    _renewed_at: float | None = None
 
-    def observe(self, lease: HeldLease | None, now: datetime) -> None:
-        """What the Lease says now; None = there is none, or nobody holds it."""
+    def observe(self, lease: HeldLease | None, monotonic_seconds: float) -> None:
+        """Note the Lease as it is, or None if nobody holds it."""
         self.held = lease is not None
         if lease is None:
             # Renewals until now are not by the next holder; but the last one is recent.
             self.has_renewed, self._seen = False, None
         elif lease != self._seen:
             self.has_renewed = self._seen is not None
-            self._seen, self._changed_at = lease, now
+            self._seen, self._renewed_at = lease, monotonic_seconds
 
-    def clock_set(self, step: timedelta) -> None:
-        """Our clock was set.
-
-        Args:
-            step: by how much.
-        """
-        if self._changed_at is not None:
-            self._changed_at += step
-
-    def age_seconds(self, now: datetime) -> float:
-        """Seconds since it was seen to be renewed, even if it has been given back or deleted since.
+    def age_seconds(self, monotonic_seconds: float) -> float:
+        """Return the seconds since the last renewal, even if the Lease is given back or deleted.
 
         One never seen counts from when it is first asked for: its holder may be about to come.
         """
-        if self._changed_at is None:
-            self._changed_at = now
-        return (now - self._changed_at).total_seconds()
+        if self._renewed_at is None:
+            self._renewed_at = monotonic_seconds
+        return monotonic_seconds - self._renewed_at
 
 
 def unpublished(
@@ -112,7 +103,7 @@ def unpublished(
 
 
 def scheduler_finding(
-    lease: LeaseWatch, policy: PlacementPolicySpec, now: datetime
+    lease: LeaseWatch, policy: PlacementPolicySpec, monotonic_seconds: float
 ) -> PolicyFinding | None:
     """Whether marked pods may be given to our scheduler; None = that is not known yet.
 
@@ -120,10 +111,10 @@ def scheduler_finding(
 
     Args:
         lease: the scheduler's.
-        policy: in force.
-        now: the time.
+        policy: policy in force.
+        monotonic_seconds: the present moment.
     """
-    age_seconds, limit = lease.age_seconds(now), policy.scheduler_stale_after_seconds
+    age_seconds, limit = lease.age_seconds(monotonic_seconds), policy.scheduler_stale_after_seconds
     if not lease.held:
         return _not_ready("NoLease", "nobody holds the scheduler's Lease")
     if age_seconds > limit:

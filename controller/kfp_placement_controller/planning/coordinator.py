@@ -34,8 +34,10 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
+from kfp_placement_controller.learning.actions import MemoryAnswer
 from kfp_placement_controller.learning.run_learning import RunLearning
 from kfp_placement_controller.learning.unplanned_runs import UnplannedRuns
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
@@ -46,6 +48,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.reactions import Reactions
+from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.watchdog import Watchdog
@@ -72,6 +75,7 @@ class Coordinator:
 
     Attributes:
         sources: kinds of objects that are runs.
+        monotonic: count of seconds that nobody sets.
         own_namespace: the controller's namespace.
         params: times and thresholds.
         policy: policy in force; its defaults while there is none.
@@ -83,6 +87,7 @@ class Coordinator:
     """
 
     sources: RunSources
+    monotonic: Callable[[], float]
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
     policy: PlacementPolicy = field(default_factory=PlacementPolicy)
@@ -121,14 +126,14 @@ class Coordinator:
         self._warnings = WarningLog(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: self._reactions.node,
+            NODES: lambda change, _now: self._reactions.node(change),
             PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
-            CLAIMS: self._reactions.claim,
-            VOLUMES: self._reactions.volume,
+            CLAIMS: lambda change, _now: self._reactions.claim(change),
+            VOLUMES: lambda change, _now: self._reactions.volume(change),
             EVENTS: lambda change, _now: self.registry.attach_failures.change(change),
-            LOCATIONS: self._reactions.location,
-            NAMESPACES: self._reactions.namespace,
+            LOCATIONS: lambda change, _now: self._reactions.location(change),
+            NAMESPACES: lambda change, _now: self._reactions.namespace(change),
             POLICIES: self._policy,
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
@@ -142,26 +147,29 @@ class Coordinator:
         """Take in that an object is new, has changed or is gone."""
         self._handlers[kind](change, now)
 
-    def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
+    def scheduler_lease(self, lease: HeldLease | None) -> None:
         """Take in our scheduler's Lease; None = nobody holds it."""
-        self.watchdog.scheduler_lease.observe(lease, now)
+        self.watchdog.scheduler_lease.observe(lease, self.monotonic())
 
-    def queue_lease(self, lease: HeldLease | None, now: datetime) -> None:
+    def queue_lease(self, lease: HeldLease | None) -> None:
         """Take in the Lease of the process that admits runs; None = nobody holds it."""
-        self.watchdog.queue_lease.observe(lease, now)
+        self.watchdog.queue_lease.observe(lease, self.monotonic())
 
-    def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
+    def round_ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
+        """Take in the plans of a search, or the reason why there are none."""
+        self.plans.planner.round_ended(outcome, now, self.monotonic())
+
+    def pipeline_ended(self, run: EndedPipeline) -> None:
+        """Take in that a run without a plan has ended."""
+        self.learning.pipeline_ended(run, self.monotonic())
+
+    def memory_answered(self, answer: MemoryAnswer, _now: datetime) -> None:
+        """Take in the peak memory of pods, or the reason why it is not known."""
+        self.learning.memory_answered(answer, self.monotonic())
+
+    def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
         """Take in that a history has been written, or could not be."""
-        self._aside(partial(self.histories.answered, answer, now))
-
-    def clock_set(self, step: timedelta) -> None:
-        """Follow our clock, which somebody has set.
-
-        Args:
-            step: difference that was added to the clock.
-        """
-        self.plans.planner.clock_set(step)
-        self.watchdog.clock_set(step)
+        self._aside(partial(self.histories.answered, answer, self.monotonic()))
 
     # Who leads.
 
@@ -182,7 +190,7 @@ class Coordinator:
             # What we have written of it no longer counts.
             self.registry.unsettled.add(run)
             self._adopt(run, now)
-        self.plans.planner.may_gain(now)
+        self.plans.planner.may_gain()
 
     def follow(self) -> None:
         """Follow another planner from now on."""
@@ -195,25 +203,25 @@ class Coordinator:
 
     def tick(self, now: datetime) -> list[Action]:
         """Return what must be done now; called after changes, and when `next_at` says so."""
-        policy = self.policy.spec
-        self.learning.learn_unplanned(now)
+        policy, monotonic_seconds = self.policy.spec, self.monotonic()
+        self.learning.learn_unplanned(now, monotonic_seconds)
         if self.epoch is None:
-            return [*self.gates.overdue(policy, now)]
+            return [*self.gates.overdue(policy, now, monotonic_seconds)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        update = self.plans.update(policy, now)
+        update = self.plans.update(policy, now, monotonic_seconds)
         for run in update.evaluated:
-            self.learning.run_evaluated(run, now)
+            self.learning.run_evaluated(run, monotonic_seconds)
         if update.next_round is not None:
             actions.append(update.next_round)
-        actions += self._placements_due(self.epoch, now)
-        actions += self._others_due(policy, now)
+        actions += self._placements_due(self.epoch, now, monotonic_seconds)
+        actions += self._others_due(policy, now, monotonic_seconds)
         if self.history:
             is_idle = not (update.evaluated or update.planned or actions)
             steps = STEPS_AT_ONCE if is_idle else 1
             self._aside(partial(self.histories.pasts.build, steps))
-        actions += self._aside(partial(self.learning.due, now)) or ()
+        actions += self._aside(partial(self.learning.due, now, monotonic_seconds)) or ()
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -221,15 +229,21 @@ class Coordinator:
         has_backlog = self.requests.has_backlog or self.histories.pasts.is_building
         if self.epoch is not None and (has_backlog or self.plans.first_plans.awaited()):
             return now
-        moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        others = (self.plans.planner.due_at(), self.learning.unplanned.next_at(now))
-        moments += [moment for moment in others if moment is not None]
+        monotonic_seconds = self.monotonic()
+        pauses = (
+            self.params.evaluation_seconds,
+            self.plans.planner.pause_seconds(monotonic_seconds),
+            self.learning.unplanned.pause_seconds(monotonic_seconds),
+        )
+        moment = now + timedelta(seconds=min(pause for pause in pauses if pause is not None))
         deadline = self.gates.next_deadline(self.policy.spec)
-        if deadline is not None:
-            moments.append(max(deadline, now + timedelta(milliseconds=100)))
-        return min(moments)
+        if deadline is None:
+            return moment
+        return min(moment, max(deadline, now + timedelta(milliseconds=100)))
 
-    def _placements_due(self, epoch: int, now: datetime) -> Iterator[Action]:
+    def _placements_due(
+        self, epoch: int, now: datetime, monotonic_seconds: float
+    ) -> Iterator[Action]:
         """Yield what must be written of runs; a defect in one hides no other."""
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.plans.first_plans.awaited()
@@ -237,26 +251,33 @@ class Coordinator:
         for run in runs:
             problem = self.plans.planner.problems.get(run.key, "")
             consequence = f"run {run.key.namespace}/{run.key.name} is not written"
-            turn = partial(self.publisher.due, run, epoch, problem, now)
+            turn = partial(self.publisher.due, run, epoch, problem, now, monotonic_seconds)
             yield from self._warnings.take_turn(consequence, turn) or ()
             if self.publisher.is_done(run):
                 self.registry.unsettled.discard(run.key)
 
-    def _others_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[Action]:
+    def _others_due(
+        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
+    ) -> Iterator[Action]:
         """Yield what must be done beside plans; a defect in one part keeps back no other."""
         opening = self._warnings.take_turn(
-            "gates come off at their deadline only", partial(self.gates.due, policy, now)
+            "gates come off at their deadline only",
+            partial(self.gates.due, policy, now, monotonic_seconds),
         )
-        yield from self.gates.overdue(policy, now) if opening is None else opening
+        if opening is None:
+            opening = self.gates.overdue(policy, now, monotonic_seconds)
+        yield from opening
         yield from self.gates.deviations.noticed()
         marked = self.registry.marked_pods()
         # None of these iterators has begun to work: each does in its own turn.
         parts: Mapping[str, Iterator[Action]] = {
             "nobody sees whether our scheduler works": self.watchdog.scheduler_due(
-                policy, self.policy.status, marked, now
+                policy, self.policy.status, marked, now, monotonic_seconds
             ),
-            "nobody sees whether the queue works": self.watchdog.queue_due(policy, now),
-            "RunRequests get no answer": self.requests.due(policy, now),
+            "nobody sees whether the queue works": self.watchdog.queue_due(
+                policy, monotonic_seconds
+            ),
+            "RunRequests get no answer": self.requests.due(policy, monotonic_seconds),
         }
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
@@ -274,7 +295,7 @@ class Coordinator:
         self.publisher.adopt(run, placement)
         self.gates.deviations.evaluate_bound(run)
         # What ended while no planner led is not evaluated again.
-        self.learning.run_evaluated(run, now)
+        self.learning.run_evaluated(run, self.monotonic())
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """Return the past of a pipeline; None = it is not known, or another planner leads.
@@ -313,13 +334,13 @@ class Coordinator:
         self.registry.pod_changed(change, now)
         self.gates.pod_changed(change, self.policy.spec, now, leads=self.epoch is not None)
 
-    def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
+    def _policy(self, change: Change[PlacementPolicy], _now: datetime) -> None:
         """Take in that a PlacementPolicy is new, has changed or is gone; only one counts."""
         if change.key[1] != POLICY_NAME:
             return
         before, self.policy = self.policy.spec, change.new or PlacementPolicy()
         after = self.policy.spec
-        self._reactions.policy(before, after, now)
+        self._reactions.policy(before, after)
         if before.history != after.history:
             self.learning.memory.use(after.history)
             self._aside(partial(self.histories.use, after.history))
@@ -332,8 +353,8 @@ class Coordinator:
         self.watchdog.queue_changed(change)
         self.requests.queue_changed(change)
 
-    def _placement(self, change: Change[PlacedRun], now: datetime) -> None:
+    def _placement(self, change: Change[PlacedRun], _now: datetime) -> None:
         """Take in that somebody may have deleted the object of a run."""
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
-            self.publisher.lost(run, now)
+            self.publisher.lost(run, self.monotonic())

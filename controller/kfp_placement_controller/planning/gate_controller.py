@@ -43,7 +43,7 @@ class GateController:
     registry: RunRegistry
     cluster: ClusterState
     retry_seconds: float = 2.0
-    _opened_at: dict[str, datetime] = field(default_factory=dict)
+    _opened_at: dict[str, float] = field(default_factory=dict)
     _gated: dict[str, ObservedPod] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,26 +77,31 @@ class GateController:
                 self._gated.pop(pod.uid, None)
                 self._opened_at.pop(pod.uid, None)
 
-    def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
+    def overdue(
+        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
+    ) -> list[OpenGate]:
         """Return the gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
         due = [OpenGate(pod, Cause.OVERDUE) for pod in late]
-        return self._new(self._limited(due, policy), now)
+        return self._new(self._limited(due, policy), monotonic_seconds)
 
-    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
+    def due(
+        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
+    ) -> list[OpenGate]:
         """Return the gates that come off now; while the policy is paused, all without limits."""
         if not self._gated:
             return []
         if policy.paused:
-            return self._new((OpenGate(pod, Cause.PAUSED) for pod in self._gated.values()), now)
+            paused = (OpenGate(pod, Cause.PAUSED) for pod in self._gated.values())
+            return self._new(paused, monotonic_seconds)
         runs = list(self.registry.planned())
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
         gated = [self._identified(pod) for pod in self._gated.values()]
         steps, running = _steps_by_progress(runs, now)
         due = releases(gated, steps, nodes, now, policy.gate_deadline_seconds, running)
-        return self._new(self._limited(due, policy), now)
+        return self._new(self._limited(due, policy), monotonic_seconds)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
         """Return when the next gate is overdue; None = no pod has a gate."""
@@ -124,15 +129,16 @@ class GateController:
             elif limit.hosts or release.cause is Cause.OVERDUE:
                 yield replace(release, hosts=limit.required)
 
-    def _new(self, candidates: Iterable[OpenGate], now: datetime) -> list[OpenGate]:
+    def _new(self, candidates: Iterable[OpenGate], monotonic_seconds: float) -> list[OpenGate]:
         """Return the gates that are not being opened already, and remember that they are now."""
+        opened_at = self._opened_at
         due = [
             release
             for release in candidates
-            if not lasts(self.retry_seconds, self._opened_at.get(release.pod.uid), now)
+            if not lasts(self.retry_seconds, opened_at.get(release.pod.uid), monotonic_seconds)
         ]
         for release in due:
-            self._opened_at[release.pod.uid] = now
+            self._opened_at[release.pod.uid] = monotonic_seconds
         self.deviations.released(due)
         return due
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.histories.unwritten_runs import HistoryKey
@@ -28,7 +27,7 @@ class PastNews:
     needs: Mapping[RunKey, RunNeed]
     histories: Histories
     _news: set[HistoryKey] = field(default_factory=set)
-    _heard_at: dict[HistoryKey, datetime] = field(default_factory=dict)
+    _heard_at: dict[HistoryKey, float] = field(default_factory=dict)
 
     def history_changed(self, name: HistoryKey) -> None:
         """Note that runs of a pipeline have ended, or that some of them no longer count."""
@@ -41,10 +40,13 @@ class PastNews:
             self._news.add(name)
             self._heard_at.pop(name, None)
 
-    def due(self, now: datetime) -> Iterator[RunKey]:
+    def due(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the runs to plan again; of those that have begun, only those without a past."""
-        heard = self._heard_at.items()
-        self._heard_at = {name: at for name, at in heard if lasts(NEWS_PAUSE_SECONDS, at, now)}
+        self._heard_at = {
+            name: at
+            for name, at in self._heard_at.items()
+            if lasts(NEWS_PAUSE_SECONDS, at, monotonic_seconds)
+        }
         fresh = self._news - self._heard_at.keys()
         # Where nobody waits for them, nobody hears of them.
         self._news -= fresh
@@ -58,6 +60,6 @@ class PastNews:
                 # What somebody else has changed counts as soon as it has been built.
                 self._news.add(name)
             else:
-                self._heard_at[name] = now
+                self._heard_at[name] = monotonic_seconds
                 need.has_news = True
                 yield key

@@ -82,9 +82,9 @@ class _Publication:
     published: _PublishedState | None = None
     publishing: _PublishedState | None = None
     closed: bool = False
-    written_at: datetime | None = None
+    written_at: float | None = None
     bytes: int = 0
-    paused_at: datetime | None = None
+    paused_at: float | None = None
     problem: str = ""
     announced: bool = False
 
@@ -147,7 +147,12 @@ class PlacementPublisher:
         run.promises.is_counted = publication.closed
 
     def due(
-        self, run: TrackedRun, epoch: int, problem: str, now: datetime
+        self,
+        run: TrackedRun,
+        epoch: int,
+        problem: str,
+        now: datetime,
+        monotonic_seconds: float,
     ) -> list[WritePlacement | Announce]:
         """Return what must be written about a run now.
 
@@ -156,6 +161,7 @@ class PlacementPublisher:
             epoch: epoch of the planner's Lease.
             problem: reason why there is no plan, or no better one; "" = there is no problem.
             now: the time.
+            monotonic_seconds: the present moment.
         """
         publication = self._publication(run)
         if publication is None or (
@@ -164,7 +170,7 @@ class PlacementPublisher:
             return []
         # A run that has failed can be tried again, as the same object.
         publication.closed = False
-        if lasts(self.params.retry_seconds, publication.paused_at, now):
+        if lasts(self.params.retry_seconds, publication.paused_at, monotonic_seconds):
             return []
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
@@ -172,7 +178,7 @@ class PlacementPublisher:
             note = f"this run is not planned: {run.refusal}"
             actions.append(Announce(run.key, run.observed.owner, note))
         publishing = _state_of(run, publication.state, epoch, problem)
-        if not self._is_due(publication, publishing, now):
+        if not self._is_due(publication, publishing, monotonic_seconds):
             publication.closed = run.observed.ended and publication.published == publishing
             return actions
         try:
@@ -190,16 +196,17 @@ class PlacementPublisher:
         )
         return [*actions, WritePlacement(run.key, built.placement, plan)]
 
-    def written(self, write: WritePlacement, now: datetime) -> None:
+    def written(self, write: WritePlacement, monotonic_seconds: float) -> None:
         """Take in that a write has been done."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
         publication.paused_at, publication.problem = None, ""
-        publication.published, publication.written_at = publication.publishing, now
+        publication.published = publication.publishing
+        publication.written_at = monotonic_seconds
         publication.bytes = json_bytes(write.placement.to_object())
 
-    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
+    def write_failed(self, write: WritePlacement, why: str, monotonic_seconds: float) -> None:
         """Take in that a write has failed: try it again later, and log a new reason."""
         publication = self._publications.get(write.key)
         if publication is None:
@@ -207,7 +214,7 @@ class PlacementPublisher:
         if why != publication.problem:
             _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
         publication.problem = why
-        publication.paused_at = now
+        publication.paused_at = monotonic_seconds
 
     def is_done(self, run: TrackedRun) -> bool:
         """Return whether a run has ended and `due` has left nothing of it to write."""
@@ -216,7 +223,7 @@ class PlacementPublisher:
         publication = self._publications.get(run.key)
         return publication is None or publication.uid != run.observed.uid or publication.closed
 
-    def lost(self, run: TrackedRun, now: datetime) -> None:
+    def lost(self, run: TrackedRun, monotonic_seconds: float) -> None:
         """Take in that the object of a run is gone: write it again soon, unless the run has ended.
 
         Not at once: our own writes remove objects too, and somebody may do so repeatedly.
@@ -225,7 +232,7 @@ class PlacementPublisher:
         if publication is None:
             return
         publication.published, publication.closed = None, run.observed.ended
-        publication.paused_at = now
+        publication.paused_at = monotonic_seconds
 
     def _publication(self, run: TrackedRun) -> _Publication | None:
         publication = self._publications.get(run.key)
@@ -237,18 +244,19 @@ class PlacementPublisher:
         return publication
 
     def _is_due(
-        self, publication: _Publication, publishing: _PublishedState, now: datetime
+        self, publication: _Publication, publishing: _PublishedState, monotonic_seconds: float
     ) -> bool:
         published = publication.published
         if published is None or published[:2] != publishing[:2]:
             return True
-        return published[2:] != publishing[2:] and self._may_repeat(publication, now)
+        is_changed = published[2:] != publishing[2:]
+        return is_changed and self._may_repeat(publication, monotonic_seconds)
 
-    def _may_repeat(self, publication: _Publication, now: datetime) -> bool:
+    def _may_repeat(self, publication: _Publication, monotonic_seconds: float) -> bool:
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        return not lasts(pause, publication.written_at, now)
+        return not lasts(pause, publication.written_at, monotonic_seconds)
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:

@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from kfp_placement_controller.metrics import (
@@ -43,13 +43,14 @@ class _RoundUnderWay:
     to_replan: tuple[RunKey, ...]
     movable: tuple[RunKey, ...]
     started_at: datetime
+    started_seconds: float
 
 
 class _Triggers(NamedTuple):
-    """Times of the first and the last reason for the next round."""
+    """Moments of the first and the last reason for the next round, in monotonic seconds."""
 
-    first_at: datetime
-    last_at: datetime
+    first_at: float
+    last_at: float
 
 
 @dataclass
@@ -69,34 +70,25 @@ class Planner:
     problems: dict[RunKey, str] = field(default_factory=dict)
     _under_way: _RoundUnderWay | None = None
     _triggers: _Triggers | None = None
+    _is_triggered: bool = False
     _may_gain: bool = False
     _is_one_at_a_time: bool = False
 
-    def trigger(self, run: TrackedRun, now: datetime) -> None:
+    def trigger(self, run: TrackedRun) -> None:
         """Plan a run again in the next round."""
         run.pending = True
-        self._note(now)
+        self._is_triggered = True
 
-    def may_gain(self, now: datetime) -> None:
+    def may_gain(self) -> None:
         """Ask for a round, as there is more room: runs may be better off elsewhere."""
         if any(True for _ in self.registry.planned()):
             self._may_gain = True
-            self._note(now)
+            self._is_triggered = True
 
     def rest(self) -> None:
         """Drop all reasons for a round, as there is none, or another planner leads."""
         self._triggers = None
-        self._may_gain = False
-
-    def clock_set(self, step: timedelta) -> None:
-        """Follow our clock, which somebody has set.
-
-        Args:
-            step: difference that was added to the clock.
-        """
-        if self._triggers is not None:
-            first_at, last_at = self._triggers
-            self._triggers = _Triggers(first_at + step, last_at + step)
+        self._is_triggered = self._may_gain = False
 
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> None:
         """Give a run a list-scheduling plan beside the others'."""
@@ -109,21 +101,27 @@ class Planner:
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, now, quick=True)
-        self.trigger(run.tracked, now)
+        self.trigger(run.tracked)
 
-    def due_at(self) -> datetime | None:
-        """Return when the next round begins; None = nothing asks for one, or one is under way."""
+    def pause_seconds(self, monotonic_seconds: float) -> float | None:
+        """Return the time until the next round, or None if nothing asks for one or one is made."""
+        if self._is_triggered:
+            first_at = monotonic_seconds if self._triggers is None else self._triggers.first_at
+            self._triggers, self._is_triggered = _Triggers(first_at, monotonic_seconds), False
         if self._under_way is not None or self._triggers is None:
             return None
-        return min(
-            self._triggers.last_at + timedelta(seconds=self.params.debounce_seconds),
-            self._triggers.first_at + timedelta(seconds=self.params.debounce_limit_seconds),
+        first_at, last_at = self._triggers
+        due_at = min(
+            last_at + self.params.debounce_seconds, first_at + self.params.debounce_limit_seconds
         )
+        return due_at - monotonic_seconds
 
-    def next_round(self, policy: PlacementPolicySpec, now: datetime) -> PlanningRound | None:
-        """Return the next round; None = it is not time for one."""
-        due_at = self.due_at()
-        if due_at is None or now < due_at:
+    def next_round(
+        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
+    ) -> PlanningRound | None:
+        """Return the next round, or None while it is not time for one."""
+        pause_seconds = self.pause_seconds(monotonic_seconds)
+        if pause_seconds is None or pause_seconds > 0:
             return None
         # One that is held back is planned again when it goes on; until then it takes no room.
         runs = [
@@ -146,29 +144,34 @@ class Planner:
         for run in to_replan:
             run.tracked.pending = False
         self._under_way = _RoundUnderWay(
-            next_round, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
+            next_round,
+            tuple(run.key for run in to_replan),
+            tuple(run.key for run in movable),
+            now,
+            monotonic_seconds,
         )
         self.rest()
-        if len(asking) > len(to_replan):
-            self._note(now)
+        self._is_triggered = len(asking) > len(to_replan)
         return next_round
 
-    def round_ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
+    def round_ended(
+        self, outcome: RoundResult | RoundFailure, now: datetime, monotonic_seconds: float
+    ) -> None:
         """Take in the outcome of a round, unless another has begun since."""
         ended = self._under_way
         if ended is None or ended.round.number != outcome.number:
             return
         self._under_way = None
         if isinstance(outcome, RoundFailure):
-            self._failed(ended, outcome, now)
+            self._failed(ended, outcome)
         else:
+            PLANNING_ROUND_SECONDS.observe(monotonic_seconds - ended.started_seconds)
             self._improved(ended, outcome, now)
 
     def _improved(self, ended: _RoundUnderWay, result: RoundResult, now: datetime) -> None:
         """Put the plans of a round into force."""
         self._is_one_at_a_time = False
         PLANNING_ROUNDS.labels("improved").inc()
-        PLANNING_ROUND_SECONDS.observe((now - ended.started_at).total_seconds())
         for key in (*ended.to_replan, *ended.movable):
             run, plan = self.registry.open_run(key), result.plans.get(key_text(key))
             if run is None or plan is None:
@@ -177,11 +180,11 @@ class Planner:
                 run.tracked.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
-                self.trigger(run.tracked, now)
+                self.trigger(run.tracked)
             elif key in ended.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, ended.started_at, now, quick=False)
 
-    def _failed(self, ended: _RoundUnderWay, failure: RoundFailure, now: datetime) -> None:
+    def _failed(self, ended: _RoundUnderWay, failure: RoundFailure) -> None:
         """Take in that a round failed; if its process died, try runs one at a time."""
         names = ", ".join(map(key_text, ended.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
@@ -192,20 +195,16 @@ class Planner:
                 text = f"the search failed, the plan made at once holds: {failure.why}"
                 self.problems[key] = text
                 if failure.died:
-                    self._died(run, ended, failure.why, now)
+                    self._died(run, ended, failure.why)
         self._is_one_at_a_time = failure.died
 
-    def _died(self, run: TrackedRun, ended: _RoundUnderWay, why: str, now: datetime) -> None:
+    def _died(self, run: TrackedRun, ended: _RoundUnderWay, why: str) -> None:
         """Search a run whose search ended its process once more, alone, then never again."""
         run.crashes += 1
         if run.crashes >= MAX_CRASHES and len(ended.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
-            self.trigger(run, now)
-
-    def _note(self, now: datetime) -> None:
-        first_at = now if self._triggers is None else self._triggers.first_at
-        self._triggers = _Triggers(first_at, now)
+            self.trigger(run)
 
     def _enforce(
         self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool

@@ -43,28 +43,28 @@ class Promising:
     histories: Histories
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
-    def promise(self, policy: PlacementPolicySpec, now: datetime) -> None:
+    def promise(self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float) -> None:
         """Promise when runs end that have no promise yet, or to which something has happened.
 
         A defect in one promise hides those of no other run.
         """
         if not self.histories.enabled:
             return
-        due = [run for run in self.registry.planned() if self._is_due(run, now)]
-        due.sort(key=lambda run: run.tracked.promises.made_at or run.observed.submitted_at)
+        due = [run for run in self.registry.planned() if self._is_due(run, monotonic_seconds)]
+        due.sort(key=lambda run: run.tracked.promises.made_at or 0.0)
         for run in due[:PROMISED_AT_ONCE]:
-            run.tracked.promises.made_at = now
+            run.tracked.promises.made_at = monotonic_seconds
             promise = partial(self._promise, run, policy, now)
             self._warnings.take_turn("it is not said when some runs end", promise)
 
-    def _is_due(self, run: PlannedRun, now: datetime) -> bool:
+    def _is_due(self, run: PlannedRun, monotonic_seconds: float) -> bool:
         """Return whether a run is promised again: by another plan, by past runs, or as it goes on.
 
         One that waits for its start does not go on.
         """
         made_at = run.tracked.promises.made_at
         # First, as it costs nothing: this is worked out for all runs before each decision.
-        if lasts(PAUSE_SECONDS, made_at, now):
+        if lasts(PAUSE_SECONDS, made_at, monotonic_seconds):
             return False
         if self._news(run) is not None:
             return True
@@ -93,7 +93,7 @@ class Promising:
             tracked.reread(policy)
             tracked.changed = True
             if tracked.unstarted():
-                self.planner.trigger(tracked, now)
+                self.planner.trigger(tracked)
         read = self.registry.open_run(run.key)
         if not isinstance(read, PlannedRun) or read.needs_plan or _awaits_search(read, now):
             return
@@ -131,4 +131,5 @@ def _awaits_search(run: PlannedRun, now: datetime) -> bool:
         return False
     is_searched_next = run.plan.quick and run.tracked.pending and run.tracked.unstarted()
     # Beside many other runs its turn may come late, or never.
-    return is_searched_next and lasts(PAUSE_SECONDS, run.plan.planned_at, now)
+    age_seconds = abs((now - run.plan.planned_at).total_seconds())
+    return is_searched_next and age_seconds < PAUSE_SECONDS

@@ -1,7 +1,6 @@
 """Reactions of plans and RunRequests to changes of the cluster and of the policy."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 from kfp_placement_controller.observed.claims import ObservedClaim
@@ -35,7 +34,7 @@ class Reactions:
     planner: Planner
     requests: RunRequests
 
-    def node(self, change: Change[Node], now: datetime) -> None:
+    def node(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)
@@ -45,14 +44,14 @@ class Reactions:
         if takes_less(change.old, change.new):
             for planned in self.registry.planned():
                 if planned.waits_on(name):
-                    self.planner.trigger(planned.tracked, now)
+                    self.planner.trigger(planned.tracked)
             return
         for planned in self.registry.planned():
             if planned.has_unplaced():
-                self.planner.trigger(planned.tracked, now)
-        self.planner.may_gain(now)
+                self.planner.trigger(planned.tracked)
+        self.planner.may_gain()
 
-    def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
+    def claim(self, change: Change[ObservedClaim]) -> None:
         """Take in that a claim is new, has changed or is gone."""
         _keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
@@ -60,40 +59,38 @@ class Reactions:
         for active in self.registry.active():
             names = {claim.name for claim in active.graph.claims}
             if active.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(active.tracked, now)
+                self.planner.trigger(active.tracked)
 
-    def volume(self, change: Change[Any], _now: datetime) -> None:
+    def volume(self, change: Change[Any]) -> None:
         """Take in a volume; a change of it that matters to runs shows in its claim."""
         _keep(self.cluster.volumes, change.key[1], change.new)
 
-    def location(self, change: Change[Any], now: datetime) -> None:
+    def location(self, change: Change[Any]) -> None:
         """Take in that a Location is new, has changed or is gone."""
         _keep(self.cluster.locations, change.key[1], change.new)
-        self._replan_all(now)
+        self._replan_all()
 
-    def namespace(self, change: Change[ObservedNamespace], _now: datetime) -> None:
+    def namespace(self, change: Change[ObservedNamespace]) -> None:
         """Take in whether a namespace takes part, which counts from its next run on."""
         _keep(self.registry.namespaces, change.key[1], change.new)
         if change.old != change.new:
             self.requests.conditions_changed()
 
-    def policy(
-        self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
-    ) -> None:
+    def policy(self, before: PlacementPolicySpec, after: PlacementPolicySpec) -> None:
         """Take in that another policy is in force."""
         if (before.defaults, before.history) != (after.defaults, after.history):
             for active in self.registry.active():
                 active.tracked.reread(after)
                 active.tracked.changed, active.tracked.promises.made_at = True, None
         if before != after:
-            self._replan_all(now)
+            self._replan_all()
             self.requests.conditions_changed()
 
-    def _replan_all(self, now: datetime) -> None:
+    def _replan_all(self) -> None:
         """Plan all runs again that have a step left to start."""
         for planned in self.registry.planned():
             if planned.tracked.unstarted():
-                self.planner.trigger(planned.tracked, now)
+                self.planner.trigger(planned.tracked)
 
 
 def _keep(objects: dict[K, V], key: K, value: V | None) -> None:

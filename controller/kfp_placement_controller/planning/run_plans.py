@@ -60,7 +60,7 @@ class RunPlans:
     histories: Histories
     params: PlanningParams
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
-    _all_evaluated_at: datetime | None = None
+    _all_evaluated_at: float | None = None
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def __post_init__(self) -> None:
@@ -72,17 +72,20 @@ class RunPlans:
         )
         self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
 
-    def update(self, policy: PlacementPolicySpec, now: datetime) -> PlanUpdate:
-        """Evaluate runs that have changed, plan new ones, and return what to search next."""
-        evaluated = self._to_evaluate(now)
+    def update(
+        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
+    ) -> PlanUpdate:
+        """Evaluate what has changed, plan new ones, and return what to search next."""
+        evaluated = self._to_evaluate(monotonic_seconds)
         for run in evaluated:
             self._take_turn(run, partial(self._evaluate, run, policy, now))
-        planned = self.first_plans.due(now)
+        planned = self.first_plans.due(monotonic_seconds)
         for new in planned:
             self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, policy, now))
-        next_round = self.planner.next_round(policy, now)
+        next_round = self.planner.next_round(policy, now, monotonic_seconds)
         self._warnings.take_turn(
-            "past runs do not count for some plans", partial(self.promising.promise, policy, now)
+            "past runs do not count for some plans",
+            partial(self.promising.promise, policy, now, monotonic_seconds),
         )
         return PlanUpdate(evaluated, planned, next_round)
 
@@ -97,11 +100,13 @@ class RunPlans:
             self.learned.forget(run.pods)
         self.planner.problems.pop(key, None)
 
-    def _to_evaluate(self, now: datetime) -> list[TrackedRun]:
+    def _to_evaluate(self, monotonic_seconds: float) -> list[TrackedRun]:
         """Return the runs that have changed, and from time to time all that can be planned."""
-        everything = not lasts(self.params.evaluation_seconds, self._all_evaluated_at, now)
+        everything = not lasts(
+            self.params.evaluation_seconds, self._all_evaluated_at, monotonic_seconds
+        )
         if everything:
-            self._all_evaluated_at = now
+            self._all_evaluated_at = monotonic_seconds
         return [
             run
             for run in self.registry.unsettled.ordered()
@@ -112,9 +117,9 @@ class RunPlans:
         """Evaluate a run, plan it again if there is a reason, and learn from it."""
         was_held = run.held
         if run.evaluate(policy, now, self.params):
-            self.planner.trigger(run, now)
+            self.planner.trigger(run)
         if run.held and not was_held and run.plan is not None:
-            self.planner.may_gain(now)
+            self.planner.may_gain()
         if run.reading is not None and not run.refusal:
             self.learned.learn(run, run.reading)
 
@@ -139,23 +144,23 @@ class FirstPlans:
     registry: RunRegistry
     problems: Mapping[RunKey, str]
     retry_seconds: float
-    _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
+    _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
-    def due(self, now: datetime) -> list[OpenRun]:
+    def due(self, monotonic_seconds: float) -> list[OpenRun]:
         """Return the next few runs: new ones, oldest first, then those refused longest ago."""
         lacking = self._lacking()
-        self._tried_at = {run.key: at for run in lacking if (at := self._tried_at.get(run.key))}
+        tried_at = self._tried_at
+        self._tried_at = {run.key: tried_at[run.key] for run in lacking if run.key in tried_at}
         new = [run for run in lacking if self._is_new(run)]
         refused = [
             run
             for run in lacking
-            if not (
-                self._is_new(run) or lasts(self.retry_seconds, self._tried_at.get(run.key), now)
-            )
+            if not self._is_new(run)
+            and not lasts(self.retry_seconds, self._tried_at.get(run.key), monotonic_seconds)
         ]
-        refused.sort(key=lambda run: self._tried_at.get(run.key, run.observed.submitted_at))
+        refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
         chosen = [*new, *refused][:PLANS_PER_EVALUATION]
-        self._tried_at |= {run.key: now for run in chosen}
+        self._tried_at |= {run.key: monotonic_seconds for run in chosen}
         return chosen
 
     def awaited(self) -> frozenset[RunKey]:

@@ -7,7 +7,6 @@ say, so that a new planner continues from any state, and puts right what others 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.histories.histories import Histories
@@ -57,7 +56,7 @@ class RunRequests:
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
-    _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
+    _tried_at: dict[RunKey, float] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
@@ -124,13 +123,13 @@ class RunRequests:
     # What follows.
 
     def due(
-        self, policy: PlacementPolicySpec, now: datetime
+        self, policy: PlacementPolicySpec, monotonic_seconds: float
     ) -> Iterator[WriteRequest | DeleteRequest]:
         """Yield the RunRequests to write or delete now.
 
         Args:
             policy: policy in force.
-            now: the time.
+            monotonic_seconds: the present moment.
         """
         self.has_backlog = False
         if self._all_changed:
@@ -138,10 +137,10 @@ class RunRequests:
             self._changed |= dict.fromkeys(self._needs)
         tried = self._tried_at.items()
         self._changed |= dict.fromkeys(
-            key for key, at in tried if not lasts(self.retry_seconds, at, now)
+            key for key, at in tried if not lasts(self.retry_seconds, at, monotonic_seconds)
         )
         self._changed |= dict.fromkeys(self._with_new_plans())
-        self._changed |= dict.fromkeys(self._news.due(now))
+        self._changed |= dict.fromkeys(self._news.due(monotonic_seconds))
         self._changed |= dict.fromkeys(self._awaiting)
         self._awaiting.clear()
         # Those without a plan first: others are waiting for what these need.
@@ -159,9 +158,9 @@ class RunRequests:
             if to_plan is not None:
                 plans += 1
                 self._plan(to_plan, policy)
-            action = None if need is None else self._action(need, now)
+            action = None if need is None else self._action(need, monotonic_seconds)
             if action is not None:
-                self._tried_at[key] = now
+                self._tried_at[key] = monotonic_seconds
                 yield action
 
     def _was_planned(self, key: RunKey) -> bool:
@@ -188,20 +187,22 @@ class RunRequests:
         self._warnings.take_turn(consequence, turn, need.refuse)
         self._news.planned(need)
 
-    def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:
+    def _action(
+        self, need: RunNeed, monotonic_seconds: float
+    ) -> WriteRequest | DeleteRequest | None:
         """Return the action that corrects the RunRequest of a run; None = it is correct."""
         observed = need.observed
         stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
             # Of an earlier run of this name, or of no run.
             return DeleteRequest(observed.key, stored.uid)
-        spec = self._wanted(need, stored, now)
+        spec = self._wanted(need, stored, monotonic_seconds)
         if spec is None or (stored is not None and _same(spec, stored.spec)):
             return None
         return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
 
     def _wanted(
-        self, need: RunNeed, stored: ObservedRequest | None, now: datetime
+        self, need: RunNeed, stored: ObservedRequest | None, monotonic_seconds: float
     ) -> RunRequestSpec | None:
         """Return what the RunRequest of a run should say; None = nothing new."""
         observed = need.observed
@@ -213,7 +214,11 @@ class RunRequests:
             return stored.spec.model_copy(update=changes)
         if not self._takes_part(need) or need.planned_for is None:
             return None
-        if stored is not None and stored.spec is not None and self._awaits_past(need, now):
+        if (
+            stored is not None
+            and stored.spec is not None
+            and self._awaits_past(need, monotonic_seconds)
+        ):
             # An earlier leader knew what past runs tell, and soon this one will.
             self._awaiting.add(observed.key)
             return None
@@ -226,14 +231,14 @@ class RunRequests:
             return spec.model_copy(update={"unschedulable": NO_NODES})
         return spec
 
-    def _awaits_past(self, need: RunNeed, now: datetime) -> bool:
+    def _awaits_past(self, need: RunNeed, monotonic_seconds: float) -> bool:
         """Return whether a run that has not begun is about to be planned with its past."""
         if not need.lacks_past or need.has_begun:
             return False
         if not self.histories.pasts.awaits(need.observed.key.namespace):
             return False
-        need.awaited_since = need.awaited_since or now
-        return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, now)
+        need.awaited_since = need.awaited_since or monotonic_seconds
+        return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, monotonic_seconds)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Yield the runs whose plan has changed since their end was written last."""

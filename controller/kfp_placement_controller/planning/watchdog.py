@@ -77,19 +77,10 @@ class Watchdog:
     may_gate: bool = True
     scheduler_lease: LeaseWatch = field(default_factory=LeaseWatch)
     queue_lease: LeaseWatch = field(default_factory=LeaseWatch)
-    _published_at: datetime | None = None
-    _deleted_at: dict[str, datetime] = field(default_factory=dict)
+    _published_at: float | None = None
+    _deleted_at: dict[str, float] = field(default_factory=dict)
     _open_queues: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
-    _closed_at: dict[QueueKey, datetime] = field(default_factory=dict)
-
-    def clock_set(self, step: timedelta) -> None:
-        """Follow our clock, which somebody has set.
-
-        Args:
-            step: difference that was added to the clock.
-        """
-        self.scheduler_lease.clock_set(step)
-        self.queue_lease.clock_set(step)
+    _closed_at: dict[QueueKey, float] = field(default_factory=dict)
 
     def queue_changed(self, change: Change[ObservedQueue]) -> None:
         """Take in that a RunQueue is new, has changed or is gone."""
@@ -105,6 +96,7 @@ class Watchdog:
         status: PlacementPolicyStatus | None,
         pods: Iterable[ObservedPod],
         now: datetime,
+        monotonic_seconds: float,
     ) -> Iterator[SayFindings | DeletePod]:
         """Yield the findings about the scheduler to publish now, and the pods to delete.
 
@@ -113,36 +105,39 @@ class Watchdog:
             status: status of the policy as stored; None = it has none.
             pods: pods of runs that ask for our scheduler.
             now: the time.
+            monotonic_seconds: the present moment.
         """
-        age_seconds = self.scheduler_lease.age_seconds(now)
-        alive = scheduler_finding(self.scheduler_lease, policy, now)
+        age_seconds = self.scheduler_lease.age_seconds(monotonic_seconds)
+        alive = scheduler_finding(self.scheduler_lease, policy, monotonic_seconds)
         gates = gates_finding(leads=True, installed=self.may_gate)
         findings = tuple(finding for finding in (alive, gates) if finding is not None)
-        if unpublished(findings, status) and self._may_retry(self._published_at, now):
-            self._published_at = now
+        if unpublished(findings, status) and self._may_retry(self._published_at, monotonic_seconds):
+            self._published_at = monotonic_seconds
             yield SayFindings(findings)
         stranded = stranded_pods(pods, age_seconds, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
         self._deleted_at = {uid: at for uid, at in self._deleted_at.items() if uid in uids}
         for pod in stranded:
-            if self._may_retry(self._deleted_at.get(pod.uid), now):
-                self._deleted_at[pod.uid] = now
+            if self._may_retry(self._deleted_at.get(pod.uid), monotonic_seconds):
+                self._deleted_at[pod.uid] = monotonic_seconds
                 yield DeletePod(pod)
 
-    def queue_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[CloseQueue]:
+    def queue_due(
+        self, policy: PlacementPolicySpec, monotonic_seconds: float
+    ) -> Iterator[CloseQueue]:
         """Yield the queues that would hold new runs while nobody could let these start.
 
         Args:
             policy: policy in force, which says when a Lease is too old.
-            now: the time.
+            monotonic_seconds: the present moment.
         """
-        if self.queue_lease.age_seconds(now) <= policy.scheduler_stale_after_seconds:
+        if self.queue_lease.age_seconds(monotonic_seconds) <= policy.scheduler_stale_after_seconds:
             self._closed_at.clear()
             return
         for key in self._open_queues:
-            if self._may_retry(self._closed_at.get(key), now):
-                self._closed_at[key] = now
+            if self._may_retry(self._closed_at.get(key), monotonic_seconds):
+                self._closed_at[key] = monotonic_seconds
                 yield CloseQueue(key)
 
-    def _may_retry(self, last_at: datetime | None, now: datetime) -> bool:
-        return not lasts(self.retry_seconds, last_at, now)
+    def _may_retry(self, last_at: float | None, monotonic_seconds: float) -> bool:
+        return not lasts(self.retry_seconds, last_at, monotonic_seconds)

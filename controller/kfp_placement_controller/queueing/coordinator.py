@@ -34,7 +34,7 @@ from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatc
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import RETRY_AFTER, Steering
+from kfp_placement_controller.queueing.steering import RETRY_SECONDS, Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -43,13 +43,13 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 
-_IDLE = timedelta(seconds=5)
+_IDLE_SECONDS = 5.0
 """Time between two decisions where nothing has happened: priorities grow."""
 
-_BURST = timedelta(seconds=0.1)
+_BURST_SECONDS = 0.1
 """Shortest time between two decisions: changes come in bursts."""
 
-_BURST_PER_RUN = timedelta(milliseconds=1)
+_BURST_SECONDS_PER_RUN = 0.001
 """The same for each run that waits: a decision about a thousand of them takes some 50 ms on a busy
 machine, so that at most 5% of a core are spent on it."""
 
@@ -65,12 +65,14 @@ class QueueCoordinator:
         own_namespace: the controller's namespace, which takes no part.
         opt_in: whether only namespaces that ask for it take part.
         decided_at: time of the last decision, or None before the first.
+        monotonic: count of seconds that nobody sets.
     """
 
     def __init__(
         self,
         sources: RunSources,
         backends: Sequence[Backend],
+        monotonic: Callable[[], float],
         *,
         own_namespace: str = "",
         opt_in: bool = False,
@@ -80,6 +82,7 @@ class QueueCoordinator:
         Args:
             sources: sources of runs, which say which run a pod belongs to.
             backends: deciders about runs; each RunQueue names one of them.
+            monotonic: count of seconds that nobody sets.
             own_namespace: the controller's namespace, which takes no part.
             opt_in: whether only namespaces that ask for it take part.
         """
@@ -88,17 +91,19 @@ class QueueCoordinator:
         self.runs = QueuedRuns()
         self.planner = PlannerWatch()
         self.decided_at: datetime | None = None
+        self.monotonic = monotonic
         self.room = ClusterRoom(Load(sources))
-        self.releases = Releases()
-        self.steering = Steering()
+        self.releases = Releases(monotonic)
+        self.steering = Steering(monotonic)
         self.ranges = StartRanges()
-        self.publisher = QueuePublisher(self.ranges)
+        self.publisher = QueuePublisher(self.ranges, monotonic)
         self._backends = backends
         self.own_namespace = own_namespace
         self.opt_in = opt_in
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
+        self._decided_at: float | None = None
         self._waiting = 0
         self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
             PODS: self.room.pod_changed,
@@ -149,9 +154,9 @@ class QueueCoordinator:
         if not had_spec and after is not None and after.spec is not None:
             self.planner.progressed()
 
-    def planner_lease(self, lease: HeldLease | None, now: datetime) -> None:
+    def planner_lease(self, lease: HeldLease | None) -> None:
         """Take in that the planner's Lease has changed."""
-        self.planner.lease.observe(lease, now)
+        self.planner.lease.observe(lease, self.monotonic())
 
     def follow_election(self, epoch: int | None) -> None:
         """Begin or stop leading, as the election says now.
@@ -165,34 +170,21 @@ class QueueCoordinator:
         if epoch is not None:
             self.steering.clear()
             self.ranges.lead()
-            self.planner.lead()
+            self.releases.lead()
             self.decide_soon()
-
-    def clock_set(self, step: timedelta) -> None:
-        """Adjust remembered times, or forget them, after somebody has set the clock.
-
-        Args:
-            step: difference between the new and the old time.
-        """
-        self.planner.clock_set(step)
-        self.steering.clear()
-        self.releases.clear()
-        self.publisher.clear()
-        self.ranges.forecast_again()
-        self.decided_at = None
 
     # What follows.
 
     def tick(self, now: datetime) -> list[QueueAction]:
         """Return what must be done now; call it after changes, and when `next_at` says so."""
-        due_at = self._due_at()
-        if self.epoch is None or (due_at is not None and now < due_at):
+        monotonic_seconds = self.monotonic()
+        if self.epoch is None or self._pause_seconds(monotonic_seconds) > 0:
             return []
-        self._is_changed, self.decided_at = False, now
-        self.steering.forget(now)
+        self._is_changed, self.decided_at, self._decided_at = False, now, monotonic_seconds
+        self.steering.forget()
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
-        self.releases.observe(namespaces, now)
-        planner = self.planner.state(self._policy.scheduler_stale_after_seconds, now)
+        self.releases.observe(namespaces)
+        planner = self.planner.state(self._policy.scheduler_stale_after_seconds, monotonic_seconds)
         standing = self.steering.standing(self.runs, partial(self._cause, planner, now), now)
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
@@ -206,16 +198,16 @@ class QueueCoordinator:
             self.runs.requests(),
             planner.problem,
             fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
-            returning=self.releases.returning(now),
+            returning=self.releases.returning(),
         )
         decided = Decisions()
         for backend in self._backends:
             decided = decided.together_with(backend.decide(situation, now))
         self.ranges.observe_queues(self.queues)
-        self.ranges.forecast(decided.simulations, now)
+        self.ranges.forecast(decided.simulations, now, monotonic_seconds)
         steered = (*standing.wanted, *self.steering.decided(waiting, situation, decided, now))
         actions: list[QueueAction] = []
-        actions += [each for each in decided.writes if self.steering.may_try(each.target, now)]
+        actions += [each for each in decided.writes if self.steering.may_try(each.target)]
         actions += self._steering_actions(steered, situation, now)
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
         others = (each for each in self.runs if each.key.namespace not in namespaces)
@@ -229,10 +221,10 @@ class QueueCoordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """Return when to tick again if nothing changes before."""
-        due_at = self._due_at()
-        if due_at is None or self.epoch is None:
-            return now + RETRY_AFTER
-        return due_at
+        pause_seconds = RETRY_SECONDS
+        if self._decided_at is not None and self.epoch is not None:
+            pause_seconds = self._pause_seconds(self.monotonic())
+        return now + timedelta(seconds=pause_seconds)
 
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
         """Return the seconds that the longest waiting run of each namespace has waited."""
@@ -249,7 +241,7 @@ class QueueCoordinator:
     ) -> Iterator[QueueAction]:
         """Yield the actions that were not tried just now, and note why runs start."""
         for action in steered:
-            if not self.steering.may_try(action.target, now):
+            if not self.steering.may_try(action.target):
                 continue
             yield action
             if isinstance(action, StartRun):
@@ -267,14 +259,14 @@ class QueueCoordinator:
         queue = None if self._excluded(space) else self.queues.of_namespace(space)
         return self.releases.cause(run, queue, planner, now)
 
-    def _due_at(self) -> datetime | None:
-        """Return when to decide, soon after a change, or None for at once."""
-        if self.decided_at is None:
-            return None
-        pause = RETRY_AFTER if self.steering.has_tried else _IDLE
+    def _pause_seconds(self, monotonic_seconds: float) -> float:
+        """Return the time until the next decision: short after a change."""
+        if self._decided_at is None:
+            return 0.0
+        pause_seconds = RETRY_SECONDS if self.steering.has_tried else _IDLE_SECONDS
         if self._is_changed:
-            pause = max(_BURST, self._waiting * _BURST_PER_RUN)
-        return self.decided_at + pause
+            pause_seconds = max(_BURST_SECONDS, self._waiting * _BURST_SECONDS_PER_RUN)
+        return self._decided_at + pause_seconds - monotonic_seconds
 
     def _excluded(self, namespace: str) -> bool:
         """Return whether a namespace takes no part, whatever RunQueues it has."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.queueing.actions import (
@@ -21,20 +21,20 @@ from kfp_placement_controller.queueing.request_status import (
 )
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import RETRY_AFTER
+from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
-_COUNTS = timedelta(seconds=1)
+_COUNTS_SECONDS = 1.0
 """Time between two writes of a queue's counts, which change with every run."""
 
-_POSITIONS = timedelta(seconds=10)
+_POSITIONS_SECONDS = 10.0
 """Longest time between two writes of what changes with every run for all waiting runs, such as
 their positions."""
 
-_POSITIONS_PER_RUN = timedelta(milliseconds=50)
+_POSITIONS_SECONDS_PER_RUN = 0.05
 """The same for each run that waits: where few do, all is written soon, and where a thousand do they
 are not written all the time."""
 
@@ -87,18 +87,16 @@ class QueuePublisher:
 
     Attributes:
         ranges: ranges in which runs are likely to start.
+        monotonic: count of seconds that nobody sets.
         counts: numbers of each queue at the last decision.
     """
 
     ranges: StartRanges
+    monotonic: Callable[[], float]
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
-    _written: dict[tuple[str, ...], tuple[datetime, str]] = field(default_factory=dict)
+    _written: dict[tuple[str, ...], tuple[float, str]] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
-
-    def clear(self) -> None:
-        """Forget when statuses were written, after somebody has set the clock."""
-        self._written.clear()
 
     def released(self, uid: str, cause: ReleaseCause) -> None:
         """Remember why a run was started.
@@ -123,7 +121,9 @@ class QueuePublisher:
             now: the time.
         """
         positions = 0
-        between_positions = min(_POSITIONS, _POSITIONS_PER_RUN * len(situation.waiting))
+        between_positions_seconds = min(
+            _POSITIONS_SECONDS, _POSITIONS_SECONDS_PER_RUN * len(situation.waiting)
+        )
         before, self._worked_out = self._worked_out, {}
         # A run that is being started gets its status when its object shows that it has started. But
         # where it waited again, that must be written: else it counts as admitted ever since.
@@ -146,10 +146,10 @@ class QueuePublisher:
             if not is_urgent and positions >= _MOST_POSITIONS:
                 continue
             key, version = run.key, run.request.version
-            pause = timedelta() if is_urgent else between_positions
+            pause_seconds = 0.0 if is_urgent else between_positions_seconds
             if fields.keys() <= _OF_OTHERS:
-                pause *= _OTHERS_FACTOR
-            if self._may_write(("request", *key), version, pause, now):
+                pause_seconds *= _OTHERS_FACTOR
+            if self._may_write(("request", *key), version, pause_seconds):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
 
@@ -201,8 +201,9 @@ class QueuePublisher:
             patch = status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
-            pause = _COUNTS if {"ready", "conditions"}.isdisjoint(patch) else timedelta()
-            if self._may_write(("queue", *queue.key), queue.version, pause, now):
+            is_urgent = not {"ready", "conditions"}.isdisjoint(patch)
+            pause_seconds = 0.0 if is_urgent else _COUNTS_SECONDS
+            if self._may_write(("queue", *queue.key), queue.version, pause_seconds):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
     def _place(
@@ -238,16 +239,14 @@ class QueuePublisher:
             starts=starts,
         )
 
-    def _may_write(
-        self, target: tuple[str, ...], version: str, pause: timedelta, now: datetime
-    ) -> bool:
+    def _may_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
         """Return whether to write: not over the same version twice, nor too soon after a write."""
-        last = self._written.pop(target, None)
+        now, last = self.monotonic(), self._written.pop(target, None)
         if last is not None:
             written_at, over = last
             if over == version:
-                pause = max(pause, RETRY_AFTER)
-            if now - written_at < pause:
+                pause_seconds = max(pause_seconds, RETRY_SECONDS)
+            if now - written_at < pause_seconds:
                 self._written[target] = last
                 return False
         if len(self._written) >= _MOST_REMEMBERED:

@@ -1,15 +1,15 @@
 """Reasons to start a waiting run whatever its queue decides: it must not wait forever."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.queued_runs import RequestedRun
 
-_REPLACING = timedelta(seconds=5)
+_REPLACING_SECONDS = 5.0
 """A RunQueue that has been gone for less may come back: one that is replaced (`kubectl replace
 --force`) is deleted and created again."""
 
@@ -28,16 +28,15 @@ class PlannerState:
     Attributes:
         age_seconds: time since it was last seen to renew its Lease.
         stale_after_seconds: age at which its Lease says that it is dead.
-        listened_since: time from which this process would have noticed what it writes.
         is_known: whether it was seen to renew its Lease, or would have been by now.
-        progressed_at: time at which it last said for a further run what the run needs, or None.
+        progress_age_seconds: time since it last said for a further run what the run needs, or None
+            if it has not yet.
     """
 
     age_seconds: float
     stale_after_seconds: float
-    listened_since: datetime
     is_known: bool = True
-    progressed_at: datetime | None = None
+    progress_age_seconds: float | None = None
 
     @property
     def problem(self) -> str:
@@ -56,77 +55,71 @@ class PlannerWatch:
     """
 
     lease: LeaseWatch = field(default_factory=LeaseWatch)
-    _led_at: datetime | None = None
     _has_progressed: bool = False
-    _progressed_at: datetime | None = None
-
-    def lead(self) -> None:
-        """Start again: this process begins to lead."""
-        self._led_at = None
+    _progressed_at: float | None = None
 
     def progressed(self) -> None:
         """Note that the planner has said of a run for the first time what it needs."""
         self._has_progressed = True
 
-    def clock_set(self, step: timedelta) -> None:
-        """Adjust remembered times after somebody has set the clock by `step`."""
-        self.lease.clock_set(step)
-        self._led_at = self._progressed_at = None
-
-    def state(self, stale_after_seconds: float, now: datetime) -> PlannerState:
+    def state(self, stale_after_seconds: float, monotonic_seconds: float) -> PlannerState:
         """Return how the planner is now.
 
         Args:
             stale_after_seconds: age at which its Lease says that it is dead.
-            now: the time.
+            monotonic_seconds: the present moment.
         """
-        if self._led_at is None:
-            self._led_at = now
-        age_seconds = self.lease.age_seconds(now)
+        age_seconds = self.lease.age_seconds(monotonic_seconds)
         # A Lease that was not seen to be renewed may be that of a planner that is long dead.
         is_known = self.lease.has_renewed or age_seconds > stale_after_seconds
         if self._has_progressed:
-            self._has_progressed, self._progressed_at = False, now
-        return PlannerState(
-            age_seconds, stale_after_seconds, self._led_at, is_known, self._progressed_at
-        )
+            self._has_progressed, self._progressed_at = False, monotonic_seconds
+        progressed_at = self._progressed_at
+        progress_age_seconds = None if progressed_at is None else monotonic_seconds - progressed_at
+        return PlannerState(age_seconds, stale_after_seconds, is_known, progress_age_seconds)
 
 
 @dataclass
 class Releases:
-    """Decides which runs go on in any case."""
+    """Decides which runs go on in any case.
 
+    Attributes:
+        monotonic: count of seconds that nobody sets.
+    """
+
+    monotonic: Callable[[], float]
     _namespaces: set[str] = field(default_factory=set)
-    _gone: dict[str, datetime] = field(default_factory=dict)
+    _gone: dict[str, float] = field(default_factory=dict)
+    _waiting: dict[str, float] = field(default_factory=dict)
+    """Runs that waited at the last decision, by uid, and the first sight of each."""
+    _still_waiting: dict[str, float] = field(default_factory=dict)
+    """Runs that wait at this decision, likewise."""
 
-    def clear(self) -> None:
-        """Forget when RunQueues were deleted, after somebody has set the clock."""
-        self._gone.clear()
+    def lead(self) -> None:
+        """Forget how long runs have waited: while others led, we did not hear of their needs."""
+        self._waiting, self._still_waiting = {}, {}
 
-    def observe(self, namespaces: Iterable[str], now: datetime) -> None:
-        """Take in which namespaces take part now.
+    def observe(self, namespaces: Iterable[str]) -> None:
+        """Take in which namespaces take part now, before `cause` is asked for each run.
 
         Args:
             namespaces: namespaces that take part, with a RunQueue `default`.
-            now: the time.
         """
-        taking_part = set(namespaces)
+        now, taking_part = self.monotonic(), set(namespaces)
+        self._waiting, self._still_waiting = self._still_waiting, {}
         for gone in self._namespaces - taking_part:
             self._gone.setdefault(gone, now)
         self._namespaces = taking_part
         self._gone = {
             name: at
             for name, at in self._gone.items()
-            if name not in taking_part and now - at < _MOST_KEPT * _REPLACING
+            if name not in taking_part and now - at < _MOST_KEPT * _REPLACING_SECONDS
         }
 
-    def returning(self, now: datetime) -> Sequence[str]:
-        """Return the namespaces whose RunQueue was there a moment ago.
-
-        Args:
-            now: the time.
-        """
-        return [name for name, at in self._gone.items() if now - at < _REPLACING]
+    def returning(self) -> Sequence[str]:
+        """Return the namespaces whose RunQueue was there a moment ago."""
+        now = self.monotonic()
+        return [name for name, at in self._gone.items() if now - at < _REPLACING_SECONDS]
 
     def cause(
         self,
@@ -143,18 +136,25 @@ class Releases:
             planner: state of the planner.
             now: the time.
         """
+        monotonic_seconds, uid = self.monotonic(), run.observed.owner.uid
+        since = self._still_waiting[uid] = self._waiting.get(uid, monotonic_seconds)
         if run.observed.is_terminated:
             return ReleaseCause.TERMINATED
         if run.went_on:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
-            gone_at = self._gone.setdefault(run.key.namespace, now)
-            return None if now - gone_at < _REPLACING else ReleaseCause.NO_QUEUE
-        return _cause_in_queue(run, queue, planner, now)
+            gone_at = self._gone.setdefault(run.key.namespace, monotonic_seconds)
+            is_replaced = monotonic_seconds - gone_at < _REPLACING_SECONDS
+            return None if is_replaced else ReleaseCause.NO_QUEUE
+        return _cause_in_queue(run, queue, planner, now, monotonic_seconds - since)
 
 
 def _cause_in_queue(
-    run: RequestedRun, queue: ObservedQueue, planner: PlannerState, now: datetime
+    run: RequestedRun,
+    queue: ObservedQueue,
+    planner: PlannerState,
+    now: datetime,
+    waited_seconds: float,
 ) -> ReleaseCause | None:
     if run.is_to_be_admitted(now):
         return ReleaseCause.REQUESTED
@@ -166,11 +166,11 @@ def _cause_in_queue(
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
     if run.demand is None and not (run.spec and run.spec.unschedulable):
-        since = max(run.waiting_since(now), planner.listened_since)
-        if planner.progressed_at is not None:
+        if planner.progress_age_seconds is not None:
             # The last of a thousand new runs is planned after minutes: it must not pass its quota.
-            latest = since + timedelta(seconds=_MOST_BACKLOG * patience_seconds)
-            since = max(since, min(planner.progressed_at, latest))
-        if (now - since).total_seconds() > patience_seconds:
+            too_long_seconds = waited_seconds - _MOST_BACKLOG * patience_seconds
+            silent_seconds = max(planner.progress_age_seconds, too_long_seconds)
+            waited_seconds = min(waited_seconds, silent_seconds)
+        if waited_seconds > patience_seconds:
             return ReleaseCause.NO_DEMAND
     return None

@@ -14,6 +14,7 @@ from functools import lru_cache
 from statistics import quantiles
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.queueing.forecast import Simulation, StartForecast
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
@@ -87,7 +88,7 @@ class StartRanges:
     _ratios: dict[QueueKey, deque[float]] = field(default_factory=dict)
     _counted: dict[tuple[str, datetime], None] = field(default_factory=dict)
     _forecast: StartForecast = field(default_factory=StartForecast)
-    _forecast_at: datetime | None = None
+    _forecast_at: float | None = None
 
     # What comes in.
 
@@ -95,10 +96,6 @@ class StartRanges:
         """Forget all ratios: they are read again from the statuses of the queues."""
         self._ratios.clear()
         self._forecast, self._forecast_at = StartForecast(), None
-
-    def forecast_again(self) -> None:
-        """Make forecasts at the next decision, after somebody has set the clock."""
-        self._forecast_at = None
 
     def observe_queues(self, queues: Iterable[ObservedQueue]) -> None:
         """Read the ratios of queues that are new, and forget those of queues that are gone.
@@ -133,19 +130,20 @@ class StartRanges:
         seen = max(0.0, (now - first.said_at).total_seconds())
         learned.append(round(min(seen / expected, MAX_WAIT_RATIO), 3))
 
-    def forecast(self, simulations: Sequence[Simulation], now: datetime) -> None:
+    def forecast(
+        self, simulations: Sequence[Simulation], now: datetime, monotonic_seconds: float
+    ) -> None:
         """Make forecasts, if that is due.
 
         Args:
             simulations: all queues, as they are after a decision.
             now: the time.
+            monotonic_seconds: the present moment.
         """
         waiting = [run.key for each in simulations for run in each.waiting]
-        if self._forecast_at is not None:
-            pause = timedelta(seconds=self._pause_seconds(waiting))
-            if now - self._forecast_at < pause:
-                return
-        self._forecast_at = now
+        if lasts(self._pause_seconds(waiting), self._forecast_at, monotonic_seconds):
+            return
+        self._forecast_at = monotonic_seconds
         self._forecast = StartForecast()
         for each in simulations:
             self._forecast = self._forecast.together_with(each.forecast(now))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
@@ -17,10 +17,10 @@ from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
-RETRY_AFTER = timedelta(seconds=2)
+RETRY_SECONDS = 2.0
 """Time between two tries of the same write; what it changes comes by a watch."""
 
-_REFUSED_FOR = timedelta(minutes=1)
+_REFUSED_SECONDS = 60.0
 """Time for which a run is left alone after the API server refused to change its object, as an
 admission webhook of others can do: else it would keep its place in the queue forever."""
 
@@ -47,11 +47,16 @@ class Standing:
 
 @dataclass
 class Steering:
-    """Decides how to start and stop runs, and remembers what was tried a short time ago."""
+    """Decides how to start and stop runs, and remembers what was tried a short time ago.
 
-    _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _started: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    _refused: dict[str, datetime] = field(default_factory=dict)
+    Attributes:
+        monotonic: count of seconds that nobody sets.
+    """
+
+    monotonic: Callable[[], float]
+    _tried: dict[tuple[str, ...], float] = field(default_factory=dict)
+    _started: dict[tuple[str, str], float] = field(default_factory=dict)
+    _refused: dict[str, float] = field(default_factory=dict)
     _obeyed: dict[str, datetime] = field(default_factory=dict)
 
     @property
@@ -65,11 +70,14 @@ class Steering:
         self._started.clear()
         self._refused.clear()
 
-    def forget(self, now: datetime) -> None:
+    def forget(self) -> None:
         """Forget what was tried longer ago: it may be tried again."""
-        self._tried = {target: at for target, at in self._tried.items() if now - at < RETRY_AFTER}
-        self._started = {run: at for run, at in self._started.items() if now - at < RETRY_AFTER}
-        self._refused = {uid: at for uid, at in self._refused.items() if now - at < _REFUSED_FOR}
+        now = self.monotonic()
+        self._tried = {target: at for target, at in self._tried.items() if now - at < RETRY_SECONDS}
+        self._started = {run: at for run, at in self._started.items() if now - at < RETRY_SECONDS}
+        self._refused = {
+            uid: at for uid, at in self._refused.items() if now - at < _REFUSED_SECONDS
+        }
 
     def standing(
         self,
@@ -109,16 +117,16 @@ class Steering:
 
     def start(self, run: RequestedRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Return the action that starts a waiting run; it counts as admitted from now on."""
-        self._started.setdefault((run.observed.owner.uid, run.observed.version), now)
+        self._started.setdefault((run.observed.owner.uid, run.observed.version), self.monotonic())
         action = ReleaseHeld if run.observed.is_held else ResumeRun
         waited = now - run.waiting_since(now)
         is_admitted = cause is ReleaseCause.ADMITTED
         outcome = start_outcome(run.first_starts(now), now) if is_admitted else None
         return action(run.observed, cause, max(0.0, waited.total_seconds()), outcome)
 
-    def refused(self, action: SteeringAction, now: datetime) -> None:
+    def refused(self, action: SteeringAction) -> None:
         """Remember that the API server has refused an action, and would again."""
-        self._refused[action.run.owner.uid] = now
+        self._refused[action.run.owner.uid] = self.monotonic()
 
     def is_refused(self, run: RequestedRun) -> bool:
         """Return whether the object of a run refused to be changed a short time ago."""
@@ -159,16 +167,11 @@ class Steering:
             elif run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now):
                 yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def may_try(self, target: tuple[str, ...], now: datetime) -> bool:
-        """Return whether an action was not tried just now, and remember this try.
-
-        Args:
-            target: target of the action.
-            now: the time.
-        """
+    def may_try(self, target: tuple[str, ...]) -> bool:
+        """Return whether an action was not tried just now, and remember this try."""
         if target in self._tried:
             return False
-        self._tried[target] = now
+        self._tried[target] = self.monotonic()
         return True
 
     def _obey(self, uid: str, asked_at: datetime | None) -> None:

@@ -81,7 +81,7 @@ class RunNeed:
     problem: str = ""
     lacks_past: bool = False
     has_news: bool = False
-    awaited_since: datetime | None = None
+    awaited_since: float | None = None
     _reading: RunReading | None = None
     _planned: _Planned | None = None
     _planned_nodes: NodeGroups = ()

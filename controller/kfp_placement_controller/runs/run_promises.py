@@ -1,7 +1,6 @@
 """Promises about the end of one run: the first one, and the last."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from kfp_placement_engine.model.promise import Promise
 
@@ -19,7 +18,7 @@ class RunPromises:
 
     first: Promise | None = None
     last: Promise | None = None
-    made_at: datetime | None = None
+    made_at: float | None = None
     is_counted: bool = False
 
     def take(

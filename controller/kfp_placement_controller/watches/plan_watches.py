@@ -1,7 +1,6 @@
 """What `plan` watches: what is kept from each kind, and how its coordinator hears of changes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -125,7 +124,7 @@ def plan_watches(
 
 def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> EndedPipelines:
     def tell(run: EndedPipeline) -> None:
-        inbox.put(lambda coordinator, now: coordinator.learning.pipeline_ended(run, now))
+        inbox.put(lambda coordinator, _now: coordinator.pipeline_ended(run))
 
     return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
 
@@ -149,7 +148,7 @@ def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
 
 def _lease_changed(
     inbox: Inbox[Coordinator],
-    tell: Callable[[Coordinator, HeldLease | None, datetime], None],
+    tell: Callable[[Coordinator, HeldLease | None], None],
     change: Change[HeldLease],
 ) -> None:
-    inbox.put_first(lambda coordinator, now: tell(coordinator, change.new, now))
+    inbox.put_first(lambda coordinator, _now: tell(coordinator, change.new))

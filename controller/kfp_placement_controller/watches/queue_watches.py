@@ -82,4 +82,4 @@ def _changed(inbox: Inbox[QueueCoordinator], kind: Kind, change: Change[Any]) ->
 
 
 def _lease_changed(inbox: Inbox[QueueCoordinator], change: Change[HeldLease]) -> None:
-    inbox.put_first(lambda coordinator, now: coordinator.planner_lease(change.new, now))
+    inbox.put_first(lambda coordinator, _now: coordinator.planner_lease(change.new))

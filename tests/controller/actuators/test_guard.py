@@ -65,6 +65,7 @@ class Scene:
             scheduler_lease=SCHEDULER,
             planner_lease=PLANNER,
             clock=lambda: self.now,
+            monotonic=lambda: self.now.timestamp(),
         )
         self._leases: dict[str, HeldLease | None] = {}
 
@@ -145,7 +146,7 @@ def test_a_lease_that_is_given_back_means_no_scheduler():
     scene.renew(SCHEDULER, holder="")
     scene.guard.tick()
     assert scene.flags()[0] is False
-    assert scene.guard.findings(scene.now) == []
+    assert scene.guard.findings() == []
 
 
 def test_only_a_planner_says_that_gates_are_ready():

@@ -60,7 +60,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting():
     writing = Writing(server)
     nobody = cast("Any", None)
     runner = ActionRunner(nobody, nobody, nobody, lambda: START, nobody, writing.worker.submit)
-    coordinator = Coordinator(DEFAULT_SOURCES, epoch=1, history=True)
+    coordinator = Coordinator(DEFAULT_SOURCES, START.timestamp, epoch=1, history=True)
     writing.worker.start()
     for _ in range(5):
         runner.run(WRITE, coordinator)

@@ -39,7 +39,7 @@ class FollowedScene(Scene):
             self.kueue.objects,
             writer.check,
             writer.read,
-            lambda: self.now,
+            self.monotonic,
             began=lambda: self.begun.append("followed"),
             ended=lambda: self.begun.append("not followed"),
         )

@@ -60,14 +60,19 @@ class Scene:
     def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
         self.api = api
         self.now = after(1)
-        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=a_policy()))
+        self.coordinator = Coordinator(
+            DEFAULT_SOURCES, self.monotonic, policy=PlacementPolicy(spec=a_policy())
+        )
         election: Any = AnElection(epoch, **options)
         nobody: Any = Nobody()
         self.election = election
         self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
-        self.leading = Leading(election, self.runner, lambda: self.now)
+        self.leading = Leading(election, self.runner, lambda: self.now, self.monotonic)
         node = observe_node(node_object("n0", allocatable={"cpu": "8", "memory": "32Gi"}))
         self.coordinator.handle(NODES, Change(("", "n0"), None, node), self.now)
+
+    def monotonic(self) -> float:
+        return self.now.timestamp()
 
     def submit(self, name: str = "run", uid: str = "w1") -> None:
         """A run becomes known."""
@@ -85,7 +90,7 @@ class Scene:
             self.leading.follow_election(self.coordinator)
             for action in self.coordinator.tick(self.now):
                 if isinstance(action, PlanningRound):
-                    self.coordinator.plans.planner.round_ended(plan_round(action), self.now)
+                    self.coordinator.round_ended(plan_round(action), self.now)
                 elif not isinstance(action, SayFindings):
                     self.runner.run(action, self.coordinator)
 

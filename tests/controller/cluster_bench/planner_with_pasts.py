@@ -188,6 +188,7 @@ def measure(sizes: HistorySizes) -> Found:
     """All of it."""
     coordinator = Coordinator(
         DEFAULT_SOURCES,
+        time.monotonic,
         policy=PlacementPolicy(spec=a_policy(**NO_PULLS)),
         params=PlanningParams(evaluation_seconds=5),
         history=sizes.runs > 0,

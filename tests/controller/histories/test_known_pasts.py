@@ -191,10 +191,10 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
 def test_nothing_is_learned_twice():
     known = with_runs(a_past_run("p", 1))
     assert not known.run_ended("team", a_past_run("p", 1))
-    assert not known.due(START)
+    assert not known.due(START.timestamp())
     assert known.run_ended("team", a_past_run("p", 2))
     assert not known.run_ended("team", a_past_run("p", 2))
-    (write,) = known.due(START)
+    (write,) = known.due(START.timestamp())
     assert isinstance(write, WriteHistory)
     assert [run.uid for run in write.runs] == ["uid-2"]
 
@@ -203,7 +203,7 @@ def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
     known = with_runs(a_past_run("p", 1))
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1), seconds=600)
     assert not known.run_ended("team", again)
-    (write,) = known.due(START)
+    (write,) = known.due(START.timestamp())
     assert isinstance(write, WriteHistory)
     assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
@@ -219,7 +219,7 @@ def test_runs_that_were_cut_off_a_full_history_are_not_learned_again():
     raw["status"]["runsSeen"] = 100
     store(known, raw)
     assert not known.run_ended("team", runs[0])
-    assert not known.due(START)
+    assert not known.due(START.timestamp())
 
 
 def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
@@ -227,7 +227,7 @@ def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
     before = START + timedelta(days=1)
     store(known, a_history("p", [], forget_before=before))
     assert not known.run_ended("team", a_past_run("p", 1))
-    assert not known.due(START)
+    assert not known.due(START.timestamp())
 
 
 def test_a_namespace_has_at_most_two_hundred_histories():
@@ -239,7 +239,7 @@ def test_a_namespace_has_at_most_two_hundred_histories():
         known.run_ended("greedy", a_past_run(f"p{number}", number))
         if number % 10:
             continue
-        while actions := known.due(START):
+        while actions := known.due(START.timestamp()):
             for action in actions:
                 if isinstance(action, DeleteHistory):
                     del stored[action.name]
@@ -247,7 +247,7 @@ def test_a_namespace_has_at_most_two_hundred_histories():
                 else:
                     stored[action.pipeline] = action.runs[-1]
                     store(known, a_history(action.pipeline, action.runs, "greedy"))
-                known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
+                known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
                 most = max(most, len(stored))
     assert most == MOST_PIPELINES
     assert known.objects == MOST_PIPELINES
@@ -260,13 +260,13 @@ def test_an_object_is_removed_once_and_again_if_that_failed():
     for number in range(MOST_PIPELINES):
         store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
     known.run_ended("team", a_past_run("new", 1000))
-    delete, write = known.due(START)
+    delete, write = known.due(START.timestamp())
     assert delete == DeleteHistory("team", "p0")
     later = START + timedelta(minutes=1)
-    assert not [each for each in known.due(later) if isinstance(each, DeleteHistory)]
+    assert not [each for each in known.due(later.timestamp()) if isinstance(each, DeleteHistory)]
     for action in (delete, write):
-        known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later)
-    assert delete in known.due(later + timedelta(minutes=1))
+        known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later.timestamp())
+    assert delete in known.due((later + timedelta(minutes=1)).timestamp())
 
 
 def test_an_object_that_a_finalizer_holds_is_not_removed_again():
@@ -274,14 +274,16 @@ def test_an_object_that_a_finalizer_holds_is_not_removed_again():
     for number in range(MOST_PIPELINES):
         store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
     known.run_ended("team", a_past_run("new", 1000))
-    for action in known.due(START):
-        known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
+    for action in known.due(START.timestamp()):
+        known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
     held = a_history("p0", [a_past_run("p0", 0)])
     held["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:00Z"
     store(known, held)
     store(known, a_history("new", [a_past_run("new", 1000)]))
     known.run_ended("team", a_past_run("newer", 1001))
-    removed = [each.name for each in known.due(START) if isinstance(each, DeleteHistory)]
+    removed = [
+        each.name for each in known.due(START.timestamp()) if isinstance(each, DeleteHistory)
+    ]
     assert removed == ["p1"]
 
 
@@ -373,8 +375,8 @@ def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known
     assert known.run_ended("team", a_past_run("p", 1, seconds=600))
     store(known, a_history("p", [a_past_run("p", 0, seconds=600)]))
     assert known.past("team", "p") is None
-    assert not known.due(START)
+    assert not known.due(START.timestamp())
     known.readable(True)
     assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
-    assert len(known.due(START)) == 1
+    assert len(known.due(START.timestamp())) == 1
     assert len(caplog.messages) == 1

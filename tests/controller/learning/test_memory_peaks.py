@@ -50,32 +50,34 @@ def ended(name: str = "nightly-0") -> TrackedRun:
 def asking(*runs: TrackedRun, now: datetime = SETTLED) -> Any:
     peaks = MemoryPeaks()
     peaks.use(settings())
-    return peaks, peaks.due(runs, now)
+    return peaks, peaks.due(runs, now, now.timestamp())
 
 
 def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
     run = ended()
     peaks, early = asking(run, now=SETTLED - timedelta(seconds=1))
     assert early is None
-    asked = peaks.due([run], SETTLED)
+    asked = peaks.due([run], SETTLED, SETTLED.timestamp())
     assert (asked.url, asked.run) == (URL, run.key)
     assert [(each.uid, each.since_start_seconds) for each in asked.pods] == [
         ("nightly-0-first", (SETTLED - after(10)).total_seconds())
     ]
-    assert peaks.due([run], SETTLED) is None
-    assert peaks.awaits(run, SETTLED)
-    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK, "another": 1e9}), SETTLED)
-    assert not peaks.awaits(run, SETTLED)
-    assert peaks.due([run], SETTLED) is None
+    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
+    assert peaks.awaits(run, SETTLED, SETTLED.timestamp())
+    peaks.answered(
+        MemoryAnswer(asked, {"nightly-0-first": PEAK, "another": 1e9}), SETTLED.timestamp()
+    )
+    assert not peaks.awaits(run, SETTLED, SETTLED.timestamp())
+    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
     assert run.peaks == {"nightly-0-first": PEAK}
 
 
 def test_one_run_is_asked_for_after_the_other():
     runs = [ended(), ended("nightly-1")]
     peaks, first = asking(*runs)
-    assert peaks.due(runs, SETTLED) is None
-    peaks.answered(MemoryAnswer(first), SETTLED)
-    second = peaks.due(runs, SETTLED)
+    assert peaks.due(runs, SETTLED, SETTLED.timestamp()) is None
+    peaks.answered(MemoryAnswer(first), SETTLED.timestamp())
+    second = peaks.due(runs, SETTLED, SETTLED.timestamp())
     assert [first.run, second.run] == [run.key for run in runs]
 
 
@@ -84,31 +86,31 @@ def test_amounts_that_cannot_be_true_are_unknown(amount):
     run = ended()
     peaks, asked = asking(run)
     assert asked is not None
-    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": amount}), SETTLED)
+    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": amount}), SETTLED.timestamp())
     assert run.peaks == {}
 
 
 def test_without_the_source_nothing_is_asked_and_nothing_awaited():
     run, peaks = ended(), MemoryPeaks()
     peaks.use(HistorySettings())
-    assert peaks.due([run], SETTLED) is None
-    assert not peaks.awaits(run, END)
+    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
+    assert not peaks.awaits(run, END, END.timestamp())
 
 
 def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(caplog):
     run = ended()
     peaks, asked = asking(run)
     assert asked is not None
-    peaks.answered(MemoryAnswer(asked, failure="refused"), SETTLED)
-    assert not peaks.awaits(run, SETTLED)
-    assert peaks.due([run], SETTLED + PAUSE / 2) is None
-    again = peaks.due([run], SETTLED + PAUSE)
+    peaks.answered(MemoryAnswer(asked, failure="refused"), SETTLED.timestamp())
+    assert not peaks.awaits(run, SETTLED, SETTLED.timestamp())
+    assert peaks.due([run], SETTLED + PAUSE / 2, (SETTLED + PAUSE / 2).timestamp()) is None
+    again = peaks.due([run], SETTLED + PAUSE, (SETTLED + PAUSE).timestamp())
     assert again is not None
-    peaks.answered(MemoryAnswer(again, failure="refused"), SETTLED + PAUSE)
+    peaks.answered(MemoryAnswer(again, failure="refused"), (SETTLED + PAUSE).timestamp())
     assert len(caplog.messages) == 1
     assert f"{URL}: refused" in caplog.messages[0]
     peaks.use(settings("http://other:9090"))
-    assert peaks.due([run], SETTLED) is not None
+    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is not None
 
 
 def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
@@ -116,10 +118,10 @@ def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
     peaks, asked = asking(run)
     assert asked is not None
     late = SETTLED + PATIENCE
-    assert not peaks.awaits(run, SETTLED + PATIENCE)
-    assert peaks.due([run], late) is None
+    assert not peaks.awaits(run, SETTLED + PATIENCE, (SETTLED + PATIENCE).timestamp())
+    assert peaks.due([run], late, late.timestamp()) is None
     assert "has not answered in time" in caplog.messages[0]
-    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late)
+    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late.timestamp())
     assert run.peaks is None
 
 
@@ -127,7 +129,7 @@ def test_a_server_that_knows_no_pod_is_the_wrong_one(caplog):
     peaks = MemoryPeaks()
     peaks.use(settings())
     for number in range(20):
-        asked = peaks.due([ended(f"nightly-{number}")], SETTLED)
+        asked = peaks.due([ended(f"nightly-{number}")], SETTLED, SETTLED.timestamp())
         assert asked is not None
-        peaks.answered(MemoryAnswer(asked), SETTLED)
+        peaks.answered(MemoryAnswer(asked), SETTLED.timestamp())
     assert "it knows none of 20 pods" in caplog.messages[0]

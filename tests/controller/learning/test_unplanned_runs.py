@@ -83,7 +83,7 @@ class Played(PlayedCluster):
 
     def _tell(self, run: EndedPipeline) -> None:
         self.told.append(run)
-        self.coordinator.learning.pipeline_ended(run, self.now)
+        self.coordinator.pipeline_ended(run)
 
 
 def a_run() -> Any:
@@ -147,7 +147,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
     told = list(played.told)
     played.hand_over(a_coordinator(), epoch=2)
     for each in told:
-        played.coordinator.learning.pipeline_ended(each, played.now)
+        played.coordinator.pipeline_ended(each)
     played.settle()
     (past,) = played.found()[0].past_runs()
     assert len(past.steps) == 2
@@ -286,24 +286,24 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     monkeypatch.setattr(unplanned_runs, "MOST_BYTES", 100 * OTHERS)
     runs = a_coordinator().learning.unplanned
     for number in range(2 * OTHERS):
-        runs.add(waiting(number), START)
-    found = runs.due(after(10))
+        runs.add(waiting(number), START.timestamp())
+    found = runs.due(after(10).timestamp())
     assert [each.key.name for each in found] == [
         f"r{number}" for number in range(OTHERS, 2 * OTHERS)
     ]
-    assert runs.next_at(after(10)) is None
+    assert runs.pause_seconds(after(10).timestamp()) is None
 
 
 def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
     monkeypatch.setattr(unplanned_runs, "MOST_BYTES", 10_000)
     runs = a_coordinator().learning.unplanned
     for number in range(OTHERS):
-        runs.add(waiting(number), START)
+        runs.add(waiting(number), START.timestamp())
     for number in range(10 * OTHERS):
-        runs.add(waiting(100 + number, 1_000, "greedy"), START)
+        runs.add(waiting(100 + number, 1_000, "greedy"), START.timestamp())
     found = []
-    while runs.next_at(after(1_000)) is not None:
-        found += runs.due(after(1_000))
+    while runs.pause_seconds(after(1_000).timestamp()) is not None:
+        found += runs.due(after(1_000).timestamp())
     assert [each.key.namespace for each in found[:4]] == ["team", "greedy"] * 2
     assert [each.key.namespace for each in found].count("team") == OTHERS
     assert len(found) == OTHERS + 9
@@ -315,9 +315,9 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
 def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
     coordinator = a_coordinator()
     for size in (100, 101):
-        coordinator.learning.pipeline_ended(waiting(1, size), START)
+        coordinator.pipeline_ended(waiting(1, size))
     coordinator.tick(after(10))
-    assert coordinator.learning.unplanned.next_at(after(10)) is None
+    assert coordinator.learning.unplanned.pause_seconds(after(10).timestamp()) is None
 
 
 def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
@@ -327,7 +327,7 @@ def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
     coordinator = a_coordinator()
     for name in ("due", "add"):
         monkeypatch.setattr(coordinator.learning.unplanned, name, fail)
-    coordinator.learning.pipeline_ended(waiting(1), START)
+    coordinator.pipeline_ended(waiting(1))
     coordinator.tick(after(10))
     assert len(caplog.messages) == 1
 
@@ -336,14 +336,14 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
     monkeypatch.setattr(unplanned_runs, "MOST_BYTES_AT_ONCE", 150)
     runs = a_coordinator().learning.unplanned
     for number in range(3):
-        runs.add(waiting(number), START)
-    assert runs.due(START) == []  # their pods may not have been heard of
-    assert [len(runs.due(after(10))) for _ in range(3)] == [2, 1, 0]
+        runs.add(waiting(number), START.timestamp())
+    assert runs.due(START.timestamp()) == []  # their pods may not have been heard of
+    assert [len(runs.due(after(10).timestamp())) for _ in range(3)] == [2, 1, 0]
 
 
 def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
     played = Played()
-    played.coordinator.learning.pipeline_ended(waiting(1), played.now)
+    played.coordinator.pipeline_ended(waiting(1))
     played.submit_unmarked()
     played.settle()
     assert len(played.found()) == 1
@@ -357,12 +357,16 @@ def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from():
     (told,) = played.told
     unplanned, now = played.coordinator.learning.unplanned, played.now
     victim = replace(told, key=RunKey("team", "victim"), ended_at=now)
-    unplanned.add(victim, now)
+    unplanned.add(victim, now.timestamp())
     learned: list[str] = []
     for second in range(5):
         at = now + timedelta(seconds=second)
         old = now - timedelta(days=365, seconds=second)
-        unplanned.add(replace(told, key=RunKey("team", f"old-{second}"), ended_at=old), at)
-        learned += [each.key.name for each in unplanned.due(at + timedelta(milliseconds=100))]
+        unplanned.add(
+            replace(told, key=RunKey("team", f"old-{second}"), ended_at=old), at.timestamp()
+        )
+        learned += [
+            each.key.name for each in unplanned.due((at + timedelta(milliseconds=100)).timestamp())
+        ]
     assert learned[:2] == ["old-0", "victim"]
     assert learned[2:] == ["old-1", "old-2", "old-3"]

@@ -19,15 +19,17 @@ class Scene:
         self.now = START
         self.seen: list[object] = []
         self.inbox: Inbox[Coordinator] = Inbox()
-        coordinator = Coordinator(DEFAULT_SOURCES)
+        coordinator = Coordinator(DEFAULT_SOURCES, self.monotonic)
         leading: Any = self
         runner: Any = None
-        self.loop = PlannerLoop(coordinator, self.inbox, self.clock, leading, runner)
+        self.loop = PlannerLoop(
+            coordinator, self.inbox, lambda: self.now, self.monotonic, leading, runner
+        )
 
-    def clock(self) -> datetime:
+    def monotonic(self) -> float:
         """Later each time."""
         self.now += timedelta(seconds=1)
-        return self.now
+        return self.now.timestamp()
 
     def follow_election(self, _coordinator: Coordinator) -> None:
         """The first decision is the last."""
@@ -83,6 +85,6 @@ def test_an_inbox_gives_messages_in_their_order_and_then_none():
     for number in range(2):
         scene.tell(number)
     while (message := scene.inbox.next_message()) is not None:
-        message(Coordinator(DEFAULT_SOURCES), START)
+        message(scene.loop.decider, START)
     assert scene.seen == [0, 1]
     assert scene.inbox.next_message(0.01) is None

@@ -29,6 +29,7 @@ def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
         scene.coordinator,
         inbox,
         lambda: scene.now,
+        scene.monotonic,
         election,  # type: ignore[arg-type]
         Mock(KueueFollowing),
         runner,

@@ -31,25 +31,26 @@ def a_lease(holder: str | None = "one", renewed: str | None = FIRST, **spec: Any
 def both_say(*leases: dict[str, Any] | None) -> list[str]:
     """What `plan` and `extend` find of our scheduler after each of these, a second apart."""
     now, seen = [START], None
-    coordinator = Coordinator(DEFAULT_SOURCES)
+    coordinator = Coordinator(DEFAULT_SOURCES, lambda: now[0].timestamp())
     guard = Guard(
         None,  # type: ignore[arg-type]
         lambda: Knowledge(DEFAULT_SOURCES),
         scheduler_lease="scheduler",
         planner_lease="planner",
         clock=lambda: now[0],
+        monotonic=lambda: now[0].timestamp(),
     )
     found = []
     for raw in leases:
         now[0] += timedelta(seconds=1)
         held = None if raw is None else observe_held_lease(raw)
         guard.lease_changed(Change(("", "scheduler"), seen, held))
-        coordinator.scheduler_lease(held, now[0])
+        coordinator.scheduler_lease(held)
         seen = held
         by_plan = scheduler_finding(
-            coordinator.watchdog.scheduler_lease, PlacementPolicySpec(), now[0]
+            coordinator.watchdog.scheduler_lease, PlacementPolicySpec(), now[0].timestamp()
         )
-        by_extend = [each for each in guard.findings(now[0]) if each != gates_finding(leads=False)]
+        by_extend = [each for each in guard.findings() if each != gates_finding(leads=False)]
         assert by_extend == ([] if by_plan is None else [by_plan])
         found.append("unknown" if by_plan is None else by_plan.reason)
     return found
@@ -74,7 +75,7 @@ def test_plan_and_extend_agree_on_what_a_renewal_is(leases, found):
 
 def test_a_lease_that_does_not_say_when_is_held_all_the_same():
     watch = LeaseWatch()
-    watch.observe(observe_held_lease(a_lease(renewed=None)), START)
+    watch.observe(observe_held_lease(a_lease(renewed=None)), 0.0)
     assert (watch.held, watch.has_renewed) == (True, False)
 
 

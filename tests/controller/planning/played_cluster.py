@@ -6,6 +6,7 @@ coordinator, every decision of it is carried out; nothing sleeps.
 
 import copy
 import json
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -80,6 +81,7 @@ def a_coordinator(
     """One with this policy, which pulls no images."""
     return Coordinator(
         DEFAULT_SOURCES,
+        time.monotonic,
         policy=PlacementPolicy(spec=a_policy(**(NO_PULLS | (policy or {})))),
         params=PlanningParams(evaluation_seconds=evaluation_seconds),
         **options,
@@ -179,8 +181,10 @@ class PlayedCluster:
         gated: bool = False,
         record: bool = False,
     ) -> None:
-        self.coordinator = coordinator or Coordinator(DEFAULT_SOURCES)
+        self.coordinator = coordinator or Coordinator(DEFAULT_SOURCES, time.monotonic)
+        self.coordinator.monotonic = self.monotonic
         self.now = START
+        self._set_by = timedelta(0)
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
@@ -209,6 +213,15 @@ class PlayedCluster:
         self._uids = 0
         self.is_changed = True
         self.coordinator.lead(1, [], self.now)
+
+    def monotonic(self) -> float:
+        """Seconds that nobody sets."""
+        return (self.now - self._set_by - START).total_seconds()
+
+    def set_clock(self, step: timedelta) -> None:
+        """Somebody sets the time of day."""
+        self.now += step
+        self._set_by += step
 
     def submit(
         self,
@@ -338,6 +351,7 @@ class PlayedCluster:
         """Another planner sees everything and leads from now on."""
         successor = successor or a_coordinator()
         self.coordinator = successor
+        successor.monotonic = self.monotonic
         for (kind, name), value in self._seen.items():
             successor.handle(kind, Change(name, None, value), self.now)
         successor.lead(epoch, list(self.placements.values()), self.now)
@@ -492,7 +506,7 @@ class PlayedCluster:
             case PlanningRound():
                 self.rounds.append(action)
                 outcome = self.search(recording.counted(action))
-                self.coordinator.plans.planner.round_ended(outcome, self.now)
+                self.coordinator.plans.planner.round_ended(outcome, self.now, self.monotonic())
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, note):
@@ -541,7 +555,7 @@ class PlayedCluster:
         self.placements[write.key] = written
         # Whoever places pods may look at it.
         self.is_changed |= write.plan
-        self.coordinator.publisher.written(write, self.now)
+        self.coordinator.publisher.written(write, self.monotonic())
 
     def _pod(self, name: str) -> Json:
         return next(pod for pod in self.pods() if pod["metadata"]["name"] == name)

@@ -26,7 +26,7 @@ def a_gate_controller(limit_ms=20.0, **round_trips):
 
 
 def opened(keeper, seconds, policy=POLICY):
-    return [(each.cause, each.hosts) for each in keeper.due(policy, after(seconds))]
+    return [(each.cause, each.hosts) for each in keeper.due(policy, after(seconds), seconds)]
 
 
 def test_a_pod_without_a_planned_node_may_go_where_its_limit_holds():

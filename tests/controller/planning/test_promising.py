@@ -91,12 +91,11 @@ def test_what_was_promised_by_a_clock_that_was_wrong_is_promised_again():
     cluster, name = begun()
     before = status_of(cluster, name).ends
     wrong = timedelta(hours=1)
-    cluster.now += wrong
+    cluster.set_clock(wrong)
     tick(cluster)
     ahead = status_of(cluster, name).ends
     assert ahead.low > before.high
-    cluster.now -= wrong
-    cluster.coordinator.clock_set(-wrong)
+    cluster.set_clock(-wrong)
     tick(cluster)
     after = status_of(cluster, name).ends
     usual, name = begun()

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from datetime import timedelta
 
 import pytest
@@ -37,7 +38,9 @@ def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, hi
     policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
     params = PlanningParams(evaluation_seconds=5)
     cluster = NoisyCluster(
-        coordinator=Coordinator(DEFAULT_SOURCES, policy=policy, params=params, history=history)
+        coordinator=Coordinator(
+            DEFAULT_SOURCES, time.monotonic, policy=policy, params=params, history=history
+        )
     )
     cluster.play(0, iterations=2)
     run = submit_long(cluster, duration)
@@ -110,7 +113,9 @@ def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
     policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
     cluster = PlayedCluster(
-        node_object("n0"), coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=True
+        node_object("n0"),
+        coordinator=Coordinator(DEFAULT_SOURCES, time.monotonic, policy=policy),
+        gated=True,
     )
 
     def broken(*_arguments):

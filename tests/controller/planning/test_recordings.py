@@ -3,6 +3,7 @@
 import copy
 import functools
 import json
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -49,7 +50,9 @@ def a_cluster(**options) -> PlayedCluster:
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
     params = PlanningParams(evaluation_seconds=30)
     policy = a_policy(**(NO_PULLS | options.pop("policy", {})))
-    coordinator = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=policy), params=params)
+    coordinator = Coordinator(
+        DEFAULT_SOURCES, time.monotonic, policy=PlacementPolicy(spec=policy), params=params
+    )
     return PlayedCluster(*nodes, coordinator=coordinator, **options)
 
 
@@ -184,7 +187,10 @@ def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_othe
 def test_whatever_objects_say_the_coordinator_goes_on(data):
     """Fields of pods, nodes and Workflows are lost or replaced on the way to the coordinator."""
     events = recorded_events()
-    cluster = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=a_policy()))
+    now = [START]
+    cluster = Coordinator(
+        DEFAULT_SOURCES, lambda: now[0].timestamp(), policy=PlacementPolicy(spec=a_policy())
+    )
     cluster.lead(1, [], START)
     known: dict[Any, Any] = {}
     for number, (kind, name, raw) in enumerate(events):
@@ -198,16 +204,17 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
         old = known.get((kind, name))
         if new is None and old is None:
             continue
-        cluster.handle(kind, Change(name, old, new), START + timedelta(seconds=number))
+        now[0] = START + timedelta(seconds=number)
+        cluster.handle(kind, Change(name, old, new), now[0])
         known[kind, name] = new
         if number % 5 == 0:
-            for action in cluster.tick(START + timedelta(seconds=number)):
+            for action in cluster.tick(now[0]):
                 if isinstance(action, WritePlacement):
                     json.dumps(action.placement.to_object())
-                    cluster.publisher.written(action, START + timedelta(seconds=number))
+                    cluster.publisher.written(action, cluster.monotonic())
                 elif isinstance(action, PlanningRound):
                     failure = RoundFailure(action.number, "not now", died=False)
-                    cluster.plans.planner.round_ended(failure, START + timedelta(seconds=number))
+                    cluster.round_ended(failure, now[0])
 
 
 @functools.cache

@@ -26,7 +26,7 @@ def at(seconds: float) -> datetime:
 def a_watchdog(*queues: ObservedQueue) -> Watchdog:
     """One that has seen the queue's process renew its Lease at `START`."""
     watchdog = Watchdog(retry_seconds=5, sources=DEFAULT_SOURCES)
-    watchdog.queue_lease.observe(HeldLease("queue-1", START), START)
+    watchdog.queue_lease.observe(HeldLease("queue-1", START), 0.0)
     for queue in queues:
         watchdog.queue_changed(Change((queue.key.namespace, queue.key.name), None, queue))
     return watchdog
@@ -34,7 +34,7 @@ def a_watchdog(*queues: ObservedQueue) -> Watchdog:
 
 def closes(watchdog: Watchdog, seconds: float) -> bool:
     """Whether the queue is to hold no more runs from then on."""
-    return list(watchdog.queue_due(POLICY, at(seconds))) == [CloseQueue(KEY)]
+    return list(watchdog.queue_due(POLICY, seconds)) == [CloseQueue(KEY)]
 
 
 def test_a_queue_is_closed_once_its_lease_is_stale_and_again_while_that_does_not_work():
@@ -50,7 +50,7 @@ def test_a_queue_is_closed_once_its_lease_is_stale_and_again_while_that_does_not
 
 def test_a_queue_that_is_renewed_is_left_alone():
     watchdog = a_watchdog(OPEN)
-    watchdog.queue_lease.observe(HeldLease("queue-1", at(10)), at(10))
+    watchdog.queue_lease.observe(HeldLease("queue-1", at(10)), 10.0)
     assert not closes(watchdog, 20)
 
 
@@ -68,7 +68,7 @@ def test_a_malformed_queue_is_closed_as_well():
 
 def test_a_lease_that_was_given_back_counts_from_its_last_renewal():
     watchdog = a_watchdog(OPEN)
-    watchdog.queue_lease.observe(None, at(1))
+    watchdog.queue_lease.observe(None, 1.0)
     assert not closes(watchdog, 15)
     assert closes(watchdog, 16)
 

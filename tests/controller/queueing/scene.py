@@ -89,16 +89,30 @@ class Scene:
     def __init__(self, *queues: ObservedQueue, **queue: Any) -> None:
         """Of these queues, or of one as `a_queue` makes it."""
         self.now = START + timedelta(hours=1)
+        self._set_by = timedelta(0)
         self.kueue = KueueBackend()
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue))
+        self.coordinator = self.new_coordinator()
         self.coordinator.follow_election(1)
         for each in queues or [a_queue(**queue)]:
             self.set_queue(each)
         self.renew()
         self.pass_time(1)
 
+    def new_coordinator(self) -> QueueCoordinator:
+        """One that has seen nothing, with the clocks of this scene."""
+        return QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue), self.monotonic)
+
+    def monotonic(self) -> float:
+        """Seconds that nobody sets."""
+        return (self.now - self._set_by).timestamp()
+
+    def set_clock(self, step: timedelta) -> None:
+        """Somebody sets the time of day."""
+        self.now += step
+        self._set_by += step
+
     def renew(self) -> None:
-        self.coordinator.planner_lease(HeldLease("plan-1", self.now), self.now)
+        self.coordinator.planner_lease(HeldLease("plan-1", self.now))
 
     def pass_time(self, seconds: float, *, planner: bool = True) -> None:
         self.now += timedelta(seconds=seconds)
@@ -214,7 +228,7 @@ class Played(Scene):
         """Another process leads, which has read everything again."""
         before = self.coordinator
         self.kueue = KueueBackend()
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue))
+        self.coordinator = self.new_coordinator()
         self.place(*self.nodes)
         for run in self.known.values():
             key = (run.key.namespace, run.key.name)

@@ -353,7 +353,6 @@ def test_a_clock_that_is_set_back_holds_up_no_write(scene):
     scene.workloads.clear()
     scene.asked.clear()
     scene.tell_kueue()
-    scene.now -= timedelta(hours=1)
-    scene.coordinator.clock_set(timedelta(hours=-1))
+    scene.set_clock(timedelta(hours=-1))
     scene.settle()
     assert scene.kinds_asked() == [CreateWorkload]

@@ -221,21 +221,24 @@ def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins)
 
 @pytest.mark.parametrize("lease", [None, HeldLease("plan-dead", START - timedelta(days=9))])
 def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease):
-    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
-    coordinator.planner_lease(lease, START)
+    clock = Clock()
+    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),), clock.monotonic)
+    coordinator.planner_lease(lease)
     lead_with_a_queue(coordinator)
-    assert ready(coordinator, 0.0) == ready(coordinator, 10.0) == []
+    assert ready(coordinator, clock, 0.0) == ready(coordinator, clock, 10.0) == []
     for seconds in (0, 2):
         lease = HeldLease("plan", START + timedelta(seconds=seconds))
-        coordinator.planner_lease(lease, START + timedelta(seconds=11 + seconds))
-    assert ready(coordinator, 16.0) == [True]
+        clock.seconds = 11.0 + seconds
+        coordinator.planner_lease(lease)
+    assert ready(coordinator, clock, 16.0) == [True]
 
 
 def test_nor_if_none_ever_does():
-    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
+    clock = Clock()
+    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),), clock.monotonic)
     lead_with_a_queue(coordinator)
-    assert ready(coordinator, 0.0) == []
-    assert ready(coordinator, 16.0) == [False]
+    assert ready(coordinator, clock, 0.0) == []
+    assert ready(coordinator, clock, 16.0) == [False]
 
 
 def lead_with_a_queue(coordinator: QueueCoordinator) -> None:
@@ -244,7 +247,18 @@ def lead_with_a_queue(coordinator: QueueCoordinator) -> None:
     coordinator.follow_election(1)
 
 
-def ready(coordinator: QueueCoordinator, seconds: float) -> list[Any]:
+class Clock:
+    """Seconds that tests count."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def ready(coordinator: QueueCoordinator, clock: Clock, seconds: float) -> list[Any]:
+    clock.seconds = seconds
     actions = coordinator.tick(START + timedelta(seconds=seconds))
     return [each.fields.get("ready") for each in actions if isinstance(each, WriteQueueStatus)]
 
@@ -276,7 +290,7 @@ def play_but(
             if isinstance(action, kind) and action.run.key.name == name:
                 said.append(f"{kind.__name__} {name}")
                 if refused:
-                    scene.coordinator.steering.refused(action, scene.now)
+                    scene.coordinator.steering.refused(action)
             else:
                 said += scene.carry_out(action)
         scene.pass_time(0.5)
@@ -353,9 +367,7 @@ def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
     scene.submit("first", 0.1)
     scene.submit("next", 0.2, demand=None)
     assert scene.settle() == ["first begins: admitted"]
-    step = timedelta(hours=hours)
-    scene.now += step
-    scene.coordinator.clock_set(step)
+    scene.set_clock(timedelta(hours=hours))
     assert scene.settle() == []
     scene.pass_time(1)
     scene.say("next", demand={})

@@ -29,7 +29,7 @@ def ranges_of(ratios=(), ends_at=None, **params):
     """Those of a queue whose next run begins when the one that runs has ended."""
     ranges = StartRanges(RangeParams(**params))
     ranges.observe_queues([a_queue(status={"waitRatios": [*ratios]})])
-    ranges.forecast([queues(ends_at or after(1))], START)
+    ranges.forecast([queues(ends_at or after(1))], START, START.timestamp())
     return ranges
 
 

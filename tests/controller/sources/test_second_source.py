@@ -186,7 +186,9 @@ class Plane:
 
     def __init__(self) -> None:
         self.now = START
-        self.coordinator = Coordinator(SOURCES, policy=PlacementPolicy(spec=a_policy()))
+        self.coordinator = Coordinator(
+            SOURCES, lambda: self.now.timestamp(), policy=PlacementPolicy(spec=a_policy())
+        )
         self.coordinator.lead(1, [], START)
         self.store = KnowledgeStore(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()

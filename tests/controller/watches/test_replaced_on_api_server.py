@@ -1,6 +1,7 @@
 """RunQueues that are replaced, as the watches of `queue` report them."""
 
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -32,7 +33,7 @@ class Followed:
     """A coordinator that learns of RunQueues from a watch, in the thread of the test."""
 
     def __init__(self) -> None:
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),), time.monotonic)
         self.inbox: Inbox[QueueCoordinator] = Inbox()
 
     def changed(self, change: Change[Any]) -> None:
