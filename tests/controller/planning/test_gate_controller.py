@@ -61,7 +61,7 @@ def test_a_pod_that_waits_goes_to_a_node_that_is_said_to_be_nearer():
 
 def test_who_does_not_lead_keeps_the_limit_past_the_deadline():
     for trips, hosts in (({"near": "9ms"}, ("near",)), ({"a": "90ms"}, ("no-node-within-20ms",))):
-        (release,) = a_gate_controller(**trips).overdue(POLICY, after(60))
+        (release,) = a_gate_controller(**trips).overdue(POLICY, after(60), 60)
         assert (release.cause, release.hosts) == (Cause.OVERDUE, hosts)
 
 

@@ -104,7 +104,7 @@ class Scene:
 
     def monotonic(self) -> float:
         """Seconds that nobody sets."""
-        return (self.now - self._set_by).timestamp()
+        return (self.now - self._set_by - START).total_seconds()
 
     def set_clock(self, step: timedelta) -> None:
         """Somebody sets the time of day."""

@@ -15,6 +15,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
     PatchWorkload,
 )
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
+from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.units.times import time_text
@@ -354,5 +355,6 @@ def test_a_clock_that_is_set_back_holds_up_no_write(scene):
     scene.asked.clear()
     scene.tell_kueue()
     scene.set_clock(timedelta(hours=-1))
+    scene.pass_time(RETRY_SECONDS)
     scene.settle()
     assert scene.kinds_asked() == [CreateWorkload]
