@@ -40,7 +40,6 @@ SHORT = {
     "kfp_placement_controller.loops.guard_loop",
     "kfp_placement_controller.observed.memory_kills",
     "kfp_placement_engine.history.node_speeds",
-    "kfp_placement_engine.readers.durations_file",
 }
 UNCLEAN = {
     "benchmarks",

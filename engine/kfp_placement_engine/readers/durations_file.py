@@ -1,4 +1,7 @@
-"""Durations files: run times by step name, in YAML or JSON; a module since it is a file format."""
+"""A reader of durations files: run times by step name, in YAML or JSON.
+
+A module of its own because it is a file format of its own, like `history_file`.
+"""
 
 from pathlib import Path
 
