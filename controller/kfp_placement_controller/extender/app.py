@@ -7,7 +7,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -33,8 +33,8 @@ LOOPBACK = "127.0.0.1"
 CERTIFICATE_CHECK_SECONDS = 10.0
 """Pause between two looks at the webhook's certificate files; kubelets replace them in place."""
 
-Answering = Callable[[bytes], Awaitable[Answer]]
-"""Answers a question, perhaps after a pause."""
+Answering = Callable[[bytes], Answer]
+"""Answers a question, or asks for a pause."""
 
 Routes = Mapping[str, tuple[Verb, Answering]]
 """Kind of question, and the function that answers it, by path."""
@@ -59,30 +59,21 @@ class Listener:
 
 def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """Return the routes that kube-scheduler calls; they answer 503 until everything is known."""
-
-    async def settled(body: bytes) -> Answer:
-        begun = time.monotonic()
-        answered = answers.filter(body)
-        while answered.pause_seconds:
-            await asyncio.sleep(answered.pause_seconds)
-            answered = answers.filter(body, time.monotonic() - begun)
-        return answered
-
     routes: Routes = {
-        "/scheduler/filter": ("filter", settled),
-        "/scheduler/prioritize": ("prioritize", _at_once(answers.prioritize)),
+        "/scheduler/filter": ("filter", answers.filter),
+        "/scheduler/prioritize": ("prioritize", answers.prioritize),
     }
-    return _application(routes, is_synced)
+    return _application(answers, routes, is_synced)
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """Return the routes that the API server calls; they answer 503 until everything is known."""
     routes: Routes = {
-        "/mutate": ("mutate", _at_once(answers.mutate)),
-        "/mutate-pipelines": ("mutate", _at_once(partial(answers.mutate, all_pipelines=True))),
-        "/hold": ("hold", _at_once(answers.hold)),
+        "/mutate": ("mutate", answers.mutate),
+        "/mutate-pipelines": ("mutate", partial(answers.mutate, all_pipelines=True)),
+        "/hold": ("hold", answers.hold),
     }
-    return _application(routes, is_synced)
+    return _application(answers, routes, is_synced)
 
 
 def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -> web.Application:
@@ -111,22 +102,22 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
     return application
 
 
-def _at_once(answer: Callable[[bytes], Answer]) -> Answering:
-    async def answering(body: bytes) -> Answer:
-        return answer(body)
-
-    return answering
-
-
-def _application(routes: Routes, is_synced: Callable[[], bool]) -> web.Application:
+def _application(
+    answers: Answers, routes: Routes, is_synced: Callable[[], bool]
+) -> web.Application:
     application = web.Application(client_max_size=MAX_BODY_BYTES)
 
     async def handle(verb: Verb, answer: Answering, request: web.Request) -> web.Response:
         body = await request.read()
         if not is_synced():
             return _not_synced()
+        begun = time.monotonic()
         try:
-            answered = await answer(body)
+            answered = answer(body)
+            while answered.pause_seconds:
+                # Only an answer to `filter` is ever held back.
+                await asyncio.sleep(answered.pause_seconds)
+                answered = answers.filter(body, time.monotonic() - begun)
         except Exception:
             # Anybody may have written the pod: a defect in our code must not keep pods from nodes.
             _LOG.exception("%s: defect", verb)

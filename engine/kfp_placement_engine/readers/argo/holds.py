@@ -52,7 +52,7 @@ def is_for_others(workflow: Mapping[str, Any]) -> bool:
 def has_ended(workflow: Mapping[str, Any]) -> bool:
     """Return whether Argo is done with a Workflow."""
     labels = _metadata(workflow, "labels")
-    return bool(labels.get(COMPLETED_LABEL) == "true")
+    return _is_completed(labels)
 
 
 def held_message(workflow: Mapping[str, Any]) -> str:
@@ -138,8 +138,8 @@ def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
     return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
 
 
-def _is_completed(labels: Mapping[str, str]) -> bool:
-    return labels.get(COMPLETED_LABEL) == "true"
+def _is_completed(labels: Mapping[str, Any]) -> bool:
+    return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
 def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> dict[str, Any]:
