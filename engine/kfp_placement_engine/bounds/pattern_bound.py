@@ -292,7 +292,7 @@ def _counted(room: Integers, requests: Integers, by_load: list[int]) -> tuple[li
 
 
 def _may_run_out(resource: int, room: Integers, requests: Integers) -> bool:
-    """Return whether steps can request more than there is, although the other resources suffice."""
+    """Return whether steps can run out of the resource before they run out of another one."""
     most = int(requests[:, resource].max(initial=0))
     steps = [
         int(room[other] // requests[:, other].min())

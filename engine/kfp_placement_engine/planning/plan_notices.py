@@ -16,7 +16,7 @@ from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.units.quantities import format_resource
 
 _NAMED = 5
-"""Largest number of names in a text that counts things."""
+"""Largest number of names in a notice."""
 
 
 def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:

@@ -72,8 +72,8 @@ def test_the_search_stops_at_the_bound(dispatch):
     timed = searched(
         an_easy_run(), cluster, dispatch=dispatch, generations=None, budget_seconds=60.0
     )
-    assert (timed.steps, timed.generations) == (plan.steps, plan.search.generations)
-    assert timed.planning_seconds < 30
+    assert (timed.steps, timed.search.generations) == (plan.steps, plan.search.generations)
+    assert timed.search.planning_seconds < 30
 
 
 def test_a_search_that_does_not_reach_it_goes_on():
