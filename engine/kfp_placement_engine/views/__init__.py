@@ -1,1 +1,1 @@
-"""What people are shown of a plan, a run, a queue or a history, as data that any renderer takes."""
+"""Views of plans, runs, queues and histories for people, as data that any renderer takes."""

@@ -1,8 +1,8 @@
-"""The nouns that every view is made of: pure data, without markup, escape sequences or widths.
+"""Parts that every view is made of, as pure data: documents, tables, notes, cells.
 
-A view decides what is said: titles, columns, sentences. A renderer decides how it looks:
-`render.text` on a terminal, `render.html` on a page or in a notebook. Text may hold anybody's
-names: renderers make it safe to show.
+A view decides what is shown: titles, columns, sentences. A renderer decides how it looks:
+`render.text` on a terminal, `render.html` on a page or in a notebook. Text may contain names that
+strangers chose: renderers make it safe to show.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tone(StrEnum):
-    """How much something matters, and whether it is good news."""
+    """Emphasis of text: how much it matters, and whether it is good or bad."""
 
     PLAIN = ""
     STRONG = "strong"
@@ -30,7 +30,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence of its own."""
+    """One sentence, with its tone."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a page shows large; text leaves it out, as the lines say the same."""
+    """Figure that a page shows large; text leaves it out, as the lines say the same."""
 
     label: str
     value: str
@@ -51,18 +51,23 @@ class Column:
     """One column of a table.
 
     Attributes:
-        title: its heading, in capitals.
-        right: numbers are aligned at the right.
-        shrink_to: may be shortened down to this many characters if a line is too long; 0: never.
-        is_path: a step's name, of which the end matters most.
-        wrap_from: the last column alone: its text is wrapped if at least this many columns are left
-            for it, else it is on lines of its own below the row; 0: never.
-        spare: left out where shortening is not enough, the highest first; 0: never.
-        under: on a page its cells are small lines below those of the column of this title.
-        reads: how such a line reads: `pull {}`.
+        title: heading, in capitals.
+        only_wide: whether only `-o wide` shows the column.
+        optional: whether the column is left out if it is empty in every row.
+        right: whether the text is aligned at the right, as numbers are.
+        shrink_to: number of characters to which text is shortened if lines are too long; 0 = never.
+        is_path: whether the cells are names of steps, of which the end matters most.
+        wrap_from: smallest width at which the text of the last column is wrapped beside the others,
+            else it is put on lines below the row; 0 = not wrapped.
+        spare: rank among columns that are left out if shortening is not enough, the highest first;
+            0 = never left out.
+        under: title of the column below whose cells a page puts these, as small lines; "" = none.
+        reads: form of such a line: `pull {}`.
     """
 
     title: str
+    only_wide: bool = False
+    optional: bool = False
     right: bool = False
     shrink_to: int = 0
     is_path: bool = False
@@ -73,19 +78,19 @@ class Column:
 
 
 NumberColumn = partial(Column, right=True)
-"""A column of numbers, aligned at the right."""
+"""Column of numbers, aligned at the right."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that is more than its text.
+    """Cell of a table with more than text.
 
     Attributes:
-        text: what it says.
-        tone: good or bad news.
-        node: has this node's colour; "" = no colour.
-        share: of the longest bar of the column, 0 to 1; None = no bar.
-        short: what it says where the table has too little room; "" = the same.
+        text: text of the cell.
+        tone: emphasis of the text.
+        node: name of the node whose colour the cell has; "" = no colour.
+        share: length of a bar as a share of the longest one of the column; None = no bar.
+        short: text if the table has too little room; "" = the same text.
     """
 
     text: str
@@ -101,12 +106,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
+    """Row of a table.
 
     Attributes:
-        cells: one for each column.
-        tone: of the whole row.
-        items: what the row sums up; a page shows them where the row is opened.
+        cells: one cell for each column.
+        tone: emphasis of the whole row.
+        items: rows that this row sums up; a page shows them when the row is opened.
     """
 
     cells: Sequence[str | Cell]
@@ -116,15 +121,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text in columns.
+    """Table of text.
 
     Attributes:
         title: heading on a page.
-        columns: how each column is shown.
-        rows: from top to bottom.
-        lead: a sentence above it.
-        caption: what a page says above it besides.
-        notes: sentences below it.
+        columns: columns from left to right.
+        rows: rows from top to bottom.
+        lead: sentence above the table.
+        caption: further sentence above the table on a page.
+        notes: sentences below the table.
     """
 
     title: str
@@ -134,17 +139,13 @@ class Table:
     caption: str = ""
     notes: Sequence[str] = ()
 
-    def without_empty(self, optional: Collection[str]) -> "Table":
-        """The table without those of the optional columns that say nothing in any row.
-
-        Args:
-            optional: titles of columns.
-        """
+    def without_empty(self) -> "Table":
+        """Return the table without optional columns that are empty in every row."""
         rows = [*self.rows, *(item for row in self.rows for item in row.items)]
         kept = [
             at
             for at, column in enumerate(self.columns)
-            if column.title not in optional or any(str(row.cells[at]) for row in rows)
+            if not column.optional or any(str(row.cells[at]) for row in rows)
         ]
 
         def narrowed(row: Row) -> Row:
@@ -156,30 +157,34 @@ class Table:
 
 
 ItemT = TypeVar("ItemT")
-Shown = tuple[Column, Callable[[ItemT], str]]
-"""A column, and what it shows of an item."""
+ColumnOf = tuple[Column, Callable[[ItemT], str]]
+"""Column of a table of items, with the function that returns an item's cell."""
 
 
 def table_of(
     title: str,
-    columns: Sequence[Shown[ItemT]],
+    columns: Sequence[ColumnOf[ItemT]],
     items: Iterable[ItemT],
     *,
-    optional: Collection[str] = (),
+    wide: bool = False,
     hidden: Collection[str] = (),
 ) -> Table:
-    """A row for each item.
+    """Return a table with a row for each item.
 
     Args:
-        title: of the table.
-        columns: from left to right.
-        items: from top to bottom.
-        optional: titles of columns that are left out where they say nothing of any item.
+        title: title of the table.
+        columns: columns from left to right.
+        items: items from top to bottom.
+        wide: whether columns for `-o wide` are shown.
         hidden: titles of columns that are left out.
     """
-    kept = [(column, text) for column, text in columns if column.title not in hidden]
+    kept = [
+        (column, text)
+        for column, text in columns
+        if column.title not in hidden and (wide or not column.only_wide)
+    ]
     rows = [Row([text(item) for _, text in kept]) for item in items]
-    return Table(title, [column for column, _ in kept], rows).without_empty(optional)
+    return Table(title, [column for column, _ in kept], rows).without_empty()
 
 
 @dataclass(frozen=True)
@@ -187,8 +192,8 @@ class Note:
     """One of several remarks.
 
     Attributes:
-        text: what there is to know.
-        label: what it is about, such as a step; "" = everything.
+        text: text of the remark.
+        label: subject of the remark, such as a step; "" = everything.
         code: stable word for programs, or "".
     """
 
@@ -202,10 +207,10 @@ class Notes:
     """Remarks under one heading.
 
     Attributes:
-        title: the heading.
-        items: from top to bottom.
-        tone: of all of them.
-        closing: a sentence below them, or "".
+        title: heading.
+        items: remarks from top to bottom.
+        tone: emphasis of the heading and the closing sentence.
+        closing: sentence below the remarks, or "".
     """
 
     title: str
@@ -215,22 +220,22 @@ class Notes:
 
 
 Part = Union[Table, Notes, "TimeLine", "Graph"]
-"""What a document is made of."""
+"""Part of a document."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """All that is shown of one thing.
+    """Document about one thing, such as a plan or a run.
 
     Attributes:
         title: name of the thing.
-        kind: what it is, such as `Placement plan`; "" = not said.
-        lead: what the title says in text, with the most important facts.
-        lines: what matters most, in sentences.
-        figures: the same as figures, for a page.
-        parts: in the order in which they are shown.
-        remarks: what all of it rests on, for those who look for it.
-        places: in the order of their colours.
+        kind: kind of the thing, such as `Placement plan`; "" = not shown.
+        lead: short summary, which text adds to the title.
+        lines: sentences on what matters most.
+        figures: the same facts as figures, for a page.
+        parts: tables, notes and drawings in the order in which they are shown.
+        remarks: sentences in small print on the basis of the document.
+        places: places in the order of their colours.
     """
 
     title: str

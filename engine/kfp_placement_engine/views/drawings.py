@@ -1,4 +1,4 @@
-"""The nouns of what is drawn: schedules over time, and what waits for what."""
+"""Parts of drawings: schedules over time, and graphs of steps that wait for each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from kfp_placement_engine.model.promise import TimeRange
 
 @dataclass(frozen=True)
 class Bar:
-    """What happens from one time to another on a lane; all seconds are those of the time line.
+    """Bar on a lane, such as a step; all seconds are those of the time line.
 
     Attributes:
-        label: short name; those of a schedule differ.
-        title: all that is known of it, in a sentence.
-        start_seconds, finish_seconds: from when to when.
-        phases: parts of it in order of time, each by its kind and the second in which it ends.
-        marks: kinds of what is special: `critical`, `conditional`, `assumed`.
-        ends: when it ends by past runs; None = not known.
+        label: short name, unique in a schedule.
+        title: sentence with all details.
+        start_seconds, finish_seconds: start and end.
+        phases: parts in order of time, each with its kind and the second in which it ends.
+        marks: special properties: `critical`, `conditional`, `assumed`.
+        ends: range of the end by past runs; None = not known.
     """
 
     label: str
@@ -31,14 +31,14 @@ class Bar:
 
 @dataclass(frozen=True)
 class Lane:
-    """What happens in one place, such as a node.
+    """Lane of a schedule: all bars in one place, such as a node.
 
     Attributes:
-        name: of the place; bars have its colour.
-        note: in a few words how much happens.
-        bars: one by one.
-        thin: what needs hardly any room, such as driver pods.
-        levels: instead of bars: how many run at a time, in equal parts of the time line.
+        name: name of the place, whose colour the bars have.
+        note: few words on the content of the lane.
+        bars: bars of the lane.
+        thin: bars of things that need hardly any room, such as driver pods.
+        levels: instead of bars, the number that run at a time, in equal parts of the time line.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Lane:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Lanes that belong together, such as those of a plan, or of what happened.
+    """Lanes that belong together, such as those of one plan.
 
     Attributes:
-        title: heading above its lanes, or "".
-        lanes: from top to bottom.
+        title: heading above the lanes, or "".
+        lanes: lanes from top to bottom.
     """
 
     title: str
@@ -63,18 +63,18 @@ class Schedule:
 
 @dataclass(frozen=True)
 class TimeLine:
-    """Schedules below each other, on one scale.
+    """Time line: schedules below each other, on one scale.
 
     Attributes:
-        name: what it shows, for those who do not see it.
-        description: the same in a sentence or two.
-        schedules: from top to bottom.
+        name: name of the drawing for readers who do not see it.
+        description: one or two sentences for readers who do not see it.
+        schedules: schedules from top to bottom.
         end_seconds: right end of the scale, which begins at 0.
-        limit: moment before which nothing can end, and what to say of it; 0 = not known.
-        key: what occurs of phases and marks, each with its meaning.
+        limit: second before which nothing can end, and words for it; 0 = not known.
+        key: phases and marks that occur, each with its meaning.
         begin: time of day of second 0; None = times are durations.
         title: heading.
-        notes: what is summed up or left out.
+        notes: remarks on parts that are summed up or left out.
     """
 
     name: str
@@ -90,17 +90,17 @@ class TimeLine:
 
 @dataclass(frozen=True)
 class Box:
-    """A node of a graph.
+    """Box of a graph, such as a step.
 
     Attributes:
-        key: its own name, which others have as a parent.
-        parents: keys of those that come before it.
-        label: short name; those of a graph differ.
-        note: a few words below it.
-        title: all that is known of it, in a sentence.
-        place: has this place's colour; "" = no colour.
-        marks: `conditional`, `assumed`.
-        is_missing: it has no place, though it needs one.
+        key: unique name, which other boxes have as a parent.
+        parents: keys of the boxes that come before it.
+        label: short name, unique in a graph.
+        note: few words below the label.
+        title: sentence with all details.
+        place: name of the place whose colour the box has; "" = no colour.
+        marks: special properties: `conditional`, `assumed`.
+        is_missing: whether the box has no place, though it needs one.
     """
 
     key: str
@@ -115,14 +115,14 @@ class Box:
 
 @dataclass(frozen=True)
 class Graph:
-    """What waits for what.
+    """Graph of boxes that wait for each other.
 
     Attributes:
-        name: what it shows, for those who do not see it.
-        boxes: those that come first first.
-        is_summed_up: there are too many boxes to draw each.
+        name: name of the drawing for readers who do not see it.
+        boxes: boxes, each after its parents.
+        is_summed_up: whether there are too many boxes to draw each.
         title: heading.
-        notes: what is summed up or left out.
+        notes: remarks on parts that are summed up or left out.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A run, step by step: what `explain` and a cell of a notebook show."""
+"""Documents on one run, step by step, for `explain`, `watch` and a cell of a notebook."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from kfp_placement_engine.units.durations import format_duration, round_trip_tex
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.document import (
     Column,
+    ColumnOf,
     Document,
     Line,
     Note,
     Notes,
-    Shown,
     Table,
     table_of,
 )
@@ -55,16 +55,16 @@ _NOT_COMPARED = (
     " with"
 )
 _ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
-"""States of steps that something happens to."""
+"""States of steps that run or wait."""
 
 
 def explanation(run: RunView, steps: Sequence[StepView], *, in_full: bool) -> Document:
-    """The run's head, and its steps.
+    """Return the document of `explain`: facts on the run, then its steps.
 
     Args:
-        run: the run.
-        steps: those that were asked for.
-        in_full: all that is known of every step instead of a line.
+        run: run to explain.
+        steps: steps of the run to explain.
+        in_full: whether all details of each step are shown, in place of one line.
     """
     parts = [_in_full(run, step) for step in steps] if in_full else [step_table(run, steps)]
     return Document(
@@ -76,13 +76,12 @@ def explanation(run: RunView, steps: Sequence[StepView], *, in_full: bool) -> Do
 
 
 def snapshot(run: RunView, remarks: Sequence[str], most_steps: int) -> Document:
-    """A run in a small table, for a cell of a notebook.
+    """Return the document for a cell of a notebook: a small table of the steps, with remarks.
 
     Args:
-        run: the run.
-        remarks: what has happened lately.
-        most_steps: of which there is a row; where there are more, those that run or wait come
-            first.
+        run: run to show.
+        remarks: latest news of the run.
+        most_steps: limit on the number of steps; those that run or wait come first.
     """
     steps = run.steps
     if len(steps) > most_steps:
@@ -96,11 +95,11 @@ def snapshot(run: RunView, remarks: Sequence[str], most_steps: int) -> Document:
 
 
 def progress(run: RunView, most_steps: int) -> Document:
-    """The steps that run or wait, for a terminal that is drawn repeatedly."""
+    """Return the document for a terminal that is redrawn: the steps that run or wait."""
     steps = [step for step in run.steps if step.state in _ACTIVE][:most_steps]
     age = f"{age_text(run.age_seconds)} since submission"
-    told = facts(word(run.phase), progress_text(run), age, run_ends_sentence(run))
-    return Document(title=told, parts=[step_table(run, steps)])
+    title = facts(word(run.phase), progress_text(run), age, run_ends_sentence(run))
+    return Document(title=title, parts=[step_table(run, steps)])
 
 
 def _head(run: RunView) -> Iterator[str]:
@@ -118,25 +117,25 @@ def _head(run: RunView) -> Iterator[str]:
     yield from map(alarm_text, run.alarms)
     if run.folded_steps:
         yield f"{counted(run.folded_steps, 'ended step')} only counted, not shown"
-    what = "not readable" if run.phase else "no plan"
+    label = "not readable" if run.phase else "no plan"
     for problem in run.problems:
-        yield f"{what}: {sentence(problem)}"
+        yield f"{label}: {sentence(problem)}"
 
 
 def step_table(run: RunView, steps: Sequence[StepView]) -> Table:
-    """A row for each step; what is said of no step has no column."""
-    columns: list[Shown[StepView]] = [
+    """Return a table with a row for each step; a column that is empty in all rows is left out."""
+    columns: list[ColumnOf[StepView]] = [
         (Column("STEP", shrink_to=_MIN_STEP, is_path=True), lambda step: name_text(step.name)),
         (Column("STATE"), lambda step: word(step.state)),
         (Column("NODE"), _where),
         (Column("PLANNED", spare=2), planned_text),
         (Column("ACTUAL", spare=1), actual_text),
-        (Column("STARTS", spare=5), lambda step: step_starts(run, step)),
-        (Column("ENDS", spare=3), lambda step: step_ends(run, step)),
-        (Column("RESTS ON", spare=4), rests_on),
+        (Column("STARTS", optional=True, spare=5), lambda step: step_starts(run, step)),
+        (Column("ENDS", optional=True, spare=3), lambda step: step_ends(run, step)),
+        (Column("RESTS ON", optional=True, spare=4), rests_on),
         (Column("WHY", wrap_from=_MIN_WHY), lambda step: _why(run, step)),
     ]
-    return table_of("Steps", columns, steps, optional=["STARTS", "ENDS", "RESTS ON"])
+    return table_of("Steps", columns, steps)
 
 
 def _why(run: RunView, step: StepView) -> str:
@@ -146,14 +145,14 @@ def _why(run: RunView, step: StepView) -> str:
 
 
 def _where(step: StepView) -> str:
-    """Where a step is, or is to go; `planned -> actual` where these differ."""
+    """Return the node of a step, else the planned one; `planned -> actual` if these differ."""
     if step.is_deviating:
         return f"{name_text(step.planned_node)} -> {name_text(step.node)}"
     return name_text(step.node or step.planned_node)
 
 
 def _in_full(run: RunView, step: StepView) -> Notes:
-    known = [
+    details = [
         ("planned", facts(name_text(step.planned_node), planned_text(step))),
         ("actual", facts(name_text(step.node), actual_text(step), drift_text(step))),
         ("starts", step_starts(run, step)),
@@ -167,12 +166,12 @@ def _in_full(run: RunView, step: StepView) -> Notes:
         ("waits", _waits(run, step)),
         *(("pod", text) for text in _pod_facts(step)),
     ]
-    items = [Note(sentence(text), label) for label, text in known if text]
+    items = [Note(sentence(text), label) for label, text in details if text]
     return Notes(f"{name_text(step.name)} ({word(step.state)})", items)
 
 
 def _latency(step: StepView) -> str:
-    """Its round trip and limit: `9.8 ms to HOME-EDGE, limit 20 ms (2 nodes beyond)`."""
+    """Return round trip and limit: `9.8 ms to HOME-EDGE, limit 20 ms (2 nodes beyond)`, or ""."""
     limit_ms = step.max_latency_ms
     if step.latency_ms is None and limit_ms is None:
         return ""
@@ -183,14 +182,14 @@ def _latency(step: StepView) -> str:
 
 
 def _others(step: StepView) -> list[str]:
-    """The next best nodes, or that the plan names none though there may be some."""
+    """Return texts on the next best nodes, or on why the plan names none."""
     code = "" if step.why is None else step.why.code
     may_have = step.planned_node is not None and code not in ("cached", "only-node")
     if may_have and not step.alternatives:
         limit_ms = step.max_latency_ms
         beyond = "" if limit_ms is None else f"beyond {round_trip_text(limit_ms)} none may be"
         return [f"the plan names no other node: {beyond or _NOT_COMPARED}"]
-    # The time lost says nothing of the rule, which has decided.
+    # The time lost does not show that the latency rule has decided.
     is_ruled = code in NEAR_USERS | FAR_FROM_USERS
     rule = "; by time alone, the latency rule comes first" if is_ruled else ""
     return [_other(each) + rule for each in step.alternatives]
@@ -204,7 +203,7 @@ def _other(other: OtherNode) -> str:
 
 
 def _waits(run: RunView, step: StepView) -> str:
-    """What the planner says it waits for, else what Kubernetes says of the pod; "" = nothing."""
+    """Return what a step waits for by the planner, else by Kubernetes; "" = nothing."""
     if step.waiting is not None:
         return run.waits(step).removeprefix("waits ")
     pod = step.pod
@@ -214,7 +213,7 @@ def _waits(run: RunView, step: StepView) -> str:
 
 
 def _elsewhere(step: StepView) -> str:
-    """Why it is not where it should be, or is where a limit may not be kept."""
+    """Return why a step is off its planned node, or where its limit may be broken; or ""."""
     if step.elsewhere or not step.is_deviating:
         return step.elsewhere
     return f"planned on {step.planned_node}, runs on {step.node}; no event says why"

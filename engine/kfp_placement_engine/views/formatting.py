@@ -1,7 +1,7 @@
-"""Names and figures as text: what strangers wrote made safe to show, and numbers for people.
+"""Formatting of names and figures for people; makes text that strangers wrote safe to show.
 
-Step names, reasons and warnings carry what strangers wrote. Nothing that a terminal or a browser
-would act on (escape sequences, direction marks, line breaks) gets through as itself.
+Names of steps, reasons and warnings may contain text of strangers. Characters on which a terminal
+or a browser would act (escape sequences, direction marks, line breaks) are escaped.
 """
 
 import math
@@ -14,11 +14,13 @@ from kfp_placement_engine.units.durations import (
 )
 
 NONE = "-"
-"""Shown where there is no figure."""
+"""Text in place of a missing figure or name."""
 
 MAX_NAME = 253
+"""Length of a name that is shown, in characters."""
+
 MAX_SENTENCE = 1200
-"""Characters shown of a name and of a sentence."""
+"""Length of a sentence that is shown, in characters."""
 
 _NOTICEABLE_SECONDS = 1e-3
 
@@ -34,7 +36,7 @@ def visible(text: str) -> str:
 
 
 def shown(text: str, limit: int) -> str:
-    """`visible` text of at most `limit` characters, shortened in the middle.
+    """Return `visible` text of at most `limit` characters, shortened in the middle.
 
     Loop indexes are in the middle or at the end of a name and iterations differ only there, so
     the end is kept as well as the start.
@@ -54,64 +56,64 @@ def clip(text: str, limit: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds for people."""
-    known = finite(seconds)
-    if known is None:
+    """Format seconds for people."""
+    number = finite(seconds)
+    if number is None:
         return NONE
-    return format_addable_duration(known) if noticeable(known) else "0s"
+    return format_addable_duration(number) if noticeable(number) else "0s"
 
 
 def noticeable(seconds: float) -> bool:
-    """Long enough to be shown; shorter times are mostly noise of the arithmetic."""
+    """Return whether a time is long enough to be shown; shorter ones are noise of arithmetic."""
     return seconds >= _NOTICEABLE_SECONDS
 
 
 def latency(milliseconds: float | None) -> str:
-    """A round trip for people."""
-    known = finite(milliseconds)
-    return NONE if known is None else round_trip_figure(known)
+    """Format a round trip for people."""
+    number = finite(milliseconds)
+    return NONE if number is None else round_trip_figure(number)
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`, `1,000 steps`."""
+    """Format a number with a noun: `1 step`, `2 steps`, `1,000 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def finite(value: float | None) -> float | None:
-    """The figure, or None where there is none."""
+    """Return a figure, or None if it is missing or infinite."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def name_text(name: str | None) -> str:
-    """A name, or what stands for none."""
+    """Format a name; `-` if there is none."""
     return shown(name, MAX_NAME) if name else NONE
 
 
 def word(text: str) -> str:
-    """One of our words, or whatever else an object holds there."""
+    """Format one of our words from an object, in which anything else may be written."""
     return shown(text, 20)
 
 
 def sentence(*parts: str, between: str = "; ") -> str:
-    """Somebody's texts in one; those that say nothing are left out."""
+    """Join texts of strangers to one sentence; leave out empty ones."""
     return shown(between.join(filter(None, parts)), MAX_SENTENCE)
 
 
 def facts(*parts: str) -> str:
-    """Our texts, with commas between them; those that say nothing are left out."""
+    """Join our own texts with commas; leave out empty ones."""
     return ", ".join(part for part in parts if part and part != NONE)
 
 
 def age_text(seconds: float | None) -> str:
-    """How long ago, in two units."""
+    """Format an age in two units: `3m20s`."""
     return NONE if seconds is None else format_duration(round(seconds))
 
 
 def ago_text(seconds: float | None) -> str:
-    """The same, as a moment: `3m ago`."""
+    """Format the time of an event by its age: `3m ago`."""
     return NONE if seconds is None else f"{age_text(seconds)} ago"
 
 
 def clock_text(moment: datetime) -> str:
-    """The time of day, UTC."""
+    """Format the time of day in UTC."""
     return f"{moment.astimezone(UTC):%H:%M:%S}"

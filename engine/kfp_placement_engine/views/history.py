@@ -1,6 +1,6 @@
-"""What past runs tell of pipelines and their steps, and what `history` shows of it.
+"""Pipelines and their steps by past runs, and the views that `history` prints.
 
-Times are the forecasts that plans are made on.
+Times are the forecasts on which plans are made.
 """
 
 from collections import defaultdict
@@ -20,10 +20,10 @@ from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.document import (
     Column,
+    ColumnOf,
     Document,
     Line,
     NumberColumn,
-    Shown,
     Table,
     table_of,
 )
@@ -35,16 +35,16 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True)
 class PipelineTimes:
-    """What is known of the runs of one pipeline.
+    """One pipeline by its past runs.
 
     Attributes:
-        namespace: where; "" = not said.
-        name: of the pipeline.
-        runs: those that count.
-        runs_seen: all that there ever were.
-        takes: how long a run takes, by what earlier ones took; None = no run tells.
-        last_run_at: when the last one ended; None = none counts.
-        forget_before: what ended before does not count; None = all counts.
+        namespace: namespace of the runs; "" = not known.
+        name: name of the pipeline.
+        runs: number of past runs that count.
+        runs_seen: number of past runs that were ever seen.
+        takes: forecast of the duration of a run; None if no run counts.
+        last_run_at: end of the last run that counts; None if none counts.
+        forget_before: time before which ended runs do not count; None = all count.
     """
 
     namespace: str
@@ -57,21 +57,21 @@ class PipelineTimes:
 
     @property
     def text(self) -> str:
-        """Namespace and name, for people."""
+        """Namespace and name for people."""
         return name_text("/".join(filter(None, (self.namespace, self.name))))
 
 
 @dataclass(frozen=True)
 class StepMemory:
-    """What a step used, in bytes; None = not known.
+    """Memory of a step by past runs, in bytes; None = not known.
 
     Attributes:
-        asked: what it asked for in its last run.
-        largest: the most that it used.
-        runs: in how many runs that was measured.
-        killed_with: with how much it was killed in its last run; None = it was not.
-        advised: what it should ask for instead; None = nothing is advised.
-        advice: the same in words.
+        asked: request of the last run.
+        largest: largest use.
+        runs: number of runs in which the use was measured.
+        killed_with: limit at which the step was killed in its last run; None = it was not killed.
+        advised: request that it should have; None = the present one.
+        advice: advice in words.
     """
 
     asked: float | None
@@ -84,19 +84,19 @@ class StepMemory:
 
 @dataclass(frozen=True)
 class PastStepView:
-    """What is known of a step.
+    """One step of a pipeline by its past runs.
 
     Attributes:
-        step: its path, the same for all iterations of a loop.
-        runs: in which it was seen.
-        iterations: different ones of its loop that were seen; 1 = it is in none.
-        takes: its run time, without transfers, as if all nodes stated the same speed; None = no
-            run tells.
-        basis: what that rests on, which may be other steps; None likewise.
-        input_bytes: size of the inputs that the time is for, those of the last run; None = not
+        step: path of the step, the same for all iterations of a loop.
+        runs: number of runs in which the step was seen.
+        iterations: number of different iterations that were seen; 1 outside of loops.
+        takes: forecast of the run time without transfers, as if all nodes stated the same speed;
+            None if no run counts.
+        basis: basis of the forecast, which may be other steps; None if there is no forecast.
+        input_bytes: size of the inputs of the last run, for which the forecast is; None = not
             known.
-        forget_before: what ended before does not count; None = all counts.
-        memory: what it used, and was killed with; None = that is not known.
+        forget_before: time before which ended steps do not count; None = all count.
+        memory: memory of the step; None = not known.
     """
 
     step: str
@@ -111,7 +111,7 @@ class PastStepView:
 
 @dataclass(frozen=True)
 class PastLoopView:
-    """How wide a loop is likely to be, by how many runs."""
+    """One loop of a pipeline: its likely number of iterations, and the number of runs behind it."""
 
     loop: str
     width: int
@@ -120,13 +120,12 @@ class PastLoopView:
 
 @dataclass(frozen=True)
 class PipelineDetails:
-    """A pipeline with its loops and steps.
+    """One pipeline by its past runs, with its loops and steps.
 
     Attributes:
-        pipeline: its runs.
-        loops: by their paths.
-        steps: in the order in which runs have them, then those that are forgotten and have not
-            run since.
+        pipeline: runs of the pipeline.
+        loops: loops of the pipeline.
+        steps: steps in the order of the runs, then forgotten steps that have not run since.
     """
 
     pipeline: PipelineTimes
@@ -135,18 +134,18 @@ class PipelineDetails:
 
 
 def pipeline_times(history: PipelineHistory) -> PipelineTimes:
-    """What the past runs of a pipeline tell of its next one."""
+    """Return the view of a pipeline by its history."""
     name, runs, ends = history.spec.pipeline, history.runs_that_count(), RunEnds()
     for run in runs:
         if run.seconds is not None:
             ends.observe(name, run.seconds, None)
-    known = ends.of(name)
+    past_ends = ends.of(name)
     return PipelineTimes(
         history.metadata.namespace or "",
         name,
         runs=len(runs),
         runs_seen=history.status.runs_seen or len(history.status.runs),
-        takes=known.predict() if known.runs else None,
+        takes=past_ends.predict() if past_ends.runs else None,
         last_run_at=runs[-1].ended_at if runs else None,
         forget_before=history.spec.forget_before,
     )
@@ -155,11 +154,11 @@ def pipeline_times(history: PipelineHistory) -> PipelineTimes:
 def pipeline_details(
     chosen: PipelineHistory, histories: Iterable[PipelineHistory]
 ) -> PipelineDetails:
-    """What the past runs of a pipeline tell of its next one, and of its loops and steps.
+    """Return the view of a pipeline with its loops and steps.
 
     Args:
-        chosen: that of the pipeline.
-        histories: those of its namespace decide how wide ranges of steps are.
+        chosen: history of the pipeline.
+        histories: all histories; those of its namespace decide how wide ranges of steps are.
     """
     name, space = chosen.spec.pipeline, chosen.metadata.namespace
     past = past_of([each for each in histories if each.metadata.namespace == space], name)
@@ -173,34 +172,34 @@ def _steps(history: PipelineHistory, past: Past) -> Iterator[PastStepView]:
         for each in run.steps:
             seen[each.identity.step].append((run.uid, each))
     forgotten = {each.step: each.before for each in history.spec.forget_steps}
-    for path, known in seen.items():
-        yield _step(known, past, forgotten.pop(path, None))
+    for path, occurrences in seen.items():
+        yield _step(occurrences, past, forgotten.pop(path, None))
     for path, before in forgotten.items():
         yield PastStepView(path, forget_before=before)
 
 
 def _step(
-    known: Sequence[tuple[str, PastStep]], past: Past, forget_before: datetime | None
+    occurrences: Sequence[tuple[str, PastStep]], past: Past, forget_before: datetime | None
 ) -> PastStepView:
-    """What is known of a step, with the forecasts of one like that of the last run.
+    """Return the view of a step, with the forecast for a step like that of the last run.
 
     Args:
-        known: it in past runs, each with the uid of the run.
-        past: what they tell.
-        forget_before: of the step.
+        occurrences: the step in past runs, each with the uid of the run.
+        past: forecasts by past runs.
+        forget_before: time before which the step does not count; None = it always counts.
     """
-    _, last = known[-1]
-    iterations = {each.identity.iteration for _, each in known}
+    _, last = occurrences[-1]
+    iterations = {each.identity.iteration for _, each in occurrences}
     identity = last.identity if len(iterations) == 1 else replace(last.identity, iteration=None)
-    # Names of arguments are not kept.
+    # Histories do not hold the names of arguments.
     arguments = {f"argument {at}": value for at, value in enumerate(last.arguments, start=1)}
-    found = past.steps.predict(identity, last.input_bytes, arguments)
+    forecast = past.steps.predict(identity, last.input_bytes, arguments)
     return PastStepView(
         identity.step,
-        runs=len({uid for uid, _ in known}),
+        runs=len({uid for uid, _ in occurrences}),
         iterations=len(iterations),
-        takes=None if found is None else found.times,
-        basis=None if found is None else found.basis,
+        takes=None if forecast is None else forecast.times,
+        basis=None if forecast is None else forecast.basis,
         input_bytes=last.input_bytes,
         forget_before=forget_before,
         memory=_memory(identity, past),
@@ -221,14 +220,14 @@ def _memory(step: StepIdentity, past: Past) -> StepMemory | None:
 def pipelines_table(
     pipelines: Sequence[PipelineTimes], now: datetime, *, namespaces: bool
 ) -> Table:
-    """The table of pipelines.
+    """Return the table of pipelines.
 
     Args:
-        pipelines: in the order shown.
-        now: the time.
-        namespaces: with a column for the namespace.
+        pipelines: pipelines in the order of the table.
+        now: present time.
+        namespaces: whether there is a column for the namespace.
     """
-    columns: list[Shown[PipelineTimes]] = [
+    columns: list[ColumnOf[PipelineTimes]] = [
         (Column("NAMESPACE"), lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
         (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
@@ -241,22 +240,22 @@ def pipelines_table(
 
 
 def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
-    """A pipeline, its loops, and the table of its steps.
+    """Return the document on one pipeline: its loops, and the table of its steps.
 
     Args:
-        details: what is known.
-        now: the time.
+        details: pipeline to show.
+        now: present time.
     """
-    columns: list[Shown[PastStepView]] = [
+    columns: list[ColumnOf[PastStepView]] = [
         (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
         (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
         (Column("TAKES"), lambda step: _known(step.takes, range_text)),
         (Column("RESTS ON", spare=1), lambda step: _known(step.basis, partial(basis_text, ""))),
-        (Column("MEMORY", spare=2), _used),
+        (Column("MEMORY", optional=True, spare=2), _used),
         (Column("NOTES", wrap_from=24), _notes),
     ]
     times = details.pipeline
-    steps = table_of("Steps", columns, details.steps, optional=("MEMORY",))
+    steps = table_of("Steps", columns, details.steps)
     lines = [
         f"loop {name_text(loop.loop)}: {counted(loop.width, 'iteration')}, the median of the last"
         f" {counted(loop.runs, 'run')}"
@@ -275,7 +274,7 @@ def _notes(step: PastStepView) -> str:
 
 
 def _used(step: PastStepView) -> str:
-    """The most memory that was used, of what was asked for: `1.2Gi of 8Gi`; "" = not known."""
+    """Return the largest use of memory, and the request: `1.2Gi of 8Gi`; "" = not known."""
     memory = step.memory
     if memory is None or memory.largest is None:
         return ""
@@ -292,5 +291,5 @@ def _forgotten(before: datetime | None) -> str:
 
 
 def _ago(at: datetime | None, now: datetime) -> str:
-    """How long ago that was; what a wrong clock has put into the future is not long ago."""
+    """Format the age of an event; an event in the future, by a wrong clock, has age 0."""
     return NONE if at is None else ago_text(max(0.0, (now - at).total_seconds()))

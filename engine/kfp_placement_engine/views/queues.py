@@ -12,7 +12,7 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.views.document import Column, NumberColumn, Shown, Table, table_of
+from kfp_placement_engine.views.document import Column, ColumnOf, NumberColumn, Table, table_of
 from kfp_placement_engine.views.formatting import (
     NONE,
     age_text,
@@ -175,19 +175,19 @@ def queue_table(
         wide: with what is seldom asked for.
         namespaces: with a column for the namespace.
     """
-    columns: list[Shown[QueueView]] = [
+    columns: list[ColumnOf[QueueView]] = [
         (Column("NAMESPACE"), lambda view: name_text(view.key.namespace)),
         (Column("QUEUE"), lambda view: name_text(view.queue)),
         (Column("RUN"), lambda view: name_text(view.key.name)),
-        (Column("RUN NAME", shrink_to=8), lambda view: name_text(view.run_name)),
+        (Column("RUN NAME", only_wide=True, shrink_to=8), lambda view: name_text(view.run_name)),
         (Column("PHASE"), lambda view: word(view.phase) or NONE),
         (NumberColumn("PRIORITY", spare=2), lambda view: str(view.priority)),
         (NumberColumn("AGE", spare=3), lambda view: _passed(view.submitted_at, now)),
         (NumberColumn("WAITED", spare=1), lambda view: _waited(view, now)),
         (Column("NOTES", wrap_from=_MIN_MESSAGE), _remarks),
     ]
-    hidden = [*([] if namespaces else ["NAMESPACE"]), *([] if wide else ["RUN NAME"])]
-    return table_of("Queue", columns, views, hidden=hidden)
+    hidden = () if namespaces else ("NAMESPACE",)
+    return table_of("Queue", columns, views, wide=wide, hidden=hidden)
 
 
 def _remarks(view: QueueView) -> str:

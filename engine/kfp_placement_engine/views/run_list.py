@@ -1,11 +1,16 @@
-"""The runs of a cluster in a table: what `list` shows."""
+"""Table of the runs of a cluster, which `list` prints.
+
+To add a column: give `RunView` (in `runs`) an attribute or property with the value, and add an
+entry to the columns below. To show it to programs, too, add the attribute's name to the fields of a
+run in `kfp_placement.live.documents` and to the schema of runs.
+"""
 
 from collections.abc import Iterable
 from math import inf
 
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.views.document import Column, NumberColumn, Shown, Table, table_of
+from kfp_placement_engine.views.document import Column, ColumnOf, NumberColumn, Table, table_of
 from kfp_placement_engine.views.formatting import (
     NONE,
     ago_text,
@@ -24,48 +29,47 @@ _MIN_NOTE = 24
 
 
 def runs_table(runs: Iterable[RunView], *, wide: bool, namespaces: bool) -> Table:
-    """The table, latest first.
+    """Return the table of runs, latest first.
 
     Args:
-        runs: those that wait in a queue without a plan included.
-        wide: with what is seldom asked for.
-        namespaces: with a column for the namespace.
+        runs: runs in any order.
+        wide: whether columns that are seldom needed are shown.
+        namespaces: whether there is a column for the namespace.
     """
-    columns: list[Shown[RunView]] = [
+    columns: list[ColumnOf[RunView]] = [
         # Names that other commands ask for stay whole.
         (Column("NAMESPACE"), lambda run: name_text(run.namespace)),
         (Column("RUN"), lambda run: name_text(run.name)),
-        (Column("RUN ID"), lambda run: name_text(run.run_id)),
-        (Column("RUN NAME", shrink_to=8), lambda run: name_text(run.run_name)),
+        (Column("RUN ID", only_wide=True), lambda run: name_text(run.run_id)),
+        (Column("RUN NAME", only_wide=True, shrink_to=8), lambda run: name_text(run.run_name)),
         (Column("PHASE"), lambda run: word(run.phase or RequestPhase.WAITING)),
         (NumberColumn("STEPS"), lambda run: word(run.progress) or NONE),
         (NumberColumn("PLANNED", spare=1), lambda run: duration(run.makespan_seconds)),
         (NumberColumn("FIRST PLAN", spare=4), _first_plan),
-        (Column("ENDS", spare=2), lambda run: run_ends(run, reasons=wide)),
+        (Column("ENDS", optional=True, spare=2), lambda run: run_ends(run, reasons=wide)),
         (
-            NumberColumn("ACTUAL", spare=2),
+            NumberColumn("ACTUAL", only_wide=True, spare=2),
             lambda run: duration(run.actual_makespan_seconds),
         ),
-        (Column("DISPATCH", spare=6), lambda run: word(run.dispatch) or NONE),
-        (NumberColumn("REVISION", spare=5), lambda run: str(run.revision or NONE)),
+        (Column("DISPATCH", only_wide=True, spare=6), lambda run: word(run.dispatch) or NONE),
+        (NumberColumn("REVISION", only_wide=True, spare=5), lambda run: str(run.revision or NONE)),
         (NumberColumn("SUBMITTED", spare=3), lambda run: ago_text(run.age_seconds)),
         (Column("WAITS FOR", shrink_to=_MIN_WAITS), waiting_summary),
         (Column("NOTES", wrap_from=_MIN_NOTE), notes),
     ]
-    seldom = {"RUN ID", "RUN NAME", "ACTUAL", "DISPATCH", "REVISION"}
-    hidden = (set() if wide else seldom) | (set() if namespaces else {"NAMESPACE"})
+    hidden = () if namespaces else ("NAMESPACE",)
     latest = sorted(runs, key=lambda run: inf if run.age_seconds is None else run.age_seconds)
-    return table_of("Runs", columns, latest, optional=["ENDS"], hidden=hidden)
+    return table_of("Runs", columns, latest, wide=wide, hidden=hidden)
 
 
 def _first_plan(run: RunView) -> str:
-    """The first plan's makespan; two that hardly differ would only be rounded apart."""
+    """Return the makespan of the first plan; `same` if it hardly differs from the present one."""
     first = run.first_makespan_seconds
     return "same" if is_alike(run.makespan_seconds, first) else duration(first)
 
 
 def notes(run: RunView) -> str:
-    """What somebody should know of a run, in a line."""
+    """Return remarks on a run in one line: its queue, what is wrong, why it failed."""
     deviating = sum(step.is_deviating for step in run.steps)
     return "; ".join(
         filter(
@@ -82,7 +86,7 @@ def notes(run: RunView) -> str:
 
 
 def _failure(run: RunView) -> str:
-    """What happened to the steps of a failed run; why is in its Workflow, which is not read."""
+    """Return how the steps of a failed run ended; the cause is in the Workflow, not read here."""
     counts = [(run.count(state), state) for state in (StepState.FAILED, StepState.SKIPPED)]
     steps = ", ".join(f"{counted(number, 'step')} {state}" for number, state in counts if number)
     return f"{steps}: `explain` says why" if steps else "`explain` says why"

@@ -33,9 +33,9 @@ def comparison_table(plan: Plan) -> Table:
         Column("SCHEDULE", shrink_to=_LEAST_NAME),
         NumberColumn("MAKESPAN"),
         Column("THE PLAN IS"),
-        NumberColumn("UNPLACED", under="MAKESPAN", reads="{} unplaced"),
-        NumberColumn("LATENCY"),
-        NumberColumn("BEYOND RULE", under="LATENCY", reads="{} beyond the rule"),
+        NumberColumn("UNPLACED", optional=True, under="MAKESPAN", reads="{} unplaced"),
+        NumberColumn("LATENCY", optional=True),
+        NumberColumn("BEYOND RULE", optional=True, under="LATENCY", reads="{} beyond the rule"),
     ]
     rows = []
     for name, figures in schedules.items():
@@ -61,7 +61,7 @@ def comparison_table(plan: Plan) -> Table:
     if plan.grounds.all_durations_assumed:
         caption += " No percentages: all durations are assumed."
     table = Table("Comparison", columns, rows, caption=caption, notes=_notes(plan))
-    return table.without_empty(("UNPLACED", "LATENCY", "BEYOND RULE"))
+    return table.without_empty()
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import StepKind
@@ -45,8 +46,9 @@ def steps_table(plan: Plan, detail: Detail) -> Table:
     if shown < len(plan.steps):
         rest = f"{len(plan.steps) - shown:,} more steps not shown"
         notes.append(f"{rest}; kfp-placement plan -o json has them all.")
-    table = Table("Steps", list(columns), rows, caption=_caption(plan, shown), notes=notes)
-    return table.without_empty([column.title for column in columns if column.title != "STEP"])
+    titles = [replace(column, optional=column.title != "STEP") for column in columns]
+    table = Table("Steps", titles, rows, caption=_caption(plan, shown), notes=notes)
+    return table.without_empty()
 
 
 def grouped(plan: Plan, most: int) -> list[Group]:
