@@ -35,7 +35,7 @@ class Lane:
 
     Attributes:
         name: name of the place, whose colour the bars have.
-        note: few words on the content of the lane.
+        note: short remark on the content of the lane.
         bars: bars of the lane.
         thin: bars of things that need hardly any room, such as driver pods.
         levels: instead of bars, the number that run at a time, in equal parts of the time line.
@@ -96,7 +96,7 @@ class Box:
         key: unique name, which other boxes have as a parent.
         parents: keys of the boxes that come before it.
         label: short name, unique in a graph.
-        note: few words below the label.
+        note: short remark below the label.
         title: sentence with all details.
         place: name of the place whose colour the box has; "" = no colour.
         marks: special properties: `conditional`, `assumed`.

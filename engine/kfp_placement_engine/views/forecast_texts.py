@@ -1,4 +1,4 @@
-"""What run times rest on and what is promised, in words; the same wherever it is shown."""
+"""Texts on the basis of run times and on promised ends, the same wherever they are shown."""
 
 import math
 from collections.abc import Callable
@@ -14,13 +14,13 @@ _ALIKE = {
     Level.IMAGE: "same image",
     Level.NAMESPACE: "all steps of the namespace",
 }
-"""What a time rests on where it is not runs of the very step and iteration."""
+"""Basis of a time that does not come from runs of the same step and iteration."""
 
 _UNITS = ((10.0, 1e-6), (3600.0, 1), (86400.0, 60), (math.inf, 3600))
-"""Durations under each are rounded to that many seconds."""
+"""Limits of durations, each with the seconds to which shorter durations are rounded."""
 
 _FINE_SECONDS = 300.0
-"""Ranges under that have times of day with seconds."""
+"""Width of a range below which times of day have seconds."""
 
 
 def moment_text(
@@ -29,13 +29,13 @@ def moment_text(
     rounding: Callable[[float], int] = round,
     unit_seconds: int = 60,
 ) -> str:
-    """A moment as `12m`; with a begin as `10:26`, as `10:26:07`, or as `Nov 27 10:26`.
+    """Format a moment: `12m`; with a begin `10:26`, `10:26:07` or `Nov 27 10:26`.
 
     Args:
-        seconds: since the beginning.
-        begin: when that was; times of day are those of this machine. None = a duration.
-        rounding: to the nearest unit, down or up.
-        unit_seconds: of times of day, 60 or 1; durations have the unit that fits their size.
+        seconds: seconds since the begin.
+        begin: begin, for times of day in this machine's zone; None = a duration.
+        rounding: function that rounds to the nearest unit, down or up.
+        unit_seconds: unit of times of day, 60 or 1; durations have the unit that fits their size.
     """
     if begin is None:
         unit = next(unit for most, unit in _UNITS if seconds < most)
@@ -51,11 +51,11 @@ def moment_text(
 
 
 def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
-    """What a run time rests on: `9 runs`, `6 runs, by size of table`, `6 runs, by rows`, `hint`.
+    """Return the basis of a run time: `9 runs`, `6 runs, by size of table`, `hint`.
 
     Args:
-        source: where it comes from, as in `DurationSource`.
-        basis: the past runs; None = none.
+        source: origin of the run time, a `DurationSource`.
+        basis: past runs behind it; None = none.
         sized_input: name of the only input, for times by size.
     """
     if basis is None:
@@ -66,7 +66,7 @@ def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
 
 
 def factor_text(basis: Basis, sized_input: str = "") -> str:
-    """What a run time depends on: `by size of table`, `by rows`; "" = it is one for all runs."""
+    """Return the factor of a run time: `by size of table`, `by rows`; "" = there is none."""
     if basis.by_argument:
         return f"by {basis.by_argument}"
     return f"by size of {sized_input or 'inputs'}" if basis.by_size else ""
@@ -75,14 +75,15 @@ def factor_text(basis: Basis, sized_input: str = "") -> str:
 def range_text(
     times: TimeRange, begin: datetime | None = None, confidence: float = CONFIDENCE
 ) -> str:
-    """A typical time and its range: `10:26 (10:22-10:31)`; one time where all are written alike.
+    """Format a typical time with its range: `10:26 (10:22-10:31)`; one time if all look alike.
 
     The range is rounded outwards, so that it is never shown narrower than it is.
 
     Args:
-        times: the range.
-        begin: as for `moment_text`.
-        confidence: of the range; said where it is another than usual, `10:26 (80%: 10:23-10:29)`.
+        times: range to format.
+        begin: begin, as for `moment_text`.
+        confidence: confidence of the range, shown if it is not the usual one:
+            `10:26 (80%: 10:23-10:29)`.
     """
     unit = _unit_seconds(times)
     low = moment_text(times.low_seconds, begin, math.floor, unit)
@@ -93,14 +94,14 @@ def range_text(
 
 
 def ends_text(promise: Promise, begin: datetime | None = None) -> str:
-    """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; begin as above."""
+    """Format the promised end of a run: `10:26 (10:22-10:31)`, or `unknown (no run seen)`."""
     if promise.ends is None:
         return f"unknown ({promise.unknown})"
     return range_text(promise.ends, begin, promise.confidence)
 
 
 def latest_end_text(promise: Promise, begin: datetime | None = None) -> str:
-    """By when a run has ended, and how surely: `by 10:31 (95%)`; "" = that is not known."""
+    """Format the latest end of a run with its probability: `by 10:31 (95%)`; "" = not known."""
     if promise.ends is None:
         return ""
     share = confidence_text((1 + promise.confidence) / 2)

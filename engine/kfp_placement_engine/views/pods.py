@@ -1,4 +1,4 @@
-"""What the pods of a run say beside its PipelinePlacement: gates, refusals, where they are."""
+"""Views of the pods of a run: gates, messages of Kubernetes, nodes, limits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
-"""Kept from any text of a pod."""
+"""Length of any text of a pod that is kept, in characters."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -28,22 +28,22 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a step.
+    """Pod of a step.
 
     Attributes:
-        name: of the pod.
-        node: where it is bound to; "" = nowhere.
-        phase: as Kubernetes says.
+        name: name of the pod.
+        node: node to which the pod is bound; "" = none.
+        phase: phase of the pod.
         gates: scheduling gates, ours and others'.
-        message: what keeps it from running, in Kubernetes' words; "" = nothing is said.
-        deviation: why it is not on its planned node, from the event; "" = nothing is said.
-        created_at: as Kubernetes writes it.
-        scheduler: that places it.
-        mark: the scheduler that its step asks for; "" = none.
-        location: where its users are; "" = not said.
-        max_latency_ms: hard limit of the round trip to there; None = none.
-        requires_hosts: it goes to hosts that it names, as pods under a limit do once their gate is
-            off.
+        message: Kubernetes' message on what keeps the pod from running, or "".
+        deviation: message of the event that the pod is off its planned node, or "".
+        created_at: time of creation, as Kubernetes writes it.
+        scheduler: scheduler that places the pod.
+        mark: scheduler that the step asks for; "" = none.
+        location: location of the step's users; "" = not known.
+        max_latency_ms: hard limit of the round trip to the location; None = no limit.
+        requires_hosts: whether the pod requires hosts by name, as pods with a latency limit do once
+            their gate is off.
     """
 
     name: str
@@ -66,12 +66,12 @@ def pods_by_step(
     workflow: str,
     steps: Iterable[str],
 ) -> dict[str, PodView]:
-    """The latest pod of each step that has one; what cannot be read is skipped.
+    """Return the latest pod of each step that has one; skip pods that cannot be read.
 
     Args:
-        pods: of the run, as the API server prints them.
-        events: of the reason `PlacedElsewhere`, likewise.
-        workflow: the Workflow's name.
+        pods: pods of the run, as the API server prints them.
+        events: events of the reason `PlacedElsewhere`, as the API server prints them.
+        workflow: name of the Workflow.
         steps: names of the plan's steps.
     """
     names = frozenset(steps)
@@ -118,17 +118,17 @@ def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
 
 
 def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    """The scheduling gates of a pod.
+    """Return the scheduling gates of a pod.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the pod is malformed.
     """
     gates = Fields(pod, _POD).flat("spec").each_flat("schedulingGates")
     return tuple(_text(gate, "name") for gate in gates)
 
 
 def _message(status: Fields) -> str:
-    """Why it failed, else why it has no node, else why a container does not start."""
+    """Return why a pod failed, else why it has no node, else why a container does not start."""
     if status.get("phase") in _ENDED:
         return ": ".join(filter(None, (_text(status, "reason"), _text(status, "message"))))
     for condition in status.each_flat("conditions"):
@@ -144,7 +144,7 @@ def _message(status: Fields) -> str:
 
 
 def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Messages by the uid of the pod that they are about; the last one counts."""
+    """Return the last message of an event on each pod, by the uid of the pod."""
     latest: dict[str, tuple[str, str]] = {}
     for raw in events:
         try:

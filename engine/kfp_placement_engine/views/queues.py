@@ -1,4 +1,4 @@
-"""How runs wait in queues: what their RunRequests say, and the same in words."""
+"""Views of runs in queues, read from their RunRequests, and texts on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ _MIN_MESSAGE = 24
 
 @dataclass(frozen=True)
 class QueueView:
-    """How a run waits, or has waited, in its queue.
+    """A run in its queue, whether it waits, runs or has ended.
 
     Attributes:
         key: namespace and name of the run.
-        run_name: KFP's name of it; "" = not known.
-        phase: `Waiting`, `Admitted` or `Finished`; "" = its queue has not said yet.
-        queue: name of the RunQueue that decides; "" likewise.
-        priority: as the queue allows it.
-        position: among the runs of the queue that wait, from 1; None = it does not wait.
-        waiting: how many these are.
-        message: what keeps it waiting: `3rd of 7, lacks 2 nvidia.com/gpu of the quota`.
-        missing: the same as amounts: resource -> Kubernetes quantity.
-        notes: what its author should know.
-        earliest, latest: when it is likely to start, for four of five runs; None = not
-            said.
-        submitted_at, waiting_since, admitted_at: when; None = not said.
-        makespan_seconds: how long it takes once it begins; None = not said.
-        end: how it has ended, `Succeeded` or `Failed`; "" = not said.
+        run_name: KFP's name of the run; "" = not known.
+        phase: `Waiting`, `Admitted` or `Finished`; "" until the queue has looked at the run.
+        queue: name of the RunQueue; "" until the queue has looked at the run.
+        priority: priority that the queue allows.
+        position: position among the waiting runs of the queue, from 1; None = it does not wait.
+        waiting: number of waiting runs of the queue; None = not known.
+        message: reason why the run waits: `3rd of 7, lacks 2 nvidia.com/gpu of the quota`.
+        missing: missing resources, each with a Kubernetes quantity.
+        notes: remarks for the author.
+        earliest, latest: range of the likely start, which holds for four of five runs; None = not
+            known.
+        submitted_at, waiting_since, admitted_at: times of these events; None = not known.
+        makespan_seconds: planned duration once the run begins; None = not known.
+        end: outcome, `Succeeded` or `Failed`; "" = not known.
     """
 
     key: RunKey
@@ -69,7 +69,7 @@ class QueueView:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is not to run yet."""
+        """True while the run may not begin yet, or may not go on."""
         return self.phase in ("", RequestPhase.WAITING)
 
     @override
@@ -78,7 +78,7 @@ class QueueView:
 
 
 def queue_view(raw: dict[str, Any]) -> QueueView:
-    """What a RunRequest says, whoever has written it; of one that cannot be read only its name."""
+    """Read a RunRequest; if it is malformed, the view has its name and the error only."""
     metadata = raw.get("metadata") or {}
     key = RunKey(str(metadata.get("namespace", "")), str(metadata.get("name", "")))
     try:
@@ -109,13 +109,16 @@ def queue_view(raw: dict[str, Any]) -> QueueView:
 
 
 def queue_text(view: QueueView) -> str:
-    """How a run waits, as text: `queued 3rd of 7, lacks 8 cpu of the quota`; then its notes."""
+    """Describe a run in its queue: `queued 3rd of 7, lacks 8 cpu of the quota`, then its notes."""
     text = facts(place_text(view), starts_text(view) if view.is_waiting else "")
     return "; ".join([text, *map(sentence, view.notes)])
 
 
 def place_text(view: QueueView) -> str:
-    """The same without its likely start, which moves with time, and without notes."""
+    """Describe the place of a run in its queue, without its likely start and without notes.
+
+    The likely start moves with time, so a comparison of two moments leaves it out.
+    """
     if not view.is_waiting:
         return f"{word(view.phase).lower()} in RunQueue {name_text(view.queue)}"
     message = sentence(view.message) or "not looked at yet"
@@ -123,21 +126,21 @@ def place_text(view: QueueView) -> str:
 
 
 def waiting_text(view: QueueView, *, promised: bool = False) -> str:
-    """How a run waits, and on a line of its own how long it takes once it begins.
+    """Describe a run in its queue, and on a second line how long it takes once it begins.
 
     Args:
-        view: of the run.
-        promised: whether past runs tell better when it ends.
+        view: run in its queue.
+        promised: whether an end is promised by past runs, which replaces the second line.
     """
     seconds = view.makespan_seconds
-    # One that was stopped has done a part of it.
+    # A run that was stopped has a part of its duration behind it.
     if not view.is_waiting or seconds is None or view.admitted_at is not None or promised:
         return queue_text(view)
     return f"{queue_text(view)}\ntakes {duration(seconds)} once it begins"
 
 
 def starts_text(view: QueueView) -> str:
-    """When it is likely to start: `starts 14:20-15:40 UTC (80%)`; "" = nobody says."""
+    """Format the likely start: `starts 2026-11-29 14:20-15:40 UTC (80%)`; "" = not known."""
     if view.earliest is None:
         return ""
     first = view.earliest.astimezone(UTC)
@@ -149,11 +152,11 @@ def starts_text(view: QueueView) -> str:
 
 
 def not_ready_text(queue: RunQueue, *, namespaces: bool) -> str:
-    """That new runs of a RunQueue begin at once, and why; "" = they wait, or nobody has said.
+    """Return a warning that new runs do not wait in a RunQueue, with the reason; "" if they do.
 
     Args:
-        queue: which.
-        namespaces: name its namespace.
+        queue: RunQueue to look at.
+        namespaces: whether the warning names the namespace.
     """
     status = queue.status
     if status is None or status.ready is not False:
@@ -167,13 +170,13 @@ def not_ready_text(queue: RunQueue, *, namespaces: bool) -> str:
 def queue_table(
     views: Sequence[QueueView], now: datetime, *, wide: bool, namespaces: bool
 ) -> Table:
-    """The table that `queue` prints.
+    """Return the table that `queue` prints.
 
     Args:
-        views: in the order shown.
-        now: the time.
-        wide: with what is seldom asked for.
-        namespaces: with a column for the namespace.
+        views: queued runs in the order of the table.
+        now: present time.
+        wide: whether columns that are seldom needed are shown.
+        namespaces: whether there is a column for the namespace.
     """
     columns: list[ColumnOf[QueueView]] = [
         (Column("NAMESPACE"), lambda view: name_text(view.key.namespace)),
@@ -191,8 +194,8 @@ def queue_table(
 
 
 def _remarks(view: QueueView) -> str:
-    told = (view.message, starts_text(view)) if view.is_waiting else ()
-    return sentence(*told, *view.notes)
+    waiting = (view.message, starts_text(view)) if view.is_waiting else ()
+    return sentence(*waiting, *view.notes)
 
 
 def _waited(view: QueueView, now: datetime) -> str:

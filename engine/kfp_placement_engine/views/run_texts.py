@@ -1,4 +1,4 @@
-"""What is said of a run and its steps, in words; everything comes out visible and bounded.
+"""Texts on a run and its steps; text of strangers is escaped and shortened.
 
 Times of a run are seconds since its submission, or UTC; only what is promised is in the local time
 zone, since people compare that with their watch.
@@ -43,13 +43,13 @@ _OUTCOMES = {
 
 
 def run_title(run: RunView) -> str:
-    """`team-a/taxi-x7k2p (taxi, Tuesday)`."""
+    """Return the title of a run: `team-a/taxi-x7k2p (taxi, Tuesday)`."""
     title = f"{name_text(run.namespace)}/{name_text(run.name)}"
     return f"{title} ({shown(run.run_name, 80)})" if run.run_name else title
 
 
 def progress_text(run: RunView) -> str:
-    """`3/7 steps ended`; those that were skipped have not: `0/7 steps ended, 7 skipped`."""
+    """Return the progress of a run: `3/7 steps ended`, `0/7 steps ended, 7 skipped`."""
     skipped = run.count(StepState.SKIPPED)
     ended, slash, total = run.progress.partition("/")
     if not skipped or not slash or not (ended.isascii() and ended.isdigit()):
@@ -58,14 +58,17 @@ def progress_text(run: RunView) -> str:
 
 
 def is_alike(seconds: float | None, first_seconds: float | None) -> bool:
-    """Two makespans that people need not tell apart; False where one is not known."""
+    """Return whether two makespans hardly differ; False if one is not known."""
     if seconds is None or first_seconds is None:
         return False
     return abs(seconds - first_seconds) < _ON_TIME_SECONDS
 
 
 def makespans_text(run: RunView) -> str:
-    """How long the run was planned to take and took; one that failed is held against no plan."""
+    """Return how long a run takes or took, and was planned to take.
+
+    The time of a failed run is not compared with a plan.
+    """
     actual, first = run.actual_makespan_seconds, run.first_makespan_seconds
     planned = run.makespan_seconds
     if run.failed:
@@ -89,7 +92,7 @@ def makespans_text(run: RunView) -> str:
 
 
 def _against_text(seconds: float, first_seconds: float | None) -> str:
-    """A makespan against the first plan's: `10s more than first planned`; "" = there is none."""
+    """Compare a makespan with the first plan's: `10s more than first planned`; "" = none."""
     if first_seconds is None:
         return ""
     if is_alike(seconds, first_seconds):
@@ -100,32 +103,32 @@ def _against_text(seconds: float, first_seconds: float | None) -> str:
 
 
 def waiting_summary(run: RunView) -> str:
-    """What a run's steps wait for: `2 for quota (5m), 1 for node (10s)`; the oldest of each."""
+    """Return how many steps wait for what, and since when: `2 for quota (5m), 1 for node (10s)`."""
     age_seconds = run.age_seconds or 0.0
     since: dict[str, list[float]] = {}
     for waiting in filter(None, (step.waiting for step in run.steps)):
         since.setdefault(shown(waiting.what, 40), []).append(waiting.since_seconds)
-    known = [str(each) for each in WaitingFor]
+    causes = [str(each) for each in WaitingFor]
     return ", ".join(
-        f"{len(since[what])} for {what} ({age_text(max(0.0, age_seconds - min(since[what])))})"
-        for what in sorted(since, key=lambda what: (what not in known, what))[:8]
+        f"{len(since[cause])} for {cause} ({age_text(max(0.0, age_seconds - min(since[cause])))})"
+        for cause in sorted(since, key=lambda cause: (cause not in causes, cause))[:8]
     )
 
 
 def alarm_text(condition: Condition) -> str:
-    """A condition that ought to hold: `not Schedulable (NoMatchingNode): ...`."""
+    """Describe a condition that should hold: `not Schedulable (NoMatchingNode): ...`."""
     message = f": {condition.message}" if condition.message else ""
     return sentence(f"not {condition.type} ({condition.reason}){message}")
 
 
 def run_ends(run: RunView, *, reasons: bool = True) -> str:
-    """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; "" = nobody says.
+    """Format the promised end: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; "" = none.
 
-    Of a run that is held back, since its start: `9m (8m-12m) after its start`.
+    For a run that is held back it counts from its start: `9m (8m-12m) after its start`.
 
     Args:
-        run: the run.
-        reasons: also why nothing is promised.
+        run: run to describe.
+        reasons: whether to say why nothing is promised.
     """
     if run.promise is None or (run.promise.ends is None and not reasons):
         return ""
@@ -134,7 +137,7 @@ def run_ends(run: RunView, *, reasons: bool = True) -> str:
 
 
 def run_ends_sentence(run: RunView) -> str:
-    """The same in a sentence: `ends 10:26 (10:22-10:31), by 10:31 (95%), CET`; "" = nobody says."""
+    """Describe the promised end: `ends 10:26 (10:22-10:31), by 10:31 (95%), CET`; "" = none."""
     if run.promise is None:
         return ""
     zone = (
@@ -144,7 +147,7 @@ def run_ends_sentence(run: RunView) -> str:
 
 
 def first_promise_sentence(run: RunView) -> str:
-    """What was promised first, where that is no longer what is promised; "" = nothing to say."""
+    """Describe the first promise and whether it was kept; "" if it is still the present one."""
     first = run.first_promise
     if first is None or (run.promise is not None and not run.promise.has_moved(first)):
         return ""
@@ -155,17 +158,17 @@ def first_promise_sentence(run: RunView) -> str:
 
 
 def _begin(run: RunView) -> datetime | None:
-    """From when on times of day count; None = ranges count from the run's start."""
+    """Return the time from which promised seconds count; None if they count from the start."""
     return None if run.is_after_start else run.submitted_at
 
 
 def step_starts(run: RunView, step: StepView) -> str:
-    """When a step starts: `10:08 (10:05-10:11)`; "" = it has started, or nobody says."""
+    """Format the promised start of a step: `10:08 (10:05-10:11)`; "" = started, or not known."""
     return _range_text(run, step.starts if step.start_seconds is None else None)
 
 
 def step_ends(run: RunView, step: StepView) -> str:
-    """When a step ends, likewise; "" = it has ended, or nobody says."""
+    """Format the promised end of a step: `10:12 (10:09-10:15)`; "" = ended, or not known."""
     return _range_text(run, step.ends)
 
 
@@ -174,12 +177,12 @@ def _range_text(run: RunView, times: TimeRange | None) -> str:
 
 
 def rests_on(step: StepView) -> str:
-    """What a step's run time rests on: `9 runs`, `hint`; "" = nobody says."""
+    """Return the basis of a step's run time: `9 runs`, `hint`; "" = not known."""
     return basis_text(shown(step.duration_source, 40), step.duration_basis)
 
 
 def planned_text(step: StepView) -> str:
-    """From when to when, since the submission: `47s to 20m49s`."""
+    """Format planned start and end since the submission: `47s to 20m49s`."""
     if step.planned_start_seconds is None and step.planned_finish_seconds is None:
         return NONE
     start = duration(step.planned_start_seconds)
@@ -187,7 +190,7 @@ def planned_text(step: StepView) -> str:
 
 
 def actual_text(step: StepView) -> str:
-    """The same as it was: `49s to 20m55s`, or `49s to now`."""
+    """Format actual start and end since the submission: `49s to 20m55s`, or `49s to now`."""
     if step.start_seconds is None:
         return NONE
     end = "now" if step.end_seconds is None else duration(step.end_seconds)
@@ -195,7 +198,7 @@ def actual_text(step: StepView) -> str:
 
 
 def drift_text(step: StepView) -> str:
-    """How far a step is off its plan: `started 2s late`, `ended 12s early`, or ""."""
+    """Compare a step with its plan: `started 2s late`, `ended 12s early`; "" = not started."""
     for did, actual, planned in (
         ("ended", step.end_seconds, step.planned_finish_seconds),
         ("started", step.start_seconds, step.planned_start_seconds),
@@ -209,7 +212,7 @@ def drift_text(step: StepView) -> str:
 
 
 def state_text(run: RunView) -> str:
-    """Where it is, and how it ends or has ended.
+    """Describe the state of a run.
 
     `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`.
     """
@@ -225,12 +228,12 @@ def state_text(run: RunView) -> str:
 
 
 def summary(run: RunView) -> str:
-    """A run in a line: `team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 23m`."""
+    """Describe a run: `team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 23m`."""
     return f"{run_title(run)}: {story(run)}"
 
 
 def story(run: RunView) -> str:
-    """The same without its name."""
+    """Describe a run without its name: `Running, 1/3 steps ended, planned to take 23m`."""
     waits, queue = waiting_summary(run), run.queue
     return facts(
         state_text(run) if run.phase else "no plan yet",

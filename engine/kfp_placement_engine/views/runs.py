@@ -1,4 +1,4 @@
-"""A run in the cluster as people see it: its objects are read once, into one value."""
+"""View of a run in the cluster, read once from its objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,20 +32,20 @@ FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
 ENDED_PHASES = FAILED_PHASES | {Phase.SUCCEEDED}
 
 UNREADABLE = "Unreadable"
-"""Phase of a run of which nobody can read more than its name."""
+"""Phase of a run whose object cannot be read."""
 
 _MAX_WHY = 120
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run as its objects' metadata name it.
+    """Names of a run, from the metadata of one of its objects.
 
     Attributes:
-        namespace: where its Workflow is.
-        name: the Workflow's.
-        run_name, run_id: KFP's; "" = not known.
-        raw: its PipelinePlacement; None = it has none, or it is not read yet.
+        namespace: namespace of the Workflow.
+        name: name of the Workflow.
+        run_name, run_id: KFP's name and id of the run; "" = not known.
+        raw: PipelinePlacement of the run; None = it has none, or it was not read.
     """
 
     namespace: str
@@ -56,12 +56,12 @@ class NamedRun:
 
     @property
     def key(self) -> RunKey:
-        """What tells it apart from all others."""
+        """Key of the run, unique in a cluster."""
         return RunKey(self.namespace, self.name)
 
 
 def named_run(raw: Mapping[str, Any]) -> NamedRun:
-    """What the metadata of a Workflow or PipelinePlacement say; never fails."""
+    """Read the names of a run from a Workflow or PipelinePlacement; never fail."""
     metadata = _mapping(raw.get("metadata"))
     labels, notes = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
     return NamedRun(
@@ -74,31 +74,31 @@ def named_run(raw: Mapping[str, Any]) -> NamedRun:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run at a moment. Of one that cannot be read there is only its name, and a problem.
+    """State of a run at one moment; if it cannot be read, only its name and the problem.
 
     Attributes:
-        name: of its Workflow.
-        namespace: where.
-        seen_at: the moment.
-        run_id, run_name: KFP's; "" = not said.
-        phase: where it is; "" = it has no plan, `Unreadable` = nobody knows.
-        progress: steps that have ended, of all; "" = not said.
-        counts: steps by state, those without a row included; None = not said.
-        folded_steps: ended steps that have no row any more.
-        submitted_at: time zero of all its times; None = it cannot be read.
-        planned_at: when the plan in force was made.
-        makespan_seconds, first_makespan_seconds: by the plan in force, and by the first.
-        actual_makespan_seconds: as it was, once the run has ended.
-        promise: when it ends, or why that is not known; None = nothing is said, or it has ended.
-        first_promise: what was promised first; None = nothing was known then.
-        confidence: how often promised ranges of its steps hold.
-        dispatch, revision: of the plan in force.
-        conditions: of its object.
-        problems: what cannot be read of it, or why it has no plan.
-        steps: in the plan's order.
-        workflow_message: why it failed, as its Workflow says; "" = not said, or not asked.
-        queue: how it waits; None = in no queue, or nobody has looked.
-        missing: what could not be read of the cluster.
+        name: name of the Workflow.
+        namespace: namespace of the Workflow.
+        seen_at: moment of the view.
+        run_id, run_name: KFP's id and name of the run; "" = not known.
+        phase: phase of the run; "" = it has no plan, `Unreadable` = its object cannot be read.
+        progress: number of ended steps and of all: `3/7`; "" = not known.
+        counts: steps by state, including those without a row; None = not known.
+        folded_steps: number of ended steps that have no row any more.
+        submitted_at: time of the submission, zero of all times of the run; None = not known.
+        planned_at: time of the plan in force; None = there is no plan.
+        makespan_seconds, first_makespan_seconds: makespan of the plan in force, and of the first.
+        actual_makespan_seconds: duration of the run, once it has ended.
+        promise: promised end, or the reason why none is; None = no promise, or the run has ended.
+        first_promise: first promised end; None = there was none.
+        confidence: share of cases in which promised ranges of its steps hold.
+        dispatch, revision: dispatch and revision of the plan in force.
+        conditions: conditions of the PipelinePlacement.
+        problems: errors of reading, or reasons why there is no plan.
+        steps: steps in the plan's order.
+        workflow_message: message of the Workflow on why the run failed; "" = none, or not read.
+        queue: the run in its queue; None = in no queue, or not read.
+        missing: texts on data of the cluster that could not be read.
     """
 
     name: str
@@ -129,48 +129,48 @@ class RunView:
 
     @property
     def key(self) -> RunKey:
-        """What tells it apart from all others."""
+        """Key of the run, unique in a cluster."""
         return RunKey(self.namespace, self.name)
 
     @property
     def has_plan(self) -> bool:
-        """Whether more than its name is known."""
+        """True if the run has a plan that can be read."""
         return self.planned_at is not None
 
     @property
     def ended(self) -> bool:
-        """Nothing more will come of it."""
+        """True if the run succeeded, failed or was refused."""
         return self.phase in ENDED_PHASES
 
     @property
     def failed(self) -> bool:
-        """It has ended, and not well."""
+        """True if the run failed or was refused."""
         return self.phase in FAILED_PHASES
 
     def count(self, state: StepState) -> int:
-        """Steps in that state, those without a row included."""
+        """Return the number of steps in a state, including those without a row."""
         return 0 if self.counts is None else int(getattr(self.counts, state))
 
     @property
     def age_seconds(self) -> float | None:
-        """Time since its submission; None = not known."""
+        """Time since the submission; None = not known."""
         if self.submitted_at is None:
             return None
         return max(0.0, (self.seen_at - self.submitted_at).total_seconds())
 
     @property
     def is_after_start(self) -> bool:
-        """Whether the promise counts from its start, as it is held back."""
+        """True if the promise counts from the start of the run, which is held back."""
         return self.promise is not None and self.promise.after_start
 
     @property
     def ends(self) -> TimeRange | None:
-        """When it ends, since its submission, as promised now; None = nothing is promised."""
+        """Promised range of the end since the submission; None = there is none."""
         return None if self.promise is None or self.is_after_start else self.promise.ends
 
     @property
     def alarms(self) -> tuple[Condition, ...]:
-        """Conditions that somebody should know of: what ought to hold and does not."""
+        """Conditions that should hold and do not."""
         wanted = set(ConditionType) - {ConditionType.FINISHED}
         return tuple(
             each for each in self.conditions if each.type in wanted and each.status == "False"
@@ -182,13 +182,14 @@ class RunView:
         return tuple(step for step in self.steps if step.waiting is not None)
 
     def waits(self, step: StepView) -> str:
-        """What one of its steps waits for, since and until when; "" = nothing."""
+        """Describe what a step waits for, since and until when; "" = it does not wait."""
         return "" if step.waiting is None else waiting_text(step.waiting, self.age_seconds or 0.0)
 
     def in_queue(self, queue: QueueView | None) -> "RunView":
-        """The run with how it waits; while it does, without times that count from another moment.
+        """Return the run with its state in a queue.
 
-        These are what is promised, and what is planned for steps that have not begun.
+        While it waits, times that count from the submission are left out, as the start is not
+        known: promised ends, and planned times of steps that have not begun.
         """
         run = replace(self, queue=queue)
         if queue is None or not queue.is_waiting:
@@ -197,12 +198,12 @@ class RunView:
         return replace(run, promise=promise, steps=tuple(map(_without_times, self.steps)))
 
     def with_states_of(self, before: "RunView | None") -> "RunView":
-        """The run, with the states seen before of steps of which its status does not speak yet.
+        """Return the run with states from an earlier view for steps whose status has none yet.
 
         A replan is written before the status that follows it.
         """
-        known = {} if before is None else {step.name: step for step in before.steps}
-        steps = tuple(step.with_state_of(known.get(step.name)) for step in self.steps)
+        old_steps = {} if before is None else {step.name: step for step in before.steps}
+        steps = tuple(step.with_state_of(old_steps.get(step.name)) for step in self.steps)
         return replace(self, steps=steps)
 
 
@@ -219,13 +220,13 @@ def run_view(
     pods: Mapping[str, PodView] | None = None,
     run_name: str = "",
 ) -> RunView:
-    """Read a PipelinePlacement, which anybody may have written; never fails.
+    """Read a PipelinePlacement; never fail, as anybody may have written it.
 
     Args:
-        raw: as the API server prints it.
-        now: the time.
-        pods: its pods by step.
-        run_name: KFP's name of the run, where it is known from elsewhere.
+        raw: object as the API server prints it.
+        now: present time.
+        pods: pods of the run by step.
+        run_name: KFP's name of the run from another object; "" = not known.
     """
     named = named_run(raw)
     run = RunView(named.name, named.namespace, now, named.run_id, run_name or named.run_name)
@@ -279,7 +280,7 @@ def _word(value: object) -> str:
 
 
 def waiting_run(view: QueueView, now: datetime) -> RunView:
-    """A run that waits in a queue and has no plan, such as one without a marked step."""
+    """Return the view of a run in a queue without a plan, such as one without marked steps."""
     return RunView(
         name=view.key.name,
         namespace=view.key.namespace,

@@ -1,4 +1,4 @@
-"""A step of a run as people see it: its rows in the plan and in the status, and its pod, in one."""
+"""View of a step of a run, from its rows in the plan and in the status, and from its pod."""
 
 from dataclasses import dataclass, replace
 
@@ -24,12 +24,12 @@ _ROUNDED_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class OtherNode:
-    """Another node for a step.
+    """One of the next best nodes for a step.
 
     Attributes:
-        node: its name.
-        loss_seconds: how much later the run would end with the step there.
-        latency_ms: round trip from there; None = not said.
+        node: name of the node.
+        loss_seconds: seconds by which the run would end later.
+        latency_ms: round trip from the node; None = not known.
     """
 
     node: str
@@ -39,28 +39,28 @@ class OtherNode:
 
 @dataclass(frozen=True)
 class StepView:
-    """A step: what is planned and what happened to it. Times are seconds since the submission.
+    """A step as planned and as it happened; times are seconds since the submission.
 
     Attributes:
-        name: the step's name.
+        name: name of the step.
         state: one of `StepState`, or a word of a newer revision.
-        node: where its pod is or was.
-        planned_node: where it should be; None = nowhere.
-        planned_start_seconds, planned_finish_seconds: by the plan in force.
-        start_seconds, end_seconds: when it was bound and ended.
-        promise: when it starts and ends; None = not known, or it has ended.
-        duration_source: where its run time comes from, as in `DurationSource`; "" = not said.
-        duration_basis: which past runs that rests on; None = none.
-        memory_advice: what it should ask for instead; "" = nothing, or nobody has looked.
-        location: where its users are; "" = not said.
-        latency_ms: round trip from the node where it is, or is to go; None = not said.
-        max_latency_ms: its hard limit; None = none, or not said.
-        nodes_beyond: nodes beyond the limit; None = not said.
-        why: it is to go there; None = not said.
-        reason: the same in a sentence; "" = not said.
-        alternatives: the next best nodes.
-        waiting: what it waits for.
-        pod: its latest pod, where pods were read.
+        node: node of its pod, present or past; None = it has no node yet.
+        planned_node: node by the plan in force; None = none.
+        planned_start_seconds, planned_finish_seconds: start and end by the plan in force.
+        start_seconds, end_seconds: time at which the pod was bound, and at which it ended.
+        promise: promised start and end; None = not known, or the step has ended.
+        duration_source: origin of the run time, a `DurationSource`; "" = not known.
+        duration_basis: past runs behind the run time; None = none.
+        memory_advice: advice on the memory request; "" = none, or not read.
+        location: location of the step's users; "" = not known.
+        latency_ms: round trip from its node, else from the planned one; None = not known.
+        max_latency_ms: hard limit of the round trip; None = none, or not known.
+        nodes_beyond: number of nodes beyond the limit; None = not known.
+        why: reason for the planned node; None = not known.
+        reason: reason in a sentence; "" = not known.
+        alternatives: next best nodes.
+        waiting: cause of waiting; None = the step does not wait.
+        pod: latest pod; None = none, or not read.
     """
 
     name: str
@@ -87,35 +87,35 @@ class StepView:
 
     @property
     def starts(self) -> TimeRange | None:
-        """When it is promised to start."""
+        """Promised range of the start; None = not known."""
         return None if self.promise is None else self.promise.starts
 
     @property
     def ends(self) -> TimeRange | None:
-        """When it is promised to end."""
+        """Promised range of the end; None = not known."""
         return None if self.promise is None else self.promise.ends
 
     @property
     def is_deviating(self) -> bool:
-        """Its pod is not on the node that the plan in force wants."""
+        """True if the pod is not on the node of the plan in force."""
         return self.node is not None and self.planned_node not in (None, self.node)
 
     @property
     def is_beyond(self) -> bool:
-        """Its limit is not kept, as far as is known."""
+        """True if the latency limit is known to be broken."""
         if self.latency_ms is None or self.max_latency_ms is None:
             return False
         return not is_within(self.latency_ms, self.max_latency_ms)
 
     @property
     def elsewhere(self) -> str:
-        """Why its pod is not where it should be, and what to say of its limit; "" = not known."""
+        """Reason why the pod is off its planned node, and a warning on its limit; "" = neither."""
         deviation = self.pod.deviation if self.is_deviating and self.pod is not None else ""
         return "; ".join(filter(None, (deviation, self._unkept_limit)))
 
     @property
     def _unkept_limit(self) -> str:
-        """What to say of a limit that nobody looked after; "" = nothing.
+        """Warning that another scheduler placed the pod, which knows no latency limits; or "".
 
         Under gates another scheduler places too, but the pod requires the nodes within its limit.
         """
@@ -133,7 +133,7 @@ class StepView:
         )
 
     def with_state_of(self, old: "StepView | None") -> "StepView":
-        """The step, with the state seen before where the status does not have it yet."""
+        """Return the step, with the state of an earlier view if its status has none yet."""
         if old is None or self.state != UNKNOWN_STATE:
             return self
         return replace(
@@ -150,13 +150,13 @@ class StepView:
 def step_view(
     placement: PipelinePlacement, row: PlannedRow, state: StateRow, pod: PodView | None
 ) -> StepView:
-    """Join what is said of a step.
+    """Join plan, status and pod of a step to a view.
 
     Args:
-        placement: of its run.
-        row: what is planned.
-        state: what happened.
-        pod: its latest one, where pods were read.
+        placement: PipelinePlacement of the run.
+        row: row of the plan.
+        state: row of the status.
+        pod: latest pod of the step; None = none, or not read.
     """
     nodes = placement.spec.nodes
     bound = placement.node_name(state.node) or (pod.node if pod is not None else "") or None
@@ -201,7 +201,7 @@ def step_view(
 
 
 def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
-    """Location, and the round trip from the planned node, as the reason has them."""
+    """Return location, and round trip from the planned node, by the reason of the plan."""
     if reason is None:
         return "", None
     trip_ms = reason.says("own_ms" if reason.code in FAR_FROM_USERS else "latency_ms")
@@ -209,7 +209,7 @@ def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
 
 
 def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
-    """How many nodes are beyond the limit, of which location, and the limit."""
+    """Return the number of nodes beyond the limit, the location, and the limit."""
     objections = None if reason is None else reason.says("others") or reason.says("objections")
     for number, each in objections or ():
         if each.code == "latency" and each.values is not None:
@@ -218,7 +218,10 @@ def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
 
 
 def _loss_seconds(reason: Reason | None, other: Alternative) -> float:
-    """What another node costs the run: as the reason has it where it names that node."""
+    """Return by how many seconds the run ends later on another node.
+
+    If the reason names that node, its number counts, so that both texts agree.
+    """
     is_named = reason is not None and reason.code == "run-later"
     if reason is None or not is_named or reason.says("node") != other.node:
         return other.loss_seconds
