@@ -187,7 +187,7 @@ class Coordinator:
         # The previous leader may have written since our last look.
         self.histories.pasts.outdated()
         for run in self.registry.runs.values():
-            # What we have written of it no longer counts.
+            # What this planner has written about the run before no longer counts.
             self.registry.unsettled.add(run)
             self._adopt(run, now)
         self.plans.planner.may_gain()
@@ -245,7 +245,7 @@ class Coordinator:
         self, epoch: int, now: datetime, monotonic_seconds: float
     ) -> Iterator[Action]:
         """Yield what must be written of runs; a defect in one hides no other."""
-        # An object without a plan would tell nobody anything, and be written again at once.
+        # An object without a plan is of no use, and would be written again at once.
         awaited = self.plans.first_plans.awaited()
         runs = [run for run in self.registry.unsettled.ordered() if run.key not in awaited]
         for run in runs:
@@ -294,7 +294,7 @@ class Coordinator:
         self.plans.evaluate_adopted(run, self.policy.spec, now)
         self.publisher.adopt(run, placement)
         self.gates.deviations.evaluate_bound(run)
-        # What ended while no planner led is not evaluated again.
+        # A run that ended while no planner led is not evaluated again.
         self.learning.run_evaluated(run, self.monotonic())
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
@@ -313,7 +313,7 @@ class Coordinator:
         if observed is not None and not observed.is_planned:
             if key not in self.registry.runs:
                 return
-            # Its namespace has changed its mind before there was a plan.
+            # Its namespace does not take part any more, and there was no plan yet.
             observed = None
         if observed is None:
             self._forget(key, now)

@@ -157,7 +157,7 @@ def _steps_by_progress(
     running: dict[str, list[RunningStep]] = {}
     for run in runs:
         times, order = run.planned_times(), run.reading.order
-        # Of a run whose order nobody knows, nothing is expected.
+        # Nothing is expected of a run whose steps have no known order.
         expected = (
             ExpectedTimes() if order is None else expected_times(order, times, now.timestamp())
         )

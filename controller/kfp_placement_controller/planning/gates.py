@@ -136,7 +136,7 @@ def releases(
         pods = [waiting.get(step.key) for step in steps]
         node = nodes.get(name)
         if node is None:
-            # It is gone: waiting for it gains nothing.
+            # The node is gone: the pods gain nothing by waiting for it.
             released += [OpenGate(pod, Cause.NODE_GONE) for pod in pods if pod is not None]
             continue
         queue = [step.for_pod(pod) for step, pod in zip(steps, pods, strict=True)]

@@ -27,7 +27,7 @@ class PastNews:
     needs: Mapping[RunKey, RunNeed]
     histories: Histories
     _news: set[HistoryKey] = field(default_factory=set)
-    _heard_at: dict[HistoryKey, float] = field(default_factory=dict)
+    _replanned_at: dict[HistoryKey, float] = field(default_factory=dict)
 
     def history_changed(self, name: HistoryKey) -> None:
         """Note that runs of a pipeline have ended, or that some of them no longer count."""
@@ -38,17 +38,17 @@ class PastNews:
         if self.histories.enabled and need.lacks_past and need.pipeline:
             name = (need.observed.key.namespace, history_name(need.pipeline))
             self._news.add(name)
-            self._heard_at.pop(name, None)
+            self._replanned_at.pop(name, None)
 
     def due(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the runs to plan again; of those that have begun, only those without a past."""
-        self._heard_at = {
+        self._replanned_at = {
             name: at
-            for name, at in self._heard_at.items()
+            for name, at in self._replanned_at.items()
             if lasts(NEWS_PAUSE_SECONDS, at, monotonic_seconds)
         }
-        fresh = self._news - self._heard_at.keys()
-        # Where nobody waits for them, nobody hears of them.
+        fresh = self._news - self._replanned_at.keys()
+        # News of pipelines without a waiting run are dropped.
         self._news -= fresh
         for key, need in self.needs.items() if fresh else ():
             name = (key.namespace, history_name(need.pipeline))
@@ -57,9 +57,9 @@ class PastNews:
                 continue
             past = self.histories.past(key.namespace, need.pipeline)
             if past is None or not past.is_current:
-                # What somebody else has changed counts as soon as it has been built.
+                # The changed past is still being built: plan the run as soon as it is there.
                 self._news.add(name)
             else:
-                self._heard_at[name] = monotonic_seconds
+                self._replanned_at[name] = monotonic_seconds
                 need.has_news = True
                 yield key

@@ -130,13 +130,13 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
     run_name = run.observed.display_name
     namespace, name = run.key
     run_id = "" if run.reading is None else run.reading.graph.run_id
-    # Planners to come see that the run goes on without marks, whatever its namespace says by then.
+    # By this label later planners go on with an unmarked run, whatever its namespace says then.
     pipelines = ALL_PIPELINES if run.observed.all_marked else ""
     labels = {RUN_ID_LABEL: run_id, PIPELINES_LABEL: pipelines}
     return ObjectMetadata(
         name=name,
         namespace=namespace,
-        # People look runs up by the id and the name.
+        # People find the objects of runs by these labels.
         labels={key: value for key, value in labels.items() if value} or None,
         annotations={RUN_NAME_ANNOTATION: run_name} if run_name else None,
         owner_references=(run.observed.owner.reference(block_owner_deletion=False),),

@@ -131,7 +131,7 @@ class PlacementPublisher:
         status = placement.status
         if status is None:
             return
-        # Loops may have become wider since: what goes on has a row.
+        # Loops may have become wider since: only ended steps can have been left out.
         ended = {name for name, step in run.statuses.items() if step.ended}
         folded = frozenset(ended - plan.rows.keys()) if status.folded_steps else frozenset()
         publication.state = PlacementState(
@@ -239,7 +239,7 @@ class PlacementPublisher:
         if publication is not None and publication.uid == run.observed.uid:
             return publication
         if run.observed.ended:
-            return None  # it was over before we knew of it
+            return None  # the run had ended before this planner saw it
         self._publications[run.key] = publication = _Publication(run.observed.uid)
         return publication
 

@@ -123,7 +123,7 @@ class Planner:
         pause_seconds = self.pause_seconds(monotonic_seconds)
         if pause_seconds is None or pause_seconds > 0:
             return None
-        # One that is held back is planned again when it goes on; until then it takes no room.
+        # A run that is held back takes no room, and is planned again when it goes on.
         runs = [
             run
             for run in self.registry.planned()

@@ -63,7 +63,7 @@ class Promising:
         One that waits for its start does not go on.
         """
         made_at = run.tracked.promises.made_at
-        # First, as it costs nothing: this is worked out for all runs before each decision.
+        # The cheap test comes first, as this is worked out for all runs in each tick.
         if lasts(PAUSE_SECONDS, made_at, monotonic_seconds):
             return False
         if self._news(run) is not None:
@@ -114,8 +114,8 @@ class Promising:
         if forecast is None:
             return None
         if run.tracked.waits_to_begin:
-            # Who is there when it begins is not known; how much longer its pipeline took beside
-            # others is part of what past runs tell.
+            # Nobody knows which runs will be there when it begins. Past runs show how much longer
+            # the pipeline took beside others.
             together = {planned.key for planned in self.registry.planned()}
             plan = self.builder.plan_alone(run.key, together, policy, run.graph)
             promise = promise_of(outlook_of(plan), run.graph, forecast)
@@ -130,6 +130,6 @@ def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     if run.tracked.waits_to_begin:
         return False
     is_searched_next = run.plan.quick and run.tracked.pending and run.tracked.unstarted()
-    # Beside many other runs its turn may come late, or never.
+    # Among many other runs, the search of this one may come late, or never.
     age_seconds = abs((now - run.plan.planned_at).total_seconds())
     return is_searched_next and age_seconds < PAUSE_SECONDS

@@ -105,7 +105,7 @@ class RoundBuilder:
             compare=(),
             threads=1,
             quick=quick,
-            # They take longer than the plan itself; the first round brings them.
+            # Alternatives take longer than the plan itself; the first round finds them.
             alternatives=not quick,
         )
 

@@ -143,11 +143,11 @@ class RunRequests:
         self._changed |= dict.fromkeys(self._news.due(monotonic_seconds))
         self._changed |= dict.fromkeys(self._awaiting)
         self._awaiting.clear()
-        # Those without a plan first: others are waiting for what these need.
+        # Runs without a plan come first: they cannot be admitted until their need is known.
         keys = sorted(self._changed, key=self._was_planned)
         plans = 0
         for key in keys:
-            # Before all else: a defect in one must not hide those behind it forever.
+            # Deleted first, so that a defect in one run does not hide the next ones forever.
             del self._changed[key]
             need = self._needs.get(key)
             to_plan = need if need is not None and self._must_plan(need, policy) else None
@@ -194,7 +194,7 @@ class RunRequests:
         observed = need.observed
         stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
-            # Of an earlier run of this name, or of no run.
+            # It belongs to an earlier run of this name, or to no run.
             return DeleteRequest(observed.key, stored.uid)
         spec = self._wanted(need, stored, monotonic_seconds)
         if spec is None or (stored is not None and _same(spec, stored.spec)):
@@ -219,7 +219,7 @@ class RunRequests:
             and stored.spec is not None
             and self._awaits_past(need, monotonic_seconds)
         ):
-            # An earlier leader knew what past runs tell, and soon this one will.
+            # The stored one was written with the past, which this planner will know soon.
             self._awaiting.add(observed.key)
             return None
         planned = self.registry.runs.get(observed.key)

@@ -101,7 +101,7 @@ def plan_in_force(
     positions = {name: position for position, name in enumerate(plan.cluster.nodes)}
     to_new = table.translation(plan.cluster.nodes)
     to_old = table.translation(before.nodes if before is not None else ())
-    # Where past runs tell of no step, hints and assumptions need not be told apart.
+    # Sources of durations are shown only where past runs are one of them.
     is_learned = any(step.run_time.basis is not None for step in plan.steps)
     for step in plan.steps:
         old_row = before.rows.get(step.name) if before is not None else None

@@ -100,7 +100,7 @@ class LearnedOverheads:
             pulled = 0.0 if plan is None else plan.pull_seconds.get(step.name, 0.0)
             self.start.add(max(0.0, took - pulled))
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
-                # Its own driver, and those of groups that began when it could, one after another.
+                # One after another ran its own driver and those of the groups that began with it.
                 waited: list[Step | Group] = [step, *_groups_around(step, groups)]
                 ready = [_ready(waiter.depends_on, statuses, began_at) for waiter in waited]
                 if ready[0] is not None and (held_at is None or held_at < ready[0]):

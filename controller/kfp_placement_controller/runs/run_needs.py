@@ -129,7 +129,7 @@ class RunNeed:
             self.lacks_past = now.reading.past is None
             if not self.lacks_past:
                 self.awaited_since = None
-            # It may wait for days, and what past runs tell is large.
+            # The run may wait for days, and its past takes much memory.
             kept = replace(now.reading, forecast=None, past=None)
             planned = _facts_of(plan_alone(kept.graph), kept.graph)
             if before is None or not planned.says_like(before):

@@ -146,7 +146,7 @@ def _end(
         return None
     if pod.pod.phase == "Succeeded":
         return StepState.SUCCEEDED
-    # It may be tried again; where the object can be read it says so, else this was the end.
+    # A readable object says whether the step is tried again; without one, this was the end.
     is_readable = not situation.state.unreadable and outcome is not None
     return None if is_readable and step.attempt_limit > 1 else StepState.FAILED
 

@@ -167,7 +167,7 @@ class TrackedRun:
     def observe(self, observed: ObservedRun) -> None:
         """Take in that the object of the run has changed."""
         if self.observed.ended and not observed.ended:
-            # It is tried again.
+            # Somebody has retried the run.
             self.promises = RunPromises()
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed

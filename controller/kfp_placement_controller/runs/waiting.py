@@ -90,7 +90,7 @@ def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:
         until = pod.created_at + timedelta(seconds=gate_deadline_seconds)
         return WaitsFor(WaitingFor.PLAN, pod.created_at, until)
     if gates:
-        # Somebody else's: Kueue's, above all, which holds pods until there is quota.
+        # Gates of others, above all of Kueue, which holds pods until there is quota.
         return WaitsFor(WaitingFor.QUOTA, pod.created_at, detail=f"gate {gates[0]}")
     return None
 
