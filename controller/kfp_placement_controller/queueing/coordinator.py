@@ -28,12 +28,13 @@ from kfp_placement_controller.queueing.actions import (
 )
 from kfp_placement_controller.queueing.backend import Backend, Decisions
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.publisher import QueuePublisher
-from kfp_placement_controller.queueing.queued_runs import QueuedRuns, RequestedRun
+from kfp_placement_controller.queueing.queued_runs import QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatch, Releases
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
+from kfp_placement_controller.queueing.statuses.publisher import QueuePublisher
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS, Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources

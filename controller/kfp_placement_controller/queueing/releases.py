@@ -7,7 +7,7 @@ from datetime import datetime
 from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 
 _REPLACING_SECONDS = 5.0
 """A RunQueue that has been gone for less may come back: one that is replaced (`kubectl replace

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey

@@ -13,7 +13,7 @@ from kfp_placement_controller.queueing.actions import (
     SuspendRun,
 )
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 

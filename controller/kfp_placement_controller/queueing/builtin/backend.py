@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Sto
 from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK

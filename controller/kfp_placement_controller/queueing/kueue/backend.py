@@ -15,7 +15,7 @@ from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.kueue.objects import KUEUE_KINDS, KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of

@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.backend import BY_KUEUE, Stop
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.verdicts import Lack, Rule
 from kfp_placement_engine.contract.run_queue import QueueBackend

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_controller.queueing.conditions import ConditionFinding, status_changes
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
+from kfp_placement_controller.queueing.requested_run import RequestedRun
+from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, status_changes
 from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,

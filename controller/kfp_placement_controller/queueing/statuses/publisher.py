@@ -12,15 +12,19 @@ from kfp_placement_controller.queueing.actions import (
     WriteRequestStatus,
 )
 from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.queue_status import QueueCounts, findings_of, status_patch
-from kfp_placement_controller.queueing.queued_runs import RequestedRun
-from kfp_placement_controller.queueing.request_status import (
+from kfp_placement_controller.queueing.requested_run import RequestedRun
+from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
+from kfp_placement_controller.queueing.start_ranges import StartRanges
+from kfp_placement_controller.queueing.statuses.queue_status import (
+    QueueCounts,
+    findings_of,
+    status_patch,
+)
+from kfp_placement_controller.queueing.statuses.request_status import (
     NOT_HELD,
     RunPlace,
     request_status_patch,
 )
-from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
-from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.conditions import ConditionFinding, status_changes
 from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, status_changes
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.run_queue import amounts_of
 from kfp_placement_engine.units.resources import Resources

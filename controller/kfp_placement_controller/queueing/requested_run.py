@@ -1,0 +1,192 @@
+"""A run as its queue sees it: its object together with its RunRequest."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
+from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
+from kfp_placement_engine.contract.run_request import (
+    RequestPhase,
+    RunRequestSpec,
+    RunRequestStatus,
+    StartRange,
+)
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+
+_NO_STATUS = RunRequestStatus()
+_NOTHING = Demand()
+
+
+@dataclass(frozen=True)
+class RequestedRun:
+    """A run together with its RunRequest.
+
+    What follows from both is worked out once: a decision reads it several times for each of a
+    thousand runs, of which few have changed.
+
+    Attributes:
+        observed: the run as its object is.
+        request: the RunRequest, or None if there is none yet, or only that of another run of the
+            same name.
+        demand: demand of the steps that have not ended, or None if no planner has said it.
+        went_on: whether somebody has held it by hand after it had started.
+    """
+
+    observed: QueuedRun
+    request: ObservedRequest | None = None
+    demand: Demand | None = None
+    went_on: bool = False
+
+    @cached_property
+    def key(self) -> RunKey:
+        """Namespace and name."""
+        return self.observed.key
+
+    @cached_property
+    def spec(self) -> RunRequestSpec | None:
+        """Spec of its RunRequest, which the planner writes, or None."""
+        return None if self.request is None else self.request.spec
+
+    @cached_property
+    def status(self) -> RunRequestStatus:
+        """Status of its RunRequest, which the queue writes; an empty one without a RunRequest."""
+        return _NO_STATUS if self.request is None else self.request.status
+
+    @cached_property
+    def queue_name(self) -> str:
+        """Name of the RunQueue that it asks for."""
+        return DEFAULT_QUEUE if self.spec is None else self.spec.queue
+
+    @cached_property
+    def priority(self) -> int:
+        """Priority that it asks for."""
+        return 0 if self.spec is None else self.spec.priority
+
+    @cached_property
+    def is_waiting(self) -> bool:
+        """Return whether it must not run before its queue admits it."""
+        return self.observed.end is None and (self.observed.is_held or self.observed.is_preempted)
+
+    @cached_property
+    def is_admitted(self) -> bool:
+        """Return whether it may run, whoever has started it."""
+        return self.observed.end is None and not self.is_waiting
+
+    @cached_property
+    def admitted_at(self) -> datetime:
+        """Time of its last start; never before its submission, whatever others have written."""
+        return max(
+            self.status.admitted_at or self.observed.submitted_at, self.observed.submitted_at
+        )
+
+    def waiting_since(self, now: datetime) -> datetime:
+        """Return when it began to wait: between its submission and now, whatever others wrote.
+
+        Args:
+            now: the time, at which a run without a time in its status began to wait.
+        """
+        if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
+            return max(self.observed.submitted_at, min(self.status.waiting_since, now))
+        is_new = self.status.phase is None and self.observed.is_held and not self.observed.has_begun
+        return self.observed.submitted_at if is_new else now
+
+    def first_starts(self, now: datetime) -> StartRange | None:
+        """Return the first forecast of its start since it began to wait, or None without one.
+
+        Args:
+            now: the time.
+        """
+        first = self.status.first_starts
+        if first is None or first.forecast is None or first.said_at is None:
+            return None
+        since = self.waiting_since(now).replace(microsecond=0)
+        return first if first.said_at >= since else None
+
+    def ends_at(self, now: datetime) -> datetime | None:
+        """Return when it ends by its plan, if it runs or starts now, or None without a plan.
+
+        Args:
+            now: the time.
+        """
+        if not self.is_waiting and self.spec is not None and self.spec.finishes_at is not None:
+            return self.spec.finishes_at
+        if self.spec is None or self.spec.makespan_seconds is None:
+            return None
+        began_at = now if self.is_waiting else self.admitted_at
+        return began_at + timedelta(seconds=self.spec.makespan_seconds)
+
+    def as_waiting(
+        self,
+        queue: QueueKey,
+        priority: int,
+        unschedulable: str,
+        *,
+        has_victims: bool = False,
+        goes_last: bool = False,
+    ) -> WaitingRun:
+        """Return the waiting run in the form that decisions and forecasts take.
+
+        Args:
+            queue: queue that decides about it.
+            priority: priority that the queue allows.
+            unschedulable: see `WaitingRun`.
+            has_victims: see `WaitingRun`.
+            goes_last: see `WaitingRun`.
+        """
+        return WaitingRun(
+            self.key,
+            queue,
+            priority,
+            self.observed.submitted_at,
+            self.demand or _NOTHING,
+            unschedulable,
+            has_victims,
+            goes_last,
+            None if self.spec is None else self.spec.makespan_seconds,
+        )
+
+    def as_admitted(
+        self, queue: QueueKey, priority: int, now: datetime, *, is_fixed: bool = False
+    ) -> AdmittedRun:
+        """Return the admitted run in the form that decisions and forecasts take.
+
+        Args:
+            queue: queue that decides about it.
+            priority: priority that the queue allows.
+            now: the time.
+            is_fixed: see `AdmittedRun`.
+        """
+        return AdmittedRun(
+            self.key,
+            queue,
+            priority,
+            self.admitted_at,
+            self.demand or _NOTHING,
+            is_fixed=is_fixed,
+            ends_at=self.ends_at(now),
+        )
+
+    def is_to_be_admitted(self, now: datetime) -> bool:
+        """Return whether somebody has asked that it starts, at a time since it waits until now."""
+        asked_at = None if self.request is None else self.request.admit_at
+        if asked_at is None:
+            return False
+        return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now
+
+    def is_to_be_preempted(self, obeyed: datetime | None, now: datetime) -> bool:
+        """Return whether somebody has asked, since it was admitted, that it stops and waits again.
+
+        A request counts from the time that it names; times are written in whole seconds.
+
+        Args:
+            obeyed: time in the request for which it last stopped, or None if it never has.
+            now: the time.
+        """
+        asked_at = None if self.request is None else self.request.preempt_at
+        if self.status.phase != RequestPhase.ADMITTED or asked_at is None or asked_at == obeyed:
+            return False
+        return self.admitted_at.replace(microsecond=0) <= asked_at <= now
