@@ -109,7 +109,7 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
     monkeypatch.setattr(planning, "lower_bound", found_by("pattern-lp"))
     assert searched(an_easy_run(), cluster, generations=30).search.generations == 30
     timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
-    assert timed.generations <= AT_THE_BOUND
+    assert timed.search.generations <= AT_THE_BOUND
     monkeypatch.setattr(planning, "lower_bound", found_by("area"))
     assert searched(an_easy_run(), cluster, generations=30).search.generations <= AT_THE_BOUND
 
@@ -180,5 +180,5 @@ def test_the_search_stops_where_a_latency_rule_allows_nothing_earlier():
     assert plan.comparison.lower_bound.seconds == pytest.approx(5 + 4)
     assert plan.search.generations <= AT_THE_BOUND
     exact = searched(run, cluster, params=None, limits=True)
-    assert exact.exact
-    assert exact.ordered_makespan_seconds is None
+    assert exact.search.exact
+    assert exact.comparison.ordered_makespan_seconds is None
