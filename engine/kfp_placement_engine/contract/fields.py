@@ -293,8 +293,8 @@ _DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}[Tt]")
 
 def _in_the_nearest_year(value: object) -> object:
     text = value.isoformat() if isinstance(value, datetime) else value
-    found = _DATE.match(text) if isinstance(text, str) else None
-    year = _FIRST_YEAR if found is None else int(found[1])
+    match = _DATE.match(text) if isinstance(text, str) else None
+    year = _FIRST_YEAR if match is None else int(match[1])
     nearest = min(max(year, _FIRST_YEAR), _LAST_YEAR + 1)
     return value if year == nearest else datetime(nearest, 1, 1, tzinfo=UTC)
 

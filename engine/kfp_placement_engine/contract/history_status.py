@@ -141,8 +141,8 @@ def _ran_row(
 ) -> RanRow | None:
     """Return the row of a step, or None if no value of it can be true; arguments as above."""
     identity, asked_bytes = iterations[-1].identity, iterations[-1].asked_bytes
-    asked = _valid(_MEMORY, _rounded(asked_bytes))
-    step = _valid(_STEP, (identity.step, identity.component, identity.image, asked))
+    memory_bytes = _valid(_MEMORY, _rounded(asked_bytes))
+    step = _valid(_STEP, (identity.step, identity.component, identity.image, memory_bytes))
     if step is None:
         return None
     rows = filter(None, (_iteration_row(each, nodes) for each in iterations))

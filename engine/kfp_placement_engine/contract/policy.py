@@ -264,18 +264,18 @@ _PARTS: dict[str, Callable[..., Any]] = {
     "latency_rules": LatencyPolicy,
     "history": HistoryPolicy,
 }
-"""Return the values that a policy sets in a part of its own, by field."""
+"""Nouns of the settings that are parts of their own in a policy, by field."""
 
 
 def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
     """Return the values of a policy that change plans; unset ones are left out."""
-    known = _set_fields(spec, PLANNED_BY)
-    for name in known.keys() & _PARTS:
+    settings = _set_fields(spec, PLANNED_BY)
+    for name in settings.keys() & _PARTS:
         kind = _PARTS[name]
-        known[name] = kind(**_set_fields(known[name], kind.__annotations__))
-    if "defaults" in known:
-        known["defaults"] = _assumption_policy(spec.defaults)
-    return PlanningPolicy(**known)
+        settings[name] = kind(**_set_fields(settings[name], kind.__annotations__))
+    if "defaults" in settings:
+        settings["defaults"] = _assumption_policy(spec.defaults)
+    return PlanningPolicy(**settings)
 
 
 def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
@@ -293,10 +293,10 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
 
 
 def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
-    known = _set_fields(defaults)
-    by_type = known.pop("by_type", None)
+    settings = _set_fields(defaults)
+    by_type = settings.pop("by_type", None)
     types = by_type and tuple(TypeAssumptions(**_set_fields(each)) for each in by_type)
-    return AssumptionPolicy(values=known, by_type=types)
+    return AssumptionPolicy(values=settings, by_type=types)
 
 
 def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> dict[str, Any]:

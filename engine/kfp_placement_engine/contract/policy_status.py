@@ -65,7 +65,7 @@ def status_patch(
     if not changed:
         return None
     generation = metadata.get("generation")
-    found = {
+    new_conditions = {
         each.condition: _condition(conditions.get(each.condition, {}), each, now)
         | {"observedGeneration": generation}
         for each in changed
@@ -75,7 +75,7 @@ def status_patch(
         "status": {
             **{each.flag: each.holds for each in changed if each.flag},
             "observedGeneration": generation,
-            "conditions": list({**conditions, **found}.values()),
+            "conditions": list({**conditions, **new_conditions}.values()),
         },
     }
 

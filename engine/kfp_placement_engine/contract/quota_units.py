@@ -60,16 +60,16 @@ def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
 
     The last of eight holds all that would be in more, as one pod.
     """
-    found = [QuotaUnits("run", 1, {RUNS_RESOURCE: 1})]
+    units = [QuotaUnits("run", 1, {RUNS_RESOURCE: 1})]
     left = {name: amount for name, amount in demand.peak.items() if name != "pods"}
     for name, share in _disjoint_shares(demand).items():
-        found.append(_accelerator_units(name, share))
-        left = _without(left, found[-1])
+        units.append(_accelerator_units(name, share))
+        left = _without(left, units[-1])
     cpu_first = sorted(left, key=lambda name: (name not in _SHARED, name))
-    found += [_units(name, left[name]) for name in cpu_first if left[name]]
-    if len(found) > MAX_POD_SETS:
-        found[MAX_POD_SETS - 1 :] = [_as_one(found[MAX_POD_SETS - 1 :])]
-    return tuple(_with_own_names(found))
+    units += [_units(name, left[name]) for name in cpu_first if left[name]]
+    if len(units) > MAX_POD_SETS:
+        units[MAX_POD_SETS - 1 :] = [_as_one(units[MAX_POD_SETS - 1 :])]
+    return tuple(_with_own_names(units))
 
 
 def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
@@ -88,14 +88,14 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
     for each in units:
         # Others may have written zeros.
         requests = without_zeros(each.requests)
-        asked = _asked_of(each.name, requests, shares, left)
-        enough = [-(-asked.get(name, 0) // amount) for name, amount in requests.items()]
+        requested = _requested_of(each.name, requests, shares, left)
+        enough = [-(-requested.get(name, 0) // amount) for name, amount in requests.items()]
         needed[each.name] = min(each.count, max(enough, default=each.count))
         left = _without(left, replace(each, count=needed[each.name]))
     return needed
 
 
-def _asked_of(
+def _requested_of(
     name: str, requests: Resources, shares: Mapping[str, Resources], left: Resources
 ) -> Resources:
     """Return the part of a run's remaining demand that is for one podSet."""

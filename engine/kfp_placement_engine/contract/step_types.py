@@ -134,10 +134,10 @@ def _near_marks_of(step: Step, ruled_types: Collection[str]) -> Iterator[Notice]
 def _near(written: str, words: Iterable[str]) -> str:
     """Return the word that differs in a single slip from `written`; "" also if it is a word."""
     lower = written.lower()
-    known = {word.lower(): word for word in words}
-    if lower in known:
+    by_lower_case = {word.lower(): word for word in words}
+    if lower in by_lower_case:
         return ""
-    return next((word for key, word in known.items() if _is_one_slip(lower, key)), "")
+    return next((word for key, word in by_lower_case.items() if _is_one_slip(lower, key)), "")
 
 
 def _is_one_slip(written: str, meant: str) -> bool:

@@ -36,7 +36,7 @@ _FARTHER = 0.3
 _FARTHEST = math.log(10.0)
 """Distance from the seen amounts beyond which values no longer follow a factor."""
 
-_Known = Sequence[tuple[float, float]]
+_Points = Sequence[tuple[float, float]]
 """Amounts of a factor, each with the logarithm of the past value."""
 
 
@@ -55,23 +55,23 @@ def next_value(
     least = mean_miss(usual.misses)
     for place, wanted in enumerate(factors, start=1):
         pairs = ((each[place], each[0]) for each in values if place < len(each))
-        known = sorted((pair for pair in pairs if not math.isnan(pair[0])), key=itemgetter(0))
-        if math.isnan(wanted) or not known:
+        points = sorted((pair for pair in pairs if not math.isnan(pair[0])), key=itemgetter(0))
+        if math.isnan(wanted) or not points:
             continue
-        low, high = known[0][0], known[-1][0]
+        low, high = points[0][0], points[-1][0]
         if max(high, wanted) - min(low, wanted) <= SAME:
             continue
         wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
         beyond = max(low - wanted, wanted - high)
-        is_known, is_size, is_beyond = len(known) >= _ENOUGH, place == 1, beyond > SAME
-        slope = _slope(known)
-        misses = _misses(known, slope) if is_known else usual.misses
+        is_known, is_size, is_beyond = len(points) >= _ENOUGH, place == 1, beyond > SAME
+        slope = _slope(points)
+        misses = _misses(points, slope) if is_known else usual.misses
         miss = mean_miss(misses)
         tells = is_known and miss <= least * (_CLEARLY if is_size else _CLEARLY**2)
         # Beyond what was seen the size counts, whatever it has told.
         if tells or (is_size and is_beyond):
             spread = spread_of(misses, prior / 2)
-            best, least = Estimate(_of_nearest(known, wanted, slope), spread, misses, place), miss
+            best, least = Estimate(_of_nearest(points, wanted, slope), spread, misses, place), miss
             if is_beyond:
                 # Of how far it lies off there the misses tell nothing but how many they are.
                 spread = math.hypot(spread, _FARTHER * beyond)
@@ -79,25 +79,25 @@ def next_value(
     return best
 
 
-def _slope(known: _Known) -> float:
+def _slope(points: _Points) -> float:
     """Return the slope of values by a factor: at most in proportion."""
-    middle, centre = fmean(each for each, _ in known), fmean(log for _, log in known)
-    square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in known)
+    middle, centre = fmean(each for each, _ in points), fmean(log for _, log in points)
+    square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in points)
     product = _GUESS_WEIGHT * _GUESSED_SLOPE + math.fsum(
-        (each - middle) * (log - centre) for each, log in known
+        (each - middle) * (log - centre) for each, log in points
     )
     return min(1.0, max(0.0, product / square))
 
 
-def _misses(known: _Known, slope: float) -> Sequence[float]:
+def _misses(points: _Points, slope: float) -> Sequence[float]:
     """Return the distance of each value above the estimate from its neighbours, by amount."""
     return [
-        log - _of_nearest([*known[max(0, at - 2) : at], *known[at + 1 : at + 3]], amount, slope)
-        for at, (amount, log) in enumerate(known)
+        log - _of_nearest([*points[max(0, at - 2) : at], *points[at + 1 : at + 3]], amount, slope)
+        for at, (amount, log) in enumerate(points)
     ]
 
 
-def _of_nearest(known: _Known, wanted: float, slope: float) -> float:
+def _of_nearest(points: _Points, wanted: float, slope: float) -> float:
     """Return the estimate from the two nearest amounts; of equal amounts from the last ones."""
-    nearest = sorted(known, key=lambda each: abs(each[0] - wanted), reverse=True)[-2:]
+    nearest = sorted(points, key=lambda each: abs(each[0] - wanted), reverse=True)[-2:]
     return sum(log + slope * (wanted - amount) for amount, log in nearest) / len(nearest)

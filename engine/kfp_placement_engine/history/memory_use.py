@@ -68,10 +68,10 @@ class MemoryHistory:
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended."""
-        found: dict[tuple[str, str], list[PastStep]] = defaultdict(list)
+        by_step: dict[tuple[str, str], list[PastStep]] = defaultdict(list)
         for each in run.steps:
-            found[each.identity.key].append(each)
-        for key, iterations in found.items():
+            by_step[each.identity.key].append(each)
+        for key, iterations in by_step.items():
             # Of steps that nobody has measured nothing is kept.
             if key in self._steps or any(each.tells_memory for each in iterations):
                 peak = _largest(each.peak_bytes for each in iterations)

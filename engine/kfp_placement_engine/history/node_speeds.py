@@ -38,5 +38,5 @@ def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
             if elsewhere:
                 usual = median(elsewhere)
                 factors[node] += [seconds / usual for where, seconds in alike if where == node]
-    found = {node: median(each) for node, each in factors.items() if len(each) >= _LEAST_STEPS}
-    return {node: factor for node, factor in found.items() if factor >= _LEAST_FACTOR}
+    slowdowns = {node: median(each) for node, each in factors.items() if len(each) >= _LEAST_STEPS}
+    return {node: factor for node, factor in slowdowns.items() if factor >= _LEAST_FACTOR}

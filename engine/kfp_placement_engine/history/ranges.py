@@ -35,31 +35,31 @@ class Ranges:
         self._wider = wider
         self._scores: dict[tuple[str, int], tuple[array[float], array[float]]] = {}
 
-    def learn(self, found: Estimate, log_value: float) -> None:
+    def learn(self, estimate: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.
 
         Args:
-            found: the estimate.
+            estimate: estimate of the value, made before it was known.
             log_value: logarithm of the value that was observed.
         """
-        in_order, ascending = self._of_alike(found)
-        in_order.append((log_value - found.log_value) / found.spread)
+        in_order, ascending = self._of_alike(estimate)
+        in_order.append((log_value - estimate.log_value) / estimate.spread)
         insort(ascending, in_order[-1])
         if len(in_order) > _MOST_SCORES:
             del ascending[bisect_left(ascending, in_order.pop(0))]
 
-    def around(self, found: Estimate, confidence: float) -> TimeRange:
+    def around(self, estimate: Estimate, confidence: float) -> TimeRange:
         """Return the range around an estimate: by its own misses if these are many, else by scores.
 
         Args:
-            found: the estimate.
+            estimate: estimate of the value, made before it was known.
             confidence: share of cases in which the range is to hold.
         """
-        misses: Sequence[float] = self._of_alike(found)[1]
-        unit = found.spread
-        if len(found.misses) >= _ENOUGH:
-            misses, unit = sorted(found.misses), 1.0
-        outside, typical = (1 - confidence) / 2, math.exp(found.log_value)
+        misses: Sequence[float] = self._of_alike(estimate)[1]
+        unit = estimate.spread
+        if len(estimate.misses) >= _ENOUGH:
+            misses, unit = sorted(estimate.misses), 1.0
+        outside, typical = (1 - confidence) / 2, math.exp(estimate.log_value)
         low, high = (unit * _quantile(misses, share) for share in (outside, 1 - outside))
         return TimeRange(
             typical * math.exp(min(low, 0.0)) * (1 - _ROUNDING),
@@ -67,10 +67,10 @@ class Ranges:
             typical * math.exp(max(high, 0.0)) * (1 + _ROUNDING),
         )
 
-    def _of_alike(self, found: Estimate) -> tuple["array[float]", "array[float]"]:
+    def _of_alike(self, estimate: Estimate) -> tuple["array[float]", "array[float]"]:
         """Return the scores of estimates that miss alike: as they came, and ascending."""
-        values = max((each for each in self._wider if each <= len(found.misses)), default=0)
-        kind = found.level, values
+        values = max((each for each in self._wider if each <= len(estimate.misses)), default=0)
+        kind = estimate.level, values
         if kind not in self._scores:
             below = [self._wider.get(values, 1.0) * each for each in _FIRST]
             expected = array("f", (*below, 0.0, *(-each for each in reversed(below))))

@@ -144,13 +144,13 @@ class StepTimes:
         """
         if self.of_namespace is not None and identity.key not in self._steps:
             return self.of_namespace.predict(identity, input_bytes, arguments, confidence)
-        found = self._nearest(identity, factors_of(input_bytes, arguments.values()))
-        if found is None:
+        estimate = self._nearest(identity, factors_of(input_bytes, arguments.values()))
+        if estimate is None:
             return None
         # A value has its logarithm, the size of its inputs, and its arguments.
-        argument = [*arguments][found.factor - 2] if found.factor > 1 else ""
-        basis = Basis(Level(found.level), found.runs, found.factor == 1, argument)
-        return Forecast(self.ranges.around(found, confidence), basis)
+        argument = [*arguments][estimate.factor - 2] if estimate.factor > 1 else ""
+        basis = Basis(Level(estimate.level), estimate.runs, estimate.factor == 1, argument)
+        return Forecast(self.ranges.around(estimate, confidence), basis)
 
     def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
         """Learn from the steps of one run that has ended.
@@ -184,10 +184,10 @@ class StepTimes:
         known = self._steps.get((pipeline, step))
         return 0 if known is None else self._ended_well[pipeline] - known.last_run
 
-    def _learn_miss(self, found: Estimate | None, value: Value) -> None:
+    def _learn_miss(self, estimate: Estimate | None, value: Value) -> None:
         """Learn by how much a forecast has missed a run time."""
-        if found and max(found.log_value, value[0]) >= math.log(SHORT_SECONDS):
-            self.ranges.learn(found, value[0])
+        if estimate and max(estimate.log_value, value[0]) >= math.log(SHORT_SECONDS):
+            self.ranges.learn(estimate, value[0])
 
     def _compare_with_each_other(self, iterations: Sequence[Value]) -> None:
         """Learn by how much those of a new step are missed by the others of its first run."""
@@ -232,11 +232,13 @@ def _in_common(step: StepIdentity | _Step) -> Iterable[tuple[Level, str]]:
 
 def _estimate(values: Sequence[Value], level: Level, factors: Factors, runs: int) -> Estimate:
     recent = RECENT if level is Level.ITERATION else len(values)
-    found = next_value(values, SPREADS[level], factors, recent)
-    spread = math.hypot(found.spread, _RESOLUTION_SECONDS / math.exp(found.log_value))
+    estimate = next_value(values, SPREADS[level], factors, recent)
+    spread = math.hypot(estimate.spread, _RESOLUTION_SECONDS / math.exp(estimate.log_value))
     # Of steps that only share an image the times say little of how far another lies off.
-    misses = found.misses[:RECENT] if level in (Level.COMPONENT, Level.IMAGE) else found.misses
-    return found._replace(spread=spread, misses=misses, level=level, runs=runs)
+    misses = (
+        estimate.misses[:RECENT] if level in (Level.COMPONENT, Level.IMAGE) else estimate.misses
+    )
+    return estimate._replace(spread=spread, misses=misses, level=level, runs=runs)
 
 
 def _value(each: PastStep) -> Value:

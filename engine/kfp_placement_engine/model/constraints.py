@@ -66,18 +66,19 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
     """Return the first untolerated taint that keeps a pod away (NoSchedule, NoExecute), or None."""
-    known = tuple(tolerations)
+    tolerations = tuple(tolerations)
     for taint in taints:
-        if taint.effect in _FILTERING_EFFECTS and not tolerates(known, taint):
+        if taint.effect in _FILTERING_EFFECTS and not tolerates(tolerations, taint):
             return taint
     return None
 
 
 def untolerated_preferred_taints(tolerations: Iterable[Toleration], node: Node) -> int:
     """Return TaintToleration's raw score: PreferNoSchedule taints that are not tolerated."""
-    known = tuple(tolerations)
+    tolerations = tuple(tolerations)
     return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not tolerates(known, taint) for taint in node.taints
+        taint.effect == PREFER_NO_SCHEDULE and not tolerates(tolerations, taint)
+        for taint in node.taints
     )
 
 
@@ -125,10 +126,10 @@ def objection(
 
     The filters are asked in kube-scheduler's order and the first that objects is named.
     """
-    known = tuple(tolerations)
-    if node.unschedulable and not tolerates(known, UNSCHEDULABLE_TAINT):
+    tolerations = tuple(tolerations)
+    if node.unschedulable and not tolerates(tolerations, UNSCHEDULABLE_TAINT):
         return reason("cordoned")
-    taint = untolerated_taint(known, node.taints)
+    taint = untolerated_taint(tolerations, node.taints)
     if taint is not None:
         return reason("taint", taint=taint_text(taint))
     if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):

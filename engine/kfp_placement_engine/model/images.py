@@ -85,8 +85,8 @@ def usual_size(image: str) -> int | None:
     if at and ":" not in name.rpartition("/")[2]:
         return None
     repository, _, tag = canonical(name).rpartition(":")
-    for known, part, mebibytes in _USUAL_MIB:
-        if repository == known and part in tag:
+    for common, part, mebibytes in _USUAL_MIB:
+        if repository == common and part in tag:
             return mebibytes * _MIB
     return None
 
@@ -115,7 +115,7 @@ def image_sizes(
     listed = {canonical(name): size for name, size in cluster.image_bytes.items()}
     sizes: dict[str, ImageSize] = {}
     for image, held in held_sizes(cluster.nodes, names).items():
-        known = (
+        candidates = (
             (next((size for size in held if size is not None), None), SizeSource.NODE),
             (stated.get(image), SizeSource.STEP),
             (listed.get(image), SizeSource.LISTED),
@@ -123,7 +123,7 @@ def image_sizes(
             (usual_size(names[image]), SizeSource.USUAL),
             (UNKNOWN_IMAGE_BYTES, SizeSource.UNKNOWN),
         )
-        sizes[image] = next(ImageSize(size, why) for size, why in known if size is not None)
+        sizes[image] = next(ImageSize(size, why) for size, why in candidates if size is not None)
     return sizes
 
 
@@ -171,7 +171,7 @@ def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[i
     for name in sorted({name for node in nodes for name in node.images}):
         if canonical(name) in names:
             names[canonical(name)].append(name)
-    return {image: _sizes_on(nodes, known) for image, known in names.items()}
+    return {image: _sizes_on(nodes, own_names) for image, own_names in names.items()}
 
 
 def _sizes_on(nodes: Sequence[Node], names: Sequence[str]) -> list[int | None]:

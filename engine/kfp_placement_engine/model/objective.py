@@ -113,11 +113,13 @@ class ResourceWeights:
         Args:
             shares: share of each resource, such as its use.
         """
-        known = [
+        weighted = [
             (weight, shares[name])
             for name, weight in (("cpu", self.cpu), ("memory", self.memory))
             if name in shares and weight
         ]
-        if not known:
+        if not weighted:
             return None
-        return sum(weight * share for weight, share in known) / sum(weight for weight, _ in known)
+        return sum(weight * share for weight, share in weighted) / sum(
+            weight for weight, _ in weighted
+        )

@@ -135,9 +135,9 @@ class Promise:
             old = before.steps[name]
             pairs += (new.starts, old.starts), (new.ends, old.ends)
         return any(
-            abs(moment - known) >= least_move(old.typical_seconds - begin_seconds)
+            abs(moment - promised) >= least_move(old.typical_seconds - begin_seconds)
             for new, old in pairs
-            for moment, known in zip(new.moments, old.moments, strict=True)
+            for moment, promised in zip(new.moments, old.moments, strict=True)
         )
 
 

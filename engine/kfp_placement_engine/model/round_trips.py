@@ -106,9 +106,11 @@ def with_places(
         places: places from Locations.
         nodes: all nodes.
     """
-    known = places_by_name(places)
-    latencies = {name: dict(trips) for name, trips in by_label.items() if name.lower() not in known}
-    for place in known.values():
+    stated_places = places_by_name(places)
+    latencies = {
+        name: dict(trips) for name, trips in by_label.items() if name.lower() not in stated_places
+    }
+    for place in stated_places.values():
         trips = {node.name: place.latency_ms(node.labels) for node in nodes}
         latencies[place.name] = {node: trip for node, trip in trips.items() if trip is not None}
     return latencies

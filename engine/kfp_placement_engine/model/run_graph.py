@@ -276,8 +276,8 @@ class Step:
     def input_bytes(self) -> int | None:
         """Size of all its inputs together; None = it has none, or one of unknown size."""
         sizes = [each.size_bytes for each in self.inputs]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if sizes and len(known) == len(sizes) else None
+        stated = [size for size in sizes if size is not None]
+        return sum(stated) if sizes and len(stated) == len(sizes) else None
 
 
 @dataclass(frozen=True)
