@@ -60,7 +60,6 @@ UNCLEAN = {
     "kfp_placement_engine.plans",
     "kfp_placement_engine.render",
     "kfp_placement_engine.units",
-    "kfp_placement_engine.views.plans",
 }
 
 CATCH_ALL = {

@@ -1,1 +1,1 @@
-"""What people are shown of a plan."""
+"""Views of a plan: tables, sentences, drawings."""

@@ -12,20 +12,20 @@ from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row,
 from kfp_placement_engine.views.formatting import NONE, counted, duration, finite, latency
 
 NEVER_ENDS = "does not end"
-"""In place of a makespan where a step fits no node."""
+"""Text in place of a makespan if a step fits no node."""
 
 _PLAN = "this plan"
 _LEAST_NAME = 12
 
 _NOTICEABLE_MS = 1e-3
-"""Round trips closer than this are equal."""
+"""Difference below which two round trips are equal."""
 
 _SAME = 5e-4
 """Makespans closer than this share of each other count as equal: it prints as 0.0%."""
 
 
 def comparison_table(plan: Plan) -> Table:
-    """A row for the plan, for each baseline in the order asked for, and for the lower bound."""
+    """Return a table with the plan, each baseline in the order asked for, and the lower bound."""
     schedules = {_PLAN: plan.figures, **plan.comparison.baselines}
     ending = [each.makespan_seconds for each in schedules.values() if not each.unplaced]
     longest = max([*filter(math.isfinite, ending), plan.comparison.lower_bound.seconds, 1e-9])
@@ -65,7 +65,7 @@ def comparison_table(plan: Plan) -> Table:
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What verdicts do not say, ranges of means, what is beyond a rule, and how much is in use."""
+    """Return notes on verdicts, ranges of means, the latency rule, and the use of nodes."""
     notes = []
     for name, figures in plan.comparison.baselines.items():
         words, liberties = verdict(plan, figures), taken_liberties(plan, figures)
@@ -82,7 +82,7 @@ def _notes(plan: Plan) -> list[str]:
 
 
 def _use(plan: Plan, name: str, figures: Figures) -> str:
-    """How much of the nodes is in use on average: `this plan 52% (cpu 71%, memory 33%)`.
+    """Describe the average use of the nodes: `this plan 52% (cpu 71%, memory 33%)`.
 
     The first figure is the mean of CPU and memory by the plan's weights; resources that nothing
     requests, and the number of pods, are left out.
@@ -97,7 +97,7 @@ def _use(plan: Plan, name: str, figures: Figures) -> str:
 
 
 def verdict(plan: Plan, figures: Figures) -> str:
-    """How the plan compares with a baseline: `14.2% shorter`, `equal`, `places 2 more`."""
+    """Compare the plan with a baseline: `14.2% shorter`, `equal`, `places 2 more`."""
     difference = figures.unplaced - plan.figures.unplaced
     if difference:
         return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
@@ -112,17 +112,17 @@ def verdict(plan: Plan, figures: Figures) -> str:
 
 
 def ends(plan: Plan) -> bool:
-    """Whether the run can end at all: each of its steps has a node."""
+    """Return whether the run can end: each of its steps has a node."""
     return plan.figures.unplaced == 0
 
 
 def makespan(figures: Figures) -> str:
-    """A schedule's makespan for people; a run of which a step fits no node does not end."""
+    """Format the makespan of a schedule; a run with a step without a node does not end."""
     return NEVER_ENDS if figures.unplaced else duration(figures.makespan_seconds)
 
 
 def spread(figures: Figures) -> str:
-    """The range behind a mean: `11m17s to 43m39s over 24 tie-breaks`, or ""."""
+    """Return the range behind a mean: `11m17s to 43m39s over 24 tie-breaks`, or ""."""
     least, most = duration(figures.fastest_seconds), duration(figures.slowest_seconds)
     if figures.unplaced or least == most:
         return ""
@@ -130,7 +130,7 @@ def spread(figures: Figures) -> str:
 
 
 def is_same(figures: Figures, other: Figures) -> bool:
-    """Whether two makespans print as the same, or differ by less than what prints as 0.0%."""
+    """Return whether two makespans print the same, or differ by what prints as 0.0%."""
     mine, others = figures.makespan_seconds, other.makespan_seconds
     if mine == others or duration(mine) == duration(others):
         return True
@@ -138,7 +138,7 @@ def is_same(figures: Figures, other: Figures) -> bool:
 
 
 def taken_liberties(plan: Plan, figures: Figures) -> list[str]:
-    """What a baseline does that the plan may not: `breaks a latency rule`."""
+    """Return what a baseline does that the plan may not: `breaks a latency rule`."""
     liberties = ["breaks a latency rule"] if breaks_more(plan, figures) else []
     if figures.moves_volumes and not plan.figures.moves_volumes:
         liberties.append("moves a volume between nodes")
@@ -146,12 +146,12 @@ def taken_liberties(plan: Plan, figures: Figures) -> list[str]:
 
 
 def breaks_more(plan: Plan, figures: Figures) -> bool:
-    """Whether a baseline breaks latency rules that the plan keeps, or breaks them further."""
+    """Return whether a baseline breaks latency rules that the plan keeps, or keeps better."""
     return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE_MS
 
 
 def shows_latency(plan: Plan) -> bool:
-    """Whether the plan or a baseline has any figure on latency."""
+    """Return whether the plan or a baseline has any figure on latency."""
     schedules = (plan.figures, *plan.comparison.baselines.values())
     return any(step.latency_ms is not None for step in plan.steps) or any(
         figures.latency_ms > 0 for figures in schedules
@@ -159,12 +159,12 @@ def shows_latency(plan: Plan) -> bool:
 
 
 def latency_text(figures: Figures) -> str:
-    """A schedule's round trips; unknown where nobody states that of a step with a latency rule."""
+    """Format the round trips of a schedule; unknown if that of a step with a latency rule is."""
     return "unknown" if math.isinf(figures.latency_excess_ms) else latency(figures.latency_ms)
 
 
 def unending(plan: Plan) -> str:
-    """What times mean in the plan of a run that does not end, or ""."""
+    """Return what times mean in the plan of a run that does not end, or ""."""
     if ends(plan):
         return ""
     one = plan.figures.unplaced == 1

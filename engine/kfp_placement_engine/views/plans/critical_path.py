@@ -1,4 +1,4 @@
-"""What limits a run, for people: its critical path in few rows, by kind, and what is scarcest."""
+"""Limits of a run for people: its critical path in few rows, shares by kind, scarce resources."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _KINDS = {
 
 
 def limits_table(plan: Plan) -> Table | None:
-    """The critical path in order of time; a step's pieces of one kind and cause are one row.
+    """Return the critical path in order of time; a step's pieces of one kind and cause are one row.
 
     The shortest, and all that would print as 0%, are summed up in the last. Without a critical path
     there is no table.
@@ -67,7 +67,7 @@ def limits_table(plan: Plan) -> Table | None:
 
 
 def _notes(plan: Plan, total: float) -> list[str]:
-    """How much of the run each kind of piece takes, the largest first; what is scarcest."""
+    """Return the share of each kind of piece, the largest first, and the scarcest resource."""
     seconds: dict[PieceKind, float] = defaultdict(float)
     for piece in plan.limits.critical_path:
         seconds[piece.kind] += piece.seconds
@@ -83,7 +83,7 @@ def _notes(plan: Plan, total: float) -> list[str]:
 
 
 def _scarcest(plan: Plan) -> str:
-    """The resource that is scarcest for the longest: `cpu: 56% of the free room on average`."""
+    """Describe the scarcest resource: `cpu: 56% of the free room on average`."""
     lasting: dict[str, float] = defaultdict(float)
     for use in plan.limits.binding_resources:
         if use.resource:
@@ -100,7 +100,7 @@ def _scarcest(plan: Plan) -> str:
 
 
 def _by_sentence(plan: Plan) -> list[list[CriticalPiece]]:
-    """Pieces that one sentence tells, in order of the first of each; all drivers are one."""
+    """Group pieces for one sentence each, in order of time; all drivers are one."""
     groups: dict[object, list[CriticalPiece]] = defaultdict(list)
     for piece in plan.limits.critical_path:
         own = (piece.kind, piece.step, piece.node, piece.cause)
@@ -109,7 +109,7 @@ def _by_sentence(plan: Plan) -> list[list[CriticalPiece]]:
 
 
 def _sentence(piece: CriticalPiece, told: Mapping[str, str]) -> str:
-    """What a piece is, in a few words; steps have their names for sentences."""
+    """Describe a piece in a few words; steps have their names for sentences."""
     is_caused_by_step = piece.kind in (PieceKind.NODE_FULL, PieceKind.HELD_BACK)
     behind = told.get(piece.cause, piece.cause) if is_caused_by_step else piece.cause
     step = shown(told.get(piece.step, piece.step), _NAME_CHARACTERS)

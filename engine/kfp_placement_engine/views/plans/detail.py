@@ -1,4 +1,4 @@
-"""How much of a plan is shown: the usual table, everything, or a page with drawings."""
+"""Levels of detail of a plan: the usual table, everything, or a page with drawings."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ _ALL = 10**9
 
 @dataclass(frozen=True)
 class Detail:
-    """How much there is to see.
+    """Level of detail.
 
     Attributes:
         wide: all columns, and every warning.
-        reasons: why each step is where it is.
+        reasons: whether each step has its reason.
         draws: figures and drawings.
         folded_above: items of a loop that are shown one by one; more of them are one row or box.
         rows: steps in the table.
@@ -39,7 +39,7 @@ WITH_REASONS = Detail(reasons=True, folded_above=_ALL)
 """The usual table, and the reason of every step."""
 
 WIDE = Detail(wide=True, reasons=True, folded_above=_ALL)
-"""All columns, of every step."""
+"""Level with all columns of every step."""
 
 PAGE = Detail(True, True, True, 8, rows=5_000, bars=1_500, nodes=80, boxes=300, lines=500)
 """A file of its own: large, but still light for a browser."""

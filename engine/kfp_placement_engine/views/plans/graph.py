@@ -1,4 +1,4 @@
-"""What waits for what in a plan, each step with its node."""
+"""Graph of the steps of a plan, each with its node."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ from kfp_placement_engine.views.plans.steps import (
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:
-    """The graph; items of a long loop share a box, in a large run the steps of any task."""
+    """Return the graph; items of a long loop share a box, in a large run the steps of any task."""
     groups, notes = grouped(plan, detail.folded_above), []
     if len(groups) > detail.boxes:
         groups = grouped(plan, 1)
@@ -56,7 +56,7 @@ def _box(
     label: str,
     waiting: Mapping[str, PlannedStep],
 ) -> Box:
-    """The box of a step, or of the steps of a task together."""
+    """Return the box of a step, or of all steps of a task."""
     places, first, key = list(dict.fromkeys(map(where, steps))), steps[0], _key(steps)
     before = [key_of[name] for step in steps for name in step.spec.depends_on if name in key_of]
     note = places[0] if len(places) == 1 else counted(len(places), "node")

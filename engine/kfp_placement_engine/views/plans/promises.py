@@ -1,4 +1,4 @@
-"""What a plan promises of its run by past runs, in words."""
+"""Texts on the ends that a plan promises by past runs."""
 
 from datetime import datetime
 
@@ -16,10 +16,10 @@ from kfp_placement_engine.views.formatting import duration, finite
 
 
 def moment(seconds: float | None, begin: datetime | None) -> str:
-    """A moment of a plan: since the submission, or the time of day to the second.
+    """Format a moment of a plan: since the submission, or the time of day to the second.
 
     Args:
-        seconds: since the submission; None = there is none.
+        seconds: seconds since the submission; None = there is none.
         begin: the time of day of the submission; None = moments are durations.
     """
     if begin is None or finite(seconds) is None:
@@ -28,7 +28,7 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
 
 
 def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
-    """From when to when a step or a driver takes: `47s to 20m49s`."""
+    """Format start and end of a step or a driver: `47s to 20m49s`."""
     start, finish = (
         moment(each, plan.run.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
     )
@@ -36,7 +36,7 @@ def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
 
 
 def submission(plan: Plan) -> str:
-    """From when on times of day count: `submitted 2026-11-26 10:14:00 UTC`; "" = not known.
+    """Format the time from which times of day count; "" = not known.
 
     A time of day alone may be that of today or of tomorrow.
     """
@@ -45,7 +45,7 @@ def submission(plan: Plan) -> str:
 
 
 def headline(plan: Plan) -> str:
-    """When the run ends: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
+    """Describe the promised end: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
 
     "" where nobody asked, or the run does not end at all.
     """
@@ -60,7 +60,7 @@ def headline(plan: Plan) -> str:
 
 
 def end(plan: Plan) -> tuple[str, str] | None:
-    """When the run ends as a figure: `12m (11m-14m)`, and `by 14m (95%)`; None as above."""
+    """Return the promised end as a figure: `12m (11m-14m)`, `by 14m (95%)`; None = no promise."""
     if plan.promise is None or plan.figures.unplaced:
         return None
     if plan.promise.ends is None:
@@ -70,7 +70,7 @@ def end(plan: Plan) -> tuple[str, str] | None:
 
 
 def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
-    """When a step starts and ends: `3m (2m-5m)`, likewise; "" where that is not known."""
+    """Format promised start and end of a step: `3m (2m-5m)`; "" = not known."""
     promise = plan.promise or Promise()
     known = promise.steps.get(step.name)
     if known is None:
@@ -80,10 +80,10 @@ def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
 
 
 def basis(step: PlannedStep) -> str:
-    """What the run time rests on: `9 runs`, `hint`, `assumed`."""
+    """Return the basis of the run time: `9 runs`, `hint`, `assumed`."""
     return basis_text(str(step.run_time.source), step.run_time.basis, step.run_time.sized_input)
 
 
 def percent(plan: Plan) -> str:
-    """How often the ranges are to hold: `90%`."""
+    """Format the confidence of the ranges: `90%`."""
     return confidence_text((plan.promise or Promise()).confidence)

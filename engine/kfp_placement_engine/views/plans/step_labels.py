@@ -1,4 +1,4 @@
-"""Names of steps as sentences, bars and boxes say them; the whole name is in the table."""
+"""Short names of steps for sentences, bars and boxes; the table has the full names."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ _LONGEST = 200
 
 
 def display_name(step: PlannedStep) -> str:
-    """The name that its author gave the task, "" where that says no more than the task's id.
+    """Return the name that the author gave the task, "" where that says no more than the task's id.
 
     The ids of `train-2` and `train_ID0000002` are made from the name `train`.
     """
@@ -25,13 +25,13 @@ def display_name(step: PlannedStep) -> str:
 
 
 def title(step: PlannedStep) -> str:
-    """The step's name behind the one that its author gave: `xgboost (train-7)`."""
+    """Return the author's name of a step and its full name: `xgboost (train-7)`."""
     shown_name = display_name(step)
     return f"{shown_name} ({step.name})" if shown_name else step.name
 
 
 def short_name(step: PlannedStep) -> str:
-    """The author's name for the step, else its name without conditions and loops: `work-2 [0,1]`.
+    """Return the author's name of a step, else its name without groups: `work-2 [0,1]`.
 
     KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
     say nothing, and the indexes that tell iterations apart would be cut out.
@@ -40,12 +40,12 @@ def short_name(step: PlannedStep) -> str:
 
 
 def short_task(step: PlannedStep) -> str:
-    """The same for a step as a whole: `work-2 [*]`."""
+    """Return the short name of all iterations of a step: `work-2 [*]`."""
     return _short(step, step.spec.task, ("*",) * step.spec.task.count("[*]"))
 
 
 def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
-    """Each step's name as sentences say it: the one its author gave, if no other step has it.
+    """Return a name for each step in sentences: the author's, if no other step has it.
 
     The table shows the author's name too; a step without one has its own, whole.
     """
@@ -58,7 +58,7 @@ def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
 
 
 def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels by what they stand for, which follows where several have the same.
+    """Return labels by their subjects, which follows where several have the same.
 
     Two tasks may have one display name, and tasks of one name may be in several groups.
     """

@@ -1,4 +1,4 @@
-"""The steps of a plan as a table: a row for a single step, or one for all items of a loop."""
+"""Table of the steps of a plan: a row for a single step, or one for all items of a loop."""
 
 import math
 from collections import Counter
@@ -21,17 +21,17 @@ _LEAST_WORD = 8
 _LEAST_REASON = 30
 _LEAST_NOTE = 22
 _NODES_NAMED = 2
-"""Nodes of a loop's items that are named; if there are more, they are counted."""
+"""Number of nodes of a loop's items that are named; more are counted."""
 
 Group = Sequence[PlannedStep]
-"""What one row is about: a step, or the items of a loop."""
+"""Steps of one row: a single step, or the items of a loop."""
 
 Texts = Mapping[Column, Callable[[Group], str | Cell]]
-"""Columns, and what each says of a group."""
+"""Columns, each with the function that returns the cell of a group."""
 
 
 def steps_table(plan: Plan, detail: Detail) -> Table:
-    """A row for each step in the plan's order, loops of many items folded."""
+    """Return a table with a row for each step in the plan's order; long loops are folded."""
     groups, shown = [], 0
     for group in grouped(plan, detail.folded_above):
         if steps := group[: detail.rows - shown]:
@@ -52,7 +52,7 @@ def steps_table(plan: Plan, detail: Detail) -> Table:
 
 
 def grouped(plan: Plan, most: int) -> list[Group]:
-    """The plan's steps in its order; loops of more than this many items are one group.
+    """Group the plan's steps in its order; loops of more than this many items are one group.
 
     A folded loop is one group for each of its tasks, where the first item of that task is. Nested
     loops are folded together.
@@ -72,7 +72,7 @@ def grouped(plan: Plan, most: int) -> list[Group]:
 
 
 def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
-    """Steps that never start, each with a step before it that fits no node."""
+    """Return steps that never start, each with a step before it that fits no node."""
     stuck = {step.name: step for step in plan.steps if is_missing(step)}
     waiting: dict[str, PlannedStep] = {}
     for step in plan.steps if stuck else ():
@@ -85,17 +85,17 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
 
 
 def waits(cause: PlannedStep | None) -> str:
-    """What a step waits for without end: `after crunch-2, which fits no node`."""
+    """Describe what a step waits for without end: `after crunch-2, which fits no node`."""
     return "" if cause is None else f"after {short_name(cause)}, which fits no node"
 
 
 def is_missing(step: PlannedStep) -> bool:
-    """Whether the step needs a node and has none."""
+    """Return whether a step needs a node and has none."""
     return step.node is None and not step.is_cached
 
 
 def marks(steps: Iterable[PlannedStep]) -> list[str]:
-    """What is drawn in another way where it is true of all steps: `conditional`, `assumed`."""
+    """Return the marks of drawings that hold for all steps: `conditional`, `assumed`."""
     specs = [step.spec for step in steps]
     marked = {
         "conditional": all(spec.is_conditional for spec in specs),
@@ -105,7 +105,7 @@ def marks(steps: Iterable[PlannedStep]) -> list[str]:
 
 
 def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) -> str:
-    """All that is known of a step in a sentence, for drawings."""
+    """Return all details of a step in a sentence, for drawings."""
     words = ", ".join(remarks(step, cause, speed=True))
     phases = {
         "image pull": step.phases.image_pull_seconds,
@@ -120,23 +120,23 @@ def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) 
 
 
 def where(step: PlannedStep) -> str:
-    """The step's node, in words where it has none."""
+    """Return the node of a step, or words if it has none."""
     return step.node or ("from cache" if step.is_cached else "no node")
 
 
 def run_time(step: PlannedStep) -> str:
-    """The step's run time on its node; `~` marks one that was assumed, or is a guess."""
+    """Format the run time of a step on its node; `~` marks one that was assumed, or is a guess."""
     mark = "~" if step.run_time.is_guess else ""
     return mark + duration(step.phases.duration_seconds)
 
 
 def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool) -> list[str]:
-    """What is special about a step, in a word or two each.
+    """Return special properties of a step, in a word or two each.
 
     Args:
         step: the step.
-        cause: what it waits for without end.
-        speed: also of its node, where that is slower or faster than usual.
+        cause: step without a node that it waits for; None = it can start.
+        speed: whether to name the speed of a slow or fast node.
     """
     flags = {
         waits(cause): cause is not None,
@@ -150,7 +150,7 @@ def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool)
 
 
 def why(step: PlannedStep) -> str:
-    """Why the step is where it is and, if its node is slow or fast, why it runs so long there."""
+    """Return the reason of a step and, on a slow or fast node, the effect on its run time."""
     reference = reference_seconds(step)
     if reference is None:
         return step.explanation.sentence
@@ -161,7 +161,7 @@ def why(step: PlannedStep) -> str:
 
 
 def reference_seconds(step: PlannedStep) -> float | None:
-    """The run time on a node of speed 1, where the step's node is slower or faster, else None."""
+    """Return the run time on a node of speed 1, or None if the step's node has that speed."""
     scales = step.spec.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
     if step.node is None or not scales or math.isclose(step.run_time.node_speed, 1.0):
         return None
@@ -170,7 +170,7 @@ def reference_seconds(step: PlannedStep) -> float | None:
 
 
 def node_text(group: Group, named: int = _NODES_NAMED) -> str:
-    """The node; of a loop's items `worker-1 x 4, worker-2 x 3`, or how many nodes there are."""
+    """Format the node; for items of a loop `worker-1 x 4, worker-2 x 3`, or their number."""
     places = Counter(map(where, group))
     if len(places) == 1:
         return next(iter(places))
@@ -183,7 +183,7 @@ def node_text(group: Group, named: int = _NODES_NAMED) -> str:
 
 
 def _columns(plan: Plan, detail: Detail) -> Texts:
-    """The columns, with what each says of a group; some are on pages below others."""
+    """Return the columns with their functions; a page puts some below others."""
     waiting = waiting_for(plan)
 
     def time(which: Callable[..., float | None], moments: Iterable[float | None]) -> str:
@@ -194,7 +194,7 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
         return _remarks_text(group, waiting, speed=not detail.reasons)
 
     def names(group: Group) -> list[str]:
-        """The step's own name and its author's, which is the first on a page.
+        """Return the step's own name and its author's, which is the first on a page.
 
         Of a loop's items it is their task and number: `for-loop-1[*].work x 12`.
         """
@@ -247,12 +247,12 @@ def _row(group: Group, columns: Texts) -> Row:
 
 
 def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
-    """What is said of a single step, and not of a loop's items together."""
+    """Limit a column to single steps; for a loop's items the cell is empty."""
     return lambda group: text(group[0]) if len(group) == 1 else ""
 
 
 def _node_cell(group: Group) -> Cell:
-    """The node, in its colour; `3 nodes` says more than a list of which the middle is cut out."""
+    """Return the cell of the node, in its colour; `3 nodes` is its short form."""
     nodes = {step.node for step in group}
     return Cell(
         node_text(group),
@@ -263,7 +263,7 @@ def _node_cell(group: Group) -> Cell:
 
 
 def _run_text(group: Group) -> str:
-    """The run time; of a loop's items `5m each`, or a range."""
+    """Format the run time; of a loop's items `5m each`, or a range."""
     texts = list(dict.fromkeys(map(run_time, group)))
     if len(group) == 1:
         return texts[0]
@@ -275,14 +275,14 @@ def _run_text(group: Group) -> str:
 
 
 def _latency_text(group: Group) -> str:
-    """The round trip, or a range; "" where there is none."""
+    """Format the round trip, or a range; "" = there is none."""
     known = [step.latency_ms for step in group if step.latency_ms is not None]
     texts = dict.fromkeys(latency(each) for each in (min(known), max(known))) if known else ()
     return " to ".join(texts)
 
 
 def _remarks_text(group: Group, waiting: Mapping[str, PlannedStep], *, speed: bool) -> str:
-    """What is special about the step; what is true of some of a loop's items only is counted."""
+    """Return special properties; those of only some items of a loop are counted."""
     counts = Counter(
         words for step in group for words in remarks(step, waiting.get(step.name), speed=speed)
     )
@@ -298,13 +298,13 @@ def _remarks_text(group: Group, waiting: Mapping[str, PlannedStep], *, speed: bo
 
 
 def _type_text(step: PlannedStep) -> str:
-    """The step's type; a guessed one says so."""
+    """Return the type of a step, marked if it was guessed."""
     spec = step.spec
     return f"{spec.type} (guessed)" if spec.type and spec.type_guessed else spec.type
 
 
 def _location(step: PlannedStep) -> str:
-    """The location asked for; "" where nothing follows from it."""
+    """Return the location of a step; "" if it has no effect."""
     ruled = step.latency_ms is not None or step.is_latency_ruled
     return step.spec.location if ruled or step.node is None else ""
 
@@ -314,7 +314,7 @@ def _amount(seconds: float) -> str:
 
 
 def _requests(step: PlannedStep) -> str:
-    """What is reserved, by resource; `~` marks what nobody asked for."""
+    """Format the requests by resource; `~` marks assumed ones."""
     mark = "~" if step.requests_nothing else ""
     amounts = format_resources(step.requests).items()
     return " ".join(f"{resource}={mark}{amount}" for resource, amount in amounts)

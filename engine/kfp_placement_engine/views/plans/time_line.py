@@ -1,4 +1,4 @@
-"""A plan over time: a lane for each node, and the default scheduler's schedule below it."""
+"""Time line of a plan: a lane for each node, and the default scheduler's schedule below it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ _LEVELS = 180
 
 
 def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
-    """The plan; and the default scheduler's schedule, if it is known."""
+    """Return the time line of the plan and, if known, of the default scheduler."""
     compared = _default_steps(plan)
     busy = _busy_seconds(plan.steps, plan.drivers)
     nodes = _busiest(plan, busy, detail)
@@ -45,7 +45,7 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
     labels = distinct_labels({step.name: short_name(step) for step in plan.steps})
 
     def bar(step: PlannedStep, *, own: bool) -> Bar:
-        """A step's bar; of the plan's own with its range, and whether the end waits for it."""
+        """Return the bar of a step; in the plan with its range, and marked if it is critical."""
         return Bar(
             label=labels[step.name],
             title=step_title(plan, step),
@@ -92,19 +92,19 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
 
 
 def places(plan: Plan) -> list[str]:
-    """Nodes on which the plan or the default scheduler puts a step, in the cluster's order."""
+    """Return the nodes with a step in either schedule, in the cluster's order."""
     steps: list[PlannedStep | ScheduledStep] = [*plan.steps, *plan.comparison.default_schedule]
     return _in_order(plan, {step.node for step in steps if step.node is not None})
 
 
 def _in_order(plan: Plan, nodes: Collection[str]) -> list[str]:
-    """Nodes in the cluster's order, those of no cluster last."""
+    """Sort nodes in the cluster's order, unknown ones last."""
     order = dict.fromkeys((*plan.cluster.nodes, *sorted(nodes)))
     return [node for node in order if node in nodes]
 
 
 def _default_steps(plan: Plan) -> list[PlannedStep]:
-    """The steps as the default scheduler runs them."""
+    """Return the steps as the default scheduler runs them."""
     steps = []
     for scheduled in plan.comparison.default_schedule:
         whole = scheduled.finish_seconds - scheduled.start_seconds
@@ -125,7 +125,7 @@ def _default_steps(plan: Plan) -> list[PlannedStep]:
 def _busy_seconds(
     steps: Sequence[PlannedStep], drivers: Sequence[PlannedDriver] = ()
 ) -> dict[str, float]:
-    """Nodes with steps or drivers, and how much they work."""
+    """Return a lane for each node with steps or drivers."""
     busy: dict[str, float] = defaultdict(float)
     for step in steps:
         if step.node is not None:
@@ -136,12 +136,12 @@ def _busy_seconds(
 
 
 def _busiest(plan: Plan, busy: Mapping[str, float], detail: Detail) -> list[str]:
-    """The nodes with most work, in the cluster's order."""
+    """Return the nodes with most work, in the cluster's order."""
     return _in_order(plan, sorted(busy, key=lambda node: -busy[node])[: detail.nodes])
 
 
 def _phases(step: PlannedStep) -> list[tuple[str, float]]:
-    """Pull, wait, transfers and run, in this order; uploads are shown with the downloads."""
+    """Return pull, wait, transfers and run, in this order; uploads are shown with the downloads."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     pulled = start + step.phases.image_pull_seconds
     run = max(finish - step.phases.duration_seconds, pulled)
@@ -155,7 +155,7 @@ def _driver(plan: Plan, driver: PlannedDriver) -> Bar:
 
 
 def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
-    """Too many steps to show each: how many touch each part of the time line."""
+    """Return the number of steps in each part of the time line, if there are too many to draw."""
     change = [0] * (_LEVELS + 1)
     scale = _LEVELS / end if end > 0 else 0.0
     for step in steps:
@@ -172,7 +172,7 @@ def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
 def _key(
     plan: Plan, critical: Collection[str], ranges: Collection[str], *, is_summed_up: bool
 ) -> list[tuple[str, str]]:
-    """What the shades mean, of those that occur."""
+    """Return the meaning of each shade that occurs."""
     if is_summed_up:
         return [("load", "steps running at the same time, each row scaled to its own peak")]
     steps = plan.steps

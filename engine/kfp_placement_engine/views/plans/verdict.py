@@ -1,4 +1,4 @@
-"""What a plan comes to, in one sentence, and what is known of better ones.
+"""Verdict on a plan in one sentence, and what is known of better plans.
 
 A percentage stands only where both figures rest on something: with all durations assumed, plan and
 default scheduler are compared in words.
@@ -20,7 +20,7 @@ from kfp_placement_engine.views.plans.comparison import (
 from kfp_placement_engine.views.plans.step_labels import told_names
 
 DEFAULT_SCHEDULER = "kube-default"
-"""The baseline that the sentence is about."""
+"""Baseline with which the sentence compares the plan."""
 
 _AS_FAR = "as far as assumed run times tell"
 
@@ -31,7 +31,7 @@ _NAMES, _NAME_CHARACTERS = 3, 60
 
 
 def headline(plan: Plan) -> str:
-    """Whether the plan pays, in one sentence: `With this plan the run ends after 29m2s: ...`."""
+    """Return the verdict in one sentence: `With this plan the run ends after 29m2s: ...`."""
     if not ends(plan):
         return _endless(plan)
     words = _comparison(plan)
@@ -67,7 +67,7 @@ def _comparison(plan: Plan) -> str:
 
 
 def search_verdict(plan: Plan) -> str:
-    """What is known of better plans: `best possible`, `best found`; "" for a run without an end."""
+    """Return what is known of better plans: `best possible`, `best found`; "" = no end."""
     if not ends(plan):
         return ""
     if reaches_bound(plan):
@@ -81,12 +81,12 @@ def search_verdict(plan: Plan) -> str:
 
 
 def tells_every_choice(plan: Plan) -> bool:
-    """Whether every plan was tried, for the earliest end, and none reaches the bound."""
+    """Return whether every plan was tried, for the earliest end, and none reaches the bound."""
     return plan.search.exact and plan.search.objective in ENDS_EARLIEST and not reaches_bound(plan)
 
 
 def search_sentence(plan: Plan) -> str:
-    """The same as a sentence, with the bound: `Best found; no plan ends before 22m5s.`."""
+    """Return the search verdict in a sentence: `Best found; no plan ends before 22m5s.`."""
     words = search_verdict(plan)
     if not words:
         return ""
@@ -96,7 +96,7 @@ def search_sentence(plan: Plan) -> str:
 
 
 def bound_words(plan: Plan) -> str:
-    """What the bound says of all plans: `no plan ends before 22m5s`; "" where there is none."""
+    """Describe the bound on all plans: `no plan ends before 22m5s`; "" = there is none."""
     seconds = plan.comparison.lower_bound.seconds
     if seconds <= 0:
         return ""
@@ -108,7 +108,7 @@ def bound_words(plan: Plan) -> str:
 
 
 def reaches_bound(plan: Plan) -> bool:
-    """Whether no schedule can end before the plan does."""
+    """Return whether no schedule can end before the plan does."""
     bound = plan.comparison.lower_bound.seconds
     if not ends(plan) or finite(bound) is None:
         return False
@@ -116,7 +116,7 @@ def reaches_bound(plan: Plan) -> bool:
 
 
 def _gated(plan: Plan) -> str:
-    """The makespan with gates, where it is earlier, else ""."""
+    """Return the makespan with gates if it is earlier, else ""."""
     seconds = plan.comparison.ordered_makespan_seconds
     if seconds is None or seconds >= plan.figures.makespan_seconds:
         return ""
@@ -152,7 +152,7 @@ def _equal(plan: Plan, default: Figures) -> str:
 
 
 def _proviso(plan: Plan) -> str:
-    """How far it is known that no plan gains anything, ready to be appended."""
+    """Return to what extent no plan gains anything, as the end of a sentence."""
     rests_on = ["assumed run times"] if plan.grounds.all_durations_assumed else []
     gates = ""
     if not reaches_bound(plan):
@@ -179,13 +179,13 @@ def _assumed(plan: Plan, default: Figures) -> str:
 
 
 def _mean(default: Figures) -> str:
-    """The default scheduler's makespan; that of several tie-breaks with its range."""
+    """Format the default scheduler's makespan; that of several tie-breaks with its range."""
     end, over = makespan(default), spread(default)
     return f"{end} on average, {over}" if over else end
 
 
 def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
-    """What sets plan and default scheduler apart besides their ends, ready to be appended."""
+    """Return other differences to the default scheduler, as the end of a sentence."""
     is_for_end = plan.search.objective in ENDS_EARLIEST
     if not earlier:
         liberties = taken_liberties(plan, default)
@@ -200,7 +200,7 @@ def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
 
 
 def _restriction(plan: Plan) -> str:
-    """What a choice of nodes must keep, where others that end earlier may not."""
+    """Return which limits a choice of nodes must keep, which makes it end later."""
     if any(step.is_latency_ruled and step.spec.location for step in plan.steps):
         missed = plan.figures.latency_excess_ms > 0
         return f" that {'breaks latency rules as little' if missed else 'keeps the latency rules'}"

@@ -1,4 +1,4 @@
-"""A plan as people are shown it: what is said of it, and in what order."""
+"""Document on a plan: its parts and their order."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -47,13 +47,13 @@ _FEW_ALIKE, _STEPS_NAMED = 2, 5
 def plan_view(
     plan: Plan, detail: Detail = TEXT, *, past_runs: str = "", answer: "Answer | None" = None
 ) -> Document:
-    """The plan as a document.
+    """Return the document on a plan.
 
     Args:
         plan: the plan.
-        detail: how much of it is shown.
-        past_runs: which ones it rests on, in words; "" = not known, or on none.
-        answer: what changes would make of it, if somebody asked.
+        detail: level of detail.
+        past_runs: description of the past runs behind the plan; "" = none, or not known.
+        answer: answer to changes; None = there are none.
     """
     nodes = counted(len(plan.cluster.nodes), "node")
     source = f" ({plan.cluster.source})" if plan.cluster.source else ""
@@ -99,7 +99,7 @@ def plan_view(
 
 
 def _remarks(plan: Plan, past_runs: str) -> list[str]:
-    """What it takes to get the same plan again, what it rests on, and what was assumed."""
+    """Return remarks on how to get the same plan again, its basis, and assumptions."""
     search, bound = plan.search, plan.comparison.lower_bound
     facts = (
         f"dispatch {search.dispatch}, objective {search.objective},"
@@ -122,7 +122,7 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
 
 
 def searched(plan: Plan) -> str:
-    """How the plan was found: `120 generations in 2s`."""
+    """Describe the search: `120 generations in 2s`."""
     how = counted(plan.search.generations, "generation")
     if plan.search.exact:
         orders = " and order" if plan.search.dispatch == "ordered" else ""
@@ -131,7 +131,7 @@ def searched(plan: Plan) -> str:
 
 
 def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
-    """Steps that no node can take, together where the reason is the same."""
+    """Return notes on steps that no node can take, together if the reason is the same."""
     if not plan.unschedulable:
         return None
     alike: dict[str, list[str]] = {}
@@ -153,7 +153,7 @@ def _warnings(plan: Plan, detail: Detail) -> Notes | None:
 
 
 def _folded(notices: Sequence[Notice]) -> list[Notice]:
-    """The warnings; of many that say the same of different steps the first, then their number."""
+    """Return the warnings; of many alike on different steps, the first and their number."""
     alike: dict[str, list[Notice]] = {}
     for notice in notices:
         alike.setdefault(notice.code if notice.step else f"run {notice.message}", []).append(notice)
@@ -169,13 +169,13 @@ def _folded(notices: Sequence[Notice]) -> list[Notice]:
 
 
 def _capped(items: Sequence[ItemT], detail: Detail, line: Callable[[str], ItemT]) -> list[ItemT]:
-    """As many items as are shown, and how many more there are as a line of its own."""
+    """Return the items that are shown, and a last line with the number of the others."""
     rest = len(items) - detail.lines
     return [*items[: detail.lines], *([line(f"and {rest:,} more")] if rest > 0 else [])]
 
 
 def _figures(plan: Plan) -> list[Figure]:
-    """The figures that matter most."""
+    """Return the most important figures."""
     total = len(plan.steps)
     missing, is_ending = sum(map(is_missing, plan.steps)), ends(plan)
     nodes = len({step.node for step in plan.steps} - {None})
@@ -214,7 +214,7 @@ def _figures(plan: Plan) -> list[Figure]:
 
 
 def _compared(plan: Plan) -> list[Figure]:
-    """How the plan compares with the first baseline."""
+    """Compare the plan with the first baseline, as a figure."""
     for name, figures in plan.comparison.baselines.items():
         words = verdict(plan, figures)
         if words == NONE:

@@ -1,4 +1,4 @@
-"""What changes would make of a run: in sentences, or as a table of suggestions."""
+"""Texts on a run after changes: sentences, or a table of suggestions."""
 
 import math
 
@@ -10,7 +10,7 @@ from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.step_labels import told_names
 
 Answer = ChangedPlan | Suggestions
-"""What somebody who asked what if gets."""
+"""Answer to `what_if`."""
 
 SHOWN = 8
 """Suggestions that are shown; documents for programs have all."""
@@ -28,7 +28,7 @@ _NOISE_SECONDS = 1e-3
 
 
 def what_if_part(present: Plan, answer: Answer) -> Notes | Table:
-    """The answer as a part of a document."""
+    """Return an answer as a part of a document."""
     if isinstance(answer, Suggestions):
         return suggestions_table(present, answer)
     sentences = (
@@ -41,7 +41,7 @@ def what_if_part(present: Plan, answer: Answer) -> Notes | Table:
 
 
 def suggestions_table(present: Plan, answer: Suggestions) -> Table:
-    """The best changes; without any only why there are none."""
+    """Return the table of the best changes; if there are none, only the reason."""
     rows = [
         Row(
             [
@@ -61,7 +61,7 @@ def suggestions_table(present: Plan, answer: Suggestions) -> Table:
 
 
 def sentence(present: Plan, answer: ChangedPlan) -> str:
-    """When the run ends with the changes: `With +1 of w the run ends after 24m: 5m earlier`."""
+    """Describe the end after the changes: `With +1 of w the run ends after 24m: 5m earlier`."""
     changes = " and ".join(shown(each.text, _CHANGE_CHARACTERS) for each in answer.changes)
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after):
@@ -76,7 +76,7 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
 
 
 def _heading(present: Plan, answer: Suggestions) -> str:
-    """What the suggestions are, or that there are none."""
+    """Introduce the suggestions, or say that there are none."""
     does_not_end = math.isinf(answer.present_seconds)
     if answer.best:
         gained = "with which the run ends" if does_not_end else "that make the run shorter"
@@ -101,7 +101,7 @@ def _search_alone(answer: Suggestions) -> list[str]:
 
 
 def _gain(present: Plan, seconds: float) -> str:
-    """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
+    """Format a gain: `4m52s (16.8%)`; no percentage of assumed or no run times."""
     amount, whole = duration(abs(seconds)), present.figures.makespan_seconds
     if present.grounds.all_durations_assumed or whole <= 0:
         return amount
@@ -109,13 +109,13 @@ def _gain(present: Plan, seconds: float) -> str:
 
 
 def _differs(present: Plan, answer: ChangedPlan) -> bool:
-    """Whether the run ends at another time, by so much that it shows."""
+    """Return whether the end moves so much that it shows."""
     noise = max(_NOTICEABLE * present.figures.makespan_seconds, _NOISE_SECONDS)
     return abs(answer.gain_seconds) >= noise
 
 
 def _unplaced(plan: Plan) -> str:
-    """`train fits no node: none of 3 nodes can take it (not enough cpu)`."""
+    """Describe a step without a node: `train fits no node: none of 3 nodes can take it`."""
     (name, reason), *others = plan.unschedulable
     step = shown(told_names(plan.steps).get(name, name), 60)
     who = f"{step} fits no node"
@@ -125,7 +125,7 @@ def _unplaced(plan: Plan) -> str:
 
 
 def _moved(present: Plan, answer: ChangedPlan) -> str:
-    """Which steps go to other nodes, where that makes a difference; else ""."""
+    """Describe which steps go to other nodes if that makes a difference, else ""."""
     if not _differs(present, answer) or answer.plan.unschedulable:
         return ""
     before = {step.name: step.node for step in present.steps}
@@ -146,7 +146,7 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
 
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
-    """Why the run may end later with more of something, which nobody expects; else ""."""
+    """Explain why a run may end later with more resources, or return ""."""
     told = answer.is_anomaly and _differs(present, answer)
     if not told or answer.plan.search.dispatch != "ready":
         return ""
