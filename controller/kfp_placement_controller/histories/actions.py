@@ -1,4 +1,4 @@
-"""What must be done about PipelineHistories, and how it went: plain data."""
+"""Writes and deletions of PipelineHistories, and their outcomes: plain data."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,9 +12,9 @@ class WriteHistory:
     """Add runs that have ended to the PipelineHistory of their pipeline.
 
     Attributes:
-        namespace: of the runs.
+        namespace: namespace of the runs.
         pipeline: name of the pipeline.
-        runs: that have ended.
+        runs: ended runs to add.
         keep_days: runs that ended more days before or after the last of them go.
     """
 
@@ -29,8 +29,8 @@ class DeleteHistory:
     """Remove a PipelineHistory: its namespace has too many.
 
     Attributes:
-        namespace: where it is.
-        name: of the object.
+        namespace: namespace of the object.
+        name: name of the object.
     """
 
     namespace: str
@@ -45,10 +45,10 @@ class HistoryOutcome(StrEnum):
 
     DONE = "done"
     REFUSED = "refused"
-    """To try it again changes nothing."""
+    """The write failed for good: another try would change nothing."""
 
     FAILED = "failed"
-    """It may work later."""
+    """The write failed, and may work later."""
 
     NAMESPACE_GONE = "namespace gone"
 
@@ -58,9 +58,9 @@ class HistoryAnswer:
     """The outcome of one, and why.
 
     Attributes:
-        action: what was tried.
-        outcome: of that.
-        why: in words; "" = there is nothing to say.
+        action: action that was tried.
+        outcome: outcome of the try.
+        why: reason of a failure for the log, or "".
     """
 
     action: HistoryAction

@@ -1,4 +1,4 @@
-"""What past runs have taught, namespace by namespace: read from PipelineHistories, and added to.
+"""Past runs of each namespace, read from PipelineHistories, to which ended runs are added.
 
 The objects are the truth; what forecasts are made of is built from them (`known_pasts`). The
 process works on without: a run whose past is not built yet is planned as if it had none.
@@ -37,7 +37,7 @@ class Histories:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
         keep_days: runs that ended more days before the last of their pipeline do not count.
         json_bytes: size of all objects.
-        pasts: what the runs tell, as far as it has been built.
+        pasts: forecasts' input from these runs, as far as it has been built.
     """
 
     enabled: bool = False
@@ -54,7 +54,7 @@ class Histories:
         self.pasts = KnownPasts(self._stored, self.keep_days, self._warnings)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
-        """An object is new, has changed or is gone."""
+        """Take in that a PipelineHistory is new, has changed or is gone."""
         key, new, before = change.key, change.new, self._stored.pop(change.key, None)
         self.json_bytes += (new.json_bytes if new else 0) - (before.json_bytes if before else 0)
         is_ours = key in self._deleting
@@ -72,7 +72,7 @@ class Histories:
             self.pasts.outdated(key[0])
 
     def readable(self, is_readable: bool) -> None:
-        """Whether the objects can be read; while they cannot, what has ended is only remembered.
+        """Note whether the objects can be read; while they cannot, ended runs are only remembered.
 
         What is known of a few runs would else be promised as if it were all.
         """
@@ -84,7 +84,7 @@ class Histories:
 
     @property
     def objects(self) -> int:
-        """How many objects there are."""
+        """Number of PipelineHistories."""
         return len(self._stored)
 
     def use(self, settings: HistorySettings) -> None:
@@ -102,7 +102,7 @@ class Histories:
         return self._warnings.take_turn(without, partial(self.pasts.of_pipeline, key))
 
     def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
-        """Whether a run that ended then has been learned from."""
+        """Return whether a run that ended at that time has been learned from."""
         before = self._ended_before((namespace, history_name(pipeline)), uid)
         return before is not None and before >= ended_at.replace(microsecond=0)
 
@@ -125,7 +125,7 @@ class Histories:
         return is_new
 
     def due(self, monotonic_seconds: float) -> list[HistoryAction]:
-        """What must be written now; the leader alone asks."""
+        """Return what must be written now; only the leader calls this."""
         write = self._unwritten.due(monotonic_seconds) if self._is_readable else None
         if write is None:
             return []
@@ -134,7 +134,7 @@ class Histories:
         return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
 
     def answered(self, answer: HistoryAnswer, monotonic_seconds: float) -> None:
-        """What was due has been done, or has failed."""
+        """Take in that an action has been done, or has failed."""
         action = answer.action
         if isinstance(action, WriteHistory):
             self._unwritten.answered(action, answer.outcome, monotonic_seconds)
@@ -147,7 +147,7 @@ class Histories:
             )
 
     def _ended_before(self, key: HistoryKey, uid: str) -> datetime | None:
-        """When a run has ended, as far as that was learned; None = it was not."""
+        """Return when a run ended, or None if it has not been learned from."""
         stored = self._stored.get(key)
         unwritten = self._unwritten.ended_at(key, uid)
         return unwritten or (None if stored is None else stored.ended.get(uid))

@@ -1,4 +1,4 @@
-"""What past runs tell of namespaces and of their pipelines, learned a little at a time.
+"""Pasts of namespaces and of their pipelines, built from ended runs a little at a time.
 
 Of a namespace the last runs of all pipelines are learned from, and of a pipeline that is planned
 all its runs, apart: as for a plan before submission (`stored_past`). What is known answers until
@@ -27,7 +27,7 @@ STEPS_FOR_A_NEW_RUN = 2 * STEPS_AT_ONCE
 """Steps learned from when a run comes: of a small past, before its first plan."""
 
 BYTES_PER_STEP = 125
-"""This many bytes of an object take as long to be read as one step takes to be learned from."""
+"""Bytes of an object that take as long to read as one step takes to learn from."""
 
 MOST_NAMESPACES, MOST_PIPELINES = 50, 500
 """Pasts that are kept; those asked for longest ago are built again when they are asked for."""
@@ -37,7 +37,7 @@ class KnownPast:
     """The past of one pipeline, or of one namespace; a defect in it stops no plan.
 
     Attributes:
-        past: what its runs tell.
+        past: statistics of its runs.
         runs: number of runs learned from.
         of_namespace: past of the namespace, if this is of one pipeline.
         before: the past that answers until this one has been built.
@@ -57,12 +57,12 @@ class KnownPast:
         """Learn nothing yet.
 
         Args:
-            namespace: of its runs.
+            namespace: namespace of its runs.
             stored: objects that hold the runs.
             keep_days: runs that ended more days before the last of their pipeline do not count.
             warnings: log of them.
             of_namespace: past of the namespace, if this is of one pipeline.
-            before: what is known until this has been built.
+            before: past that counts until this one has been built, or None.
         """
         self.past: Past = Past(of_namespace=None if of_namespace is None else of_namespace.past)
         self.runs = 0
@@ -77,12 +77,12 @@ class KnownPast:
 
     @property
     def answer(self) -> "KnownPast | None":
-        """What is known by now; None = nothing yet."""
+        """Past that counts now, or None if none has been built yet."""
         return self if self.is_built else self.before
 
     @property
     def is_current(self) -> bool:
-        """Whether this is not about to be replaced."""
+        """Return whether this past is built and not about to be replaced."""
         of_namespace = self.of_namespace
         return not self.is_outdated and (of_namespace is None or of_namespace.is_current)
 
@@ -119,7 +119,7 @@ class KnownPast:
 
         Args:
             graph: the run.
-            confidence: of the ranges that will be promised.
+            confidence: confidence of the ranges that will be promised.
         """
         return self._warnings.take_turn(
             self._without, partial(with_history, graph, self.past, confidence)
@@ -187,7 +187,7 @@ class KnownPasts:
     keep_days: int
     warnings: WarningLog
     _known: dict[HistoryKey, KnownPast] = field(default_factory=dict)
-    """By pipeline, and by namespace under the name ""."""
+    """Pasts by pipeline, and those of whole namespaces under the name ""."""
 
     def of_pipeline(self, key: HistoryKey) -> KnownPast | None:
         """Return what is known of a pipeline; None = it is being built."""
@@ -196,7 +196,7 @@ class KnownPasts:
 
     @property
     def is_building(self) -> bool:
-        """Whether something that was asked for is being built."""
+        """Return whether a past that a run needs is being built."""
         return not all(past.is_built or past.is_outdated for past in self._known.values())
 
     def awaits(self, namespace: str) -> bool:
@@ -231,7 +231,7 @@ class KnownPasts:
         One after another: what is being built holds all its runs.
 
         Args:
-            steps: that may be learned from now.
+            steps: number of steps to learn from at most.
         """
         for past in sorted(self._known.values(), key=lambda each: each.before is not None):
             if steps <= 0:

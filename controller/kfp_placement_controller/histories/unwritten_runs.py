@@ -34,9 +34,9 @@ class _Unwritten:
     """Runs of one pipeline, one at least.
 
     Attributes:
-        runs: by uid.
+        runs: ended runs by uid.
         is_sent: all were written, or refused for good; they stay until the object is seen.
-        pause_seconds: until the next try.
+        pause_seconds: pause until the next try.
     """
 
     runs: dict[str, PastRun] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class UnwrittenRuns:
 
     _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
     _steps: Counter[str] = field(default_factory=Counter)
-    """Of all runs of a namespace."""
+    """Number of steps of all runs that wait, by namespace."""
     _tried_at: dict[HistoryKey, float] = field(default_factory=dict)
     _is_writing: bool = False
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
@@ -73,13 +73,13 @@ class UnwrittenRuns:
             self._lose_oldest(max(self._steps, key=self._steps.__getitem__))
 
     def ended_at(self, key: HistoryKey, uid: str) -> datetime | None:
-        """When a run has ended; None = it is not here."""
+        """Return when a run ended, or None if it does not wait here."""
         unwritten = self._of(key)
         run = None if unwritten is None else unwritten.runs.get(uid)
         return None if run is None else run.ended_at
 
     def seen(self, key: HistoryKey, stored: ObservedHistory) -> None:
-        """An object is there: what it has need not be written."""
+        """Take in a stored object: the runs that it has need not be written."""
         unwritten = self._of(key)
         if unwritten is not None:
             gone = [
@@ -90,7 +90,7 @@ class UnwrittenRuns:
             self._drop(*key, gone)
 
     def due(self, monotonic_seconds: float) -> WriteHistory | None:
-        """What must be written now, the namespaces in turn; it is answered before more is due."""
+        """Return the next write, namespaces in turn; None = one is unanswered, or none is due."""
         self._tried_at = {
             key: at
             for key, at in self._tried_at.items()
@@ -112,7 +112,7 @@ class UnwrittenRuns:
     def answered(
         self, write: WriteHistory, outcome: HistoryOutcome, monotonic_seconds: float
     ) -> None:
-        """A write that was due has been done, or has failed."""
+        """Take in that a write has been done, or has failed."""
         key = (write.namespace, history_name(write.pipeline))
         self._is_writing = False
         self._tried_at[key] = monotonic_seconds

@@ -18,14 +18,14 @@ STUCK_SECONDS = 120.0
 """A loop that has not come round for this long hangs; a look takes a second at most."""
 
 MAX_BATCH_SECONDS = 0.1
-"""For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
+"""Longest time spent on changes between two looks: reading a graph takes tens of milliseconds."""
 
 
 class Decider(Protocol):
     """Decides, from the messages and the time."""
 
     def next_at(self, now: datetime, /) -> datetime:
-        """When to decide again if nothing changes before."""
+        """Return when to decide again if nothing changes before."""
         ...
 
 
@@ -37,7 +37,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     """The one thread that calls a decider.
 
     Attributes:
-        name: of the process, for messages.
+        name: name of the process, for messages.
         decider: decides.
         inbox: the messages for it.
         clock: time of day.
@@ -54,7 +54,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Nothing is done yet."""
+        """Count from now for how long the loop has not come round."""
         self._came_round_at = self.monotonic()
 
     @abstractmethod
@@ -67,7 +67,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         self.inbox.wake()
 
     def stuck(self) -> str:
-        """Since when it hangs, in words; "" = it does not."""
+        """Return for how long the loop hangs, in words, or "" while it works."""
         seconds = self.monotonic() - self._came_round_at
         if seconds <= STUCK_SECONDS:
             return ""

@@ -1,4 +1,4 @@
-"""What the garbage collector is spared: most objects of a planner stay, and little is garbage."""
+"""Fewer runs of the garbage collector: most objects of a planner stay, and little is garbage."""
 
 import gc
 
@@ -9,11 +9,11 @@ looked through."""
 
 
 def look_less_often() -> None:
-    """For a process that gathers objects that stay."""
+    """Let the garbage collector run less often, in a process whose objects stay."""
     gc.set_threshold(*GENERATIONS)
 
 
 def keep_what_is_there() -> None:
-    """Most objects of the start stay; looking through them takes up to 100 ms each time."""
+    """Exempt present objects from garbage collection: a look through them takes up to 100 ms."""
     gc.collect()
     gc.freeze()

@@ -11,18 +11,18 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there
 _LOG = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
-"""How often Leases and gates are checked."""
+"""Pause between two checks of Leases and gates."""
 
 
 class GuardLoop:
     """Works in a thread of its own, from when everything is known."""
 
     def __init__(self, guard: Guard, store: KnowledgeStore, is_synced: Callable[[], bool]) -> None:
-        """Nothing is started yet.
+        """Prepare the thread without starting it.
 
         Args:
             guard: decides and writes.
-            store: what the extender knows; facts that mattered only for a moment are forgotten.
+            store: store of the extender, which forgets here what mattered only for a moment.
             is_synced: everything is known.
         """
         self._guard = guard
@@ -50,5 +50,6 @@ class GuardLoop:
             try:
                 self._guard.tick()
             except Exception:
-                # Nobody else may be left to take gates off: a defect ends one round, not all.
+                # The outermost loop of this thread. Nobody else may be left to take gates off: a
+                # defect ends one round, not all.
                 _LOG.exception("defect in the guard")

@@ -1,4 +1,4 @@
-"""What other threads have to tell the one that decides, in the order in which it came."""
+"""Messages of other threads to the one that decides, in the order in which they came."""
 
 import queue
 from collections import deque
@@ -38,10 +38,10 @@ class Inbox(Generic[DeciderT]):
         self._messages.put(_nothing)
 
     def next_message(self, wait_seconds: float = 0.0) -> Message[DeciderT] | None:
-        """The next message; None = there is none.
+        """Return the next message, or None if there is none.
 
         Args:
-            wait_seconds: for one to come.
+            wait_seconds: longest wait for a message.
         """
         if self._first:
             return self._first.popleft()
@@ -52,4 +52,4 @@ class Inbox(Generic[DeciderT]):
 
 
 def _nothing(_decider: object, _now: datetime) -> None:
-    """Only wakes the decider."""
+    """Wake the decider, and tell it nothing."""

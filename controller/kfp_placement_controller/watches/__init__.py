@@ -1,1 +1,1 @@
-"""What the processes watch, what they keep from it, and who is notified of changes."""
+"""Watches of the processes: the kinds, the parts that are kept, and the receivers of changes."""

@@ -31,7 +31,7 @@ class EndedPipelines:
     """Finds the runs that have ended and that no plan follows.
 
     Attributes:
-        tell: is called with every such run, in the thread that reads it.
+        tell: function called with every such run, in the thread that reads it.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
         decided_by: the kinds that must be known before a run can be read.
@@ -46,7 +46,7 @@ class EndedPipelines:
     _known: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
-        """An object is new, has changed or is gone; those of other kinds do not matter here."""
+        """Take in that an object is new, has changed or is gone; other kinds do not matter here."""
         if kind == NAMESPACES:
             self._namespaces.pop(change.key[1], None)
             if change.new is not None:

@@ -1,4 +1,4 @@
-"""What `extend` watches: what is kept from each kind, and who is notified of changes."""
+"""Watches of `extend`: each kind, the part of it that is kept, and the receiver of changes."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -31,8 +31,8 @@ class ExtendObserver:
     """Tells all whom a change concerns; in the threads of the watches.
 
     Attributes:
-        store: what the extender knows.
-        notes: what it has decided of pods, until they are bound.
+        store: store of the extender, which keeps the objects.
+        notes: decisions about pods, until they are bound.
         guard: looks after what is dead.
         events: take what is said of pods.
     """
@@ -50,7 +50,7 @@ class ExtendObserver:
         Args:
             client: the API server.
             sources: read the pods.
-            settings: of the process.
+            settings: settings of the process.
         """
         store, watches = self.store, WatchGroup(client)
         watches.add(NODES, read_bare_node, store.node_changed)

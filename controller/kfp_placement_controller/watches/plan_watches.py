@@ -1,4 +1,4 @@
-"""What `plan` watches: what is kept from each kind, and how its coordinator hears of changes."""
+"""Watches of `plan`: each kind, the part of it that is kept, and messages to the coordinator."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -50,12 +50,12 @@ def readers(
     *,
     queues: bool,
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
-    """What is watched, and what is kept from it; of events only those of one reason.
+    """Return the reader of each watched kind; of events only those of one reason are watched.
 
     Of our own objects only whose they are matters: deleting one removes a run's plan.
 
     Args:
-        sources: where runs come from.
+        sources: kinds of objects that are runs.
         pipelines: says which of them are planned without our mark.
         ended: takes runs that have ended and get no plan; None = past runs teach nothing.
         queues: whether queues of runs are installed.
@@ -85,8 +85,8 @@ def plan_watches(
 
     Args:
         client: the API server.
-        settings: of the process.
-        sources: where runs come from.
+        settings: settings of the process.
+        sources: kinds of objects that are runs.
         inbox: the coordinator's.
     """
     watches = WatchGroup(client, listed=inbox.wake)

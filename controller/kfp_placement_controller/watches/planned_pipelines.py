@@ -1,4 +1,4 @@
-"""Which pipelines are planned without marks: those of namespaces that ask for it.
+"""Pipelines that are planned without marks: those of namespaces that ask for it.
 
 A run goes on as it was first planned: as soon as it has a PipelinePlacement, that counts and no
 longer what its namespace says.
@@ -49,7 +49,7 @@ class PlannedPipelines:
         )
 
     def _is_planned(self, raw: JsonObject) -> bool:
-        """Whether a run is planned without marks, if it is a pipeline."""
+        """Return whether a run is planned without marks, if it is a pipeline."""
         metadata = raw["metadata"]
         namespace = metadata.get("namespace", "")
         placed = self._placed.get(RunKey(namespace, metadata["name"]))

@@ -1,4 +1,4 @@
-"""All watches of one process."""
+"""Group of all watches of one process."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -18,7 +18,7 @@ STALE_STREAM_SECONDS = 180.0
 """A stream is resumed every minute; one that brought nothing for this long hangs."""
 
 OPTIONAL_WAIT_SECONDS = 30.0
-"""After the start; what a process can do without is not awaited for longer."""
+"""Longest wait after the start for kinds that a process can do without."""
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class WatchGroup:
 
     Attributes:
         client: the API server.
-        listed: is called when all objects of a kind have been reported, in the thread of
+        listed: function called when all objects of a kind have been reported, in the thread of
             that kind's watch.
     """
 
@@ -58,12 +58,12 @@ class WatchGroup:
         """Watch a kind, from the start of the group on.
 
         Args:
-            kind: what to watch.
+            kind: kind to watch.
             read: makes of an object what is kept from it; None = it is of no interest.
-            changed: is notified of every change, in a thread of this watch.
-            namespace: only this one's; "" = all.
-            field_selector: only those, in Kubernetes' form.
-            most_objects: more are skipped; None = all are kept.
+            changed: function called with every change, in a thread of this watch.
+            namespace: namespace to watch; "" = all of them.
+            field_selector: selector of the objects to watch, in Kubernetes' form.
+            most_objects: number of objects after which more are skipped; None = all are kept.
             page_size: objects of one answer of a list.
             after: kinds of which everything must have been reported before; each has one watch.
             readable: the process can do without this kind, which has one watch: nothing waits for
@@ -115,11 +115,11 @@ class WatchGroup:
         ]
 
     def is_synced(self) -> bool:
-        """Whether everything that is awaited has been reported."""
+        """Return whether everything that is awaited has been reported."""
         return not self.unseen()
 
     def unready(self) -> str:
-        """What has not been reported yet, in words; "" = everything has."""
+        """Return what has not been reported yet, in words, or "" once everything has."""
         unseen = self.unseen()
         return f"not seen yet: {', '.join(unseen)}" if unseen else ""
 
@@ -140,7 +140,7 @@ class WatchGroup:
         """Start what was waiting for a kind.
 
         Args:
-            kind: of objects.
+            kind: kind of the objects.
             reported: all of them have been, in the thread of their watch; or the wait for them is
                 over, in the thread of a timer.
         """
