@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http import HTTPStatus
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.controller.end_to_end.queues import (
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.exceptions import ApiError
+from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLAN, QUEUE, Installation
 
@@ -49,24 +49,10 @@ def team(queueing: Installation) -> Iterator[str]:
     queueing.wait_at_work()
     with queueing.namespace() as name:
         set_queue(queueing, name, quota={"runs": 0}, holdDeadline="5s")
-        wait_until(lambda: holds(queueing, name), "new runs to be held", 60)
         yield name
         for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
             queueing.api.delete(workflow)
         housekeeping.delete_pods(queueing.api, name)
-
-
-def holds(installation: Installation, team: str) -> bool:
-    """Whether admission knows of the queue; it learns of new kinds and objects a moment later."""
-    tried = chain("tried", 0.1)
-    tried["metadata"] = {**tried["metadata"], "name": "tried", "namespace": team}
-    tried["metadata"].pop("generateName", None)
-    try:
-        return is_held(installation.api.create(tried, dryRun="All"))
-    except ApiError as error:
-        if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
-            return False
-        raise
 
 
 def held(installation: Installation, team: str, *seconds: float) -> str:
@@ -89,7 +75,8 @@ def stopped(installation: Installation, team: str) -> str:
     wait_until(lambda: executors(installation, team), "its first step to run")
     wait_until(lambda: said(installation, team, name)["phase"] == "Admitted", "it to be admitted")
     # Requests are whole seconds; one from before the admission does not count.
-    time.sleep(1.0)
+    admitted_at = read_time(said(installation, team, name)["admittedAt"])
+    wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
     annotate(installation, team, name, "preempt")
     wait_until(lambda: is_suspended(installation, team, name), "it to stop")
     wait_until(
@@ -171,12 +158,17 @@ def test_a_run_that_is_tried_again_when_it_is_gone_waits_and_repeats_nothing(que
 
 
 def test_a_queue_that_is_replaced_frees_nobody(queueing, team):
-    name = held(queueing, team)
-    for _ in range(3):
-        queueing.api.delete(queue_of(team))
-        set_queue(queueing, team, quota={"runs": 0})
-    time.sleep(6.0)
-    assert is_held(queueing.workflow(name, team))
+    """A run whose queue is deleted for good just after that begins; by then this one would have."""
+    with queueing.namespace() as other:
+        set_queue(queueing, other, quota={"runs": 0})
+        name, freed = held(queueing, team), held(queueing, other)
+        for _ in range(3):
+            queueing.api.delete(queue_of(team))
+            set_queue(queueing, team, quota={"runs": 0})
+        queueing.api.delete(queue_of(other))
+        wait_until(lambda: not is_held(queueing.workflow(freed, other)), f"{freed} to begin", 60)
+        assert is_held(queueing.workflow(name, team))
+        queueing.wait_for_end(freed, other)
 
 
 @contextlib.contextmanager
