@@ -65,7 +65,7 @@ def choose_compiler() -> Compiler:
 
 
 def _zig_target() -> tuple[str, str] | None:
-    """What Zig compiles for, and the tag of wheels with it; None where we leave it to `cc`."""
+    """Return the target of Zig, and the tag of wheels with it; None where `cc` compiles."""
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     if machine not in ("x86_64", "aarch64") or sys.maxsize < 2**32:
@@ -110,7 +110,7 @@ class KernelBuildHook(BuildHookInterface[Any]):
     """Puts the compiled kernel into the wheel."""
 
     def dependencies(self) -> list[str]:
-        """What to install for the build: Zig, unless a compiler is named."""
+        """Return what to install for the build: Zig, unless a compiler is named."""
         return [] if os.environ.get("CC") or _zig_target() is None else [ZIG]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

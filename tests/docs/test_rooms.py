@@ -42,24 +42,14 @@ SHORT = {
     "kfp_placement_engine.history.node_speeds",
 }
 UNCLEAN = {
-    "benchmarks",
     "kfp_placement",
     "kfp_placement_controller",
     "kfp_placement_controller.actuators",
-    "kfp_placement_controller.histories",
     "kfp_placement_controller.learning",
-    "kfp_placement_controller.loops",
     "kfp_placement_controller.observed",
     "kfp_placement_controller.sources",
     "kfp_placement_controller.sources.argo",
-    "kfp_placement_controller.watches",
-    "kfp_placement_engine.contract",
-    "kfp_placement_engine.history",
-    "kfp_placement_engine.model",
-    "kfp_placement_engine.planning",
-    "kfp_placement_engine.plans",
     "kfp_placement_engine.render",
-    "kfp_placement_engine.units",
 }
 
 CATCH_ALL = {
