@@ -36,7 +36,7 @@ JsonObject = dict[str, Any]
 HISTORIES = "kfp-placement.dev/v1alpha1"
 PLANNER = PLAN.format(1)
 
-RUNS = 6
+RUNS = 5
 """Of each namespace."""
 
 NAMESPACES = 3
