@@ -1,4 +1,4 @@
-"""What authors write as values of marks, checked one by one.
+"""Checks of the values that authors write as marks.
 
 A check takes what is marked and the option's name, both for messages, and the value. Knows nothing
 of kfp.
@@ -33,7 +33,7 @@ _NOT_LABEL = re.compile(r"[^-A-Za-z0-9_.]+", re.ASCII)
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?", re.ASCII)
 _KFP_MEMORY = re.compile(r"[0-9]+(?:[EPTGM]i?|Ki)?", re.ASCII)
 _CHANNEL = "{{channel:"
-"""How KFP writes a pipeline parameter or a step's output into text, f-strings included."""
+"""Pattern of a pipeline parameter or a step's output in text, as KFP writes them."""
 
 _MAX_ACCELERATORS = 1_000
 _MOST_CPU_MILLI = 10_000_000
@@ -42,25 +42,25 @@ _LEAST_IMAGE_BYTES = 1024
 
 
 def bad(subject: str, option: str, value: object, problem: str, remedy: str) -> MarkValueError:
-    """The error for a value: what is wrong with it, and what to do."""
+    """Return the error for a value: what is wrong with it, and what to do."""
     return MarkValueError(f"{subject}: {option} = {_shortened(value)} {problem}; {remedy}")
 
 
 def unknown(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
-    """The error for an option that does not exist, with the closest one that does."""
+    """Return the error for an option that does not exist, with the closest one that does."""
     close = difflib.get_close_matches(name, known, n=1)
     advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
     return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
 
 
 def _shortened(value: object) -> str:
-    """As Python writes it; of long ones the start, and the quote or bracket at the end."""
+    """Format a value as Python writes it; of a long one the start, and the quote at the end."""
     written = repr(value)
     return written if len(written) <= 80 else f"{written[:76]}...{written[-1]}"
 
 
 def is_channel(value: object) -> bool:
-    """A KFP channel itself; text that merely contains one is not."""
+    """Return whether a value is a KFP channel itself, and not text that contains one."""
     return not isinstance(value, str) and str(value).startswith(_CHANNEL)
 
 
@@ -91,7 +91,7 @@ _EXAMPLES = {
 
 
 def label(subject: str, option: str, value: object) -> str:
-    """A Kubernetes label value."""
+    """Check a Kubernetes label value."""
     if not isinstance(value, str):
         raise bad(subject, option, value, "is not text", f"write for example {_EXAMPLES[option]}")
     if len(value) > MAX_LABEL_VALUE_LENGTH:
@@ -111,7 +111,7 @@ def label(subject: str, option: str, value: object) -> str:
 
 
 def number(parse: Callable[[object], Any]) -> Callable[[str, str, object], Any]:
-    """The check of what the engine parses."""
+    """Return a check of values that the engine parses."""
 
     def check(subject: str, option: str, value: object) -> Any:
         try:
@@ -142,7 +142,7 @@ def sizes(subject: str, option: str, value: object) -> dict[str, int]:
 def whole_number(
     least: int, most: int, problem: str, remedy: str
 ) -> Callable[[str, str, object], int]:
-    """The check of whole numbers between bounds."""
+    """Return a check of whole numbers between bounds."""
 
     def check(subject: str, option: str, value: object) -> int:
         if not is_whole(value, least, most):
@@ -163,13 +163,13 @@ priority = whole_number(
 pod_count = whole_number(
     1, MAX_WORKERS, "is not a whole number of pods", f"use one from 1 to {MAX_WORKERS:,}"
 )
-"""How many pods a step makes itself."""
+"""Check of the number of pods that a step creates itself."""
 
 
 def text(
     fits: Callable[[str], object], problem: str, remedy: str
 ) -> Callable[[str, str, object], str]:
-    """The check of text of some form."""
+    """Return a check of text of some form."""
 
     def check(subject: str, option: str, value: object) -> str:
         if not isinstance(value, str) or not fits(value):
@@ -205,7 +205,7 @@ def cpu(subject: str, option: str, value: object) -> str:
 
 
 def max_latency(subject: str, option: str, value: object) -> float:
-    """A limit of round trips, in milliseconds."""
+    """Check a limit of round trips, in milliseconds."""
     limit_ms: float = number(parse_latency_ms)(subject, option, value)
     if limit_ms > _LONGEST_LIMIT_MS:
         problem = "is longer than a minute"
@@ -241,7 +241,7 @@ def _positive(parse: Callable[[object], int], subject: str, option: str, value: 
 
 
 def gpu(subject: str, option: str, value: object) -> str:
-    """A number of accelerators as text."""
+    """Check a number of accelerators and return it as text."""
     text = str(value).strip() if isinstance(value, int | str) and value is not True else ""
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_ACCELERATORS):
         remedy = f"use one from 1 to {_MAX_ACCELERATORS}, or leave {option} out"

@@ -1,4 +1,4 @@
-"""What an author says about a step, checked: the values of `place` and `placed`.
+"""Marks of a step: the checked values of `place` and `placed`.
 
 Knows nothing of kfp, so that everything about values can be tested and reused without it.
 """
@@ -63,10 +63,10 @@ class Marks:
         """Check what the author wrote.
 
         Args:
-            subject: what is marked, for messages (`step 'train'`).
+            subject: subject of the marks, for messages (`step 'train'`).
             options: the options by name; None = not given.
             known: names of the options that exist here; all of `place` if empty.
-            constants_only: no pipeline parameters, not even where KFP takes them.
+            constants_only: whether pipeline parameters are refused even where KFP takes them.
 
         Raises:
             UnknownOptionError: there is no such option.
@@ -89,7 +89,7 @@ class Marks:
         return cls(**values)
 
     def refined_by(self, other: "Marks") -> "Marks":
-        """These marks with everything that `other` gives instead; sizes are merged by name."""
+        """Merge with `other`, whose values win; sizes are merged by name."""
         given = {
             item.name: getattr(other, item.name)
             for item in fields(other)
@@ -101,7 +101,7 @@ class Marks:
         return replace(self, **given)
 
     def refine_hints(self, hints: StepHints) -> StepHints:
-        """The hints with everything that these marks give instead; sizes are merged by name."""
+        """Return hints with everything that these marks give instead; sizes are merged by name."""
         changes: dict[str, Any] = {}
         for name in _HINTS:
             if getattr(self, name) is not None:
@@ -115,7 +115,7 @@ class Marks:
 
 
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
-    """The error for an option that does not exist, with the closest one that does."""
+    """Return the error for an option that does not exist, with the closest one that does."""
     if name == "queue":
         return UnknownOptionError(
             f"{subject}: {name!r} applies to whole runs, since a run waits in its queue as a whole;"
@@ -181,7 +181,7 @@ _RESOURCES = ("cpu", "memory", "gpu", "accelerator_type")
 """Options for which KFP takes a pipeline parameter."""
 
 _STEP_OPTIONS = [name for name in _OPTIONS if name != "queue"]
-"""Those of `place` and `@placed`: a run waits in its queue as a whole."""
+"""Options of `place` and `@placed`: a run waits in its queue as a whole."""
 
 _HINTS = ("duration_seconds", "image_bytes", "max_latency_ms", "priority", "queue", "workers")
 """Attributes of `Marks` and of `StepHints` that are set as a whole."""

@@ -51,20 +51,20 @@ def placed(
 
     Args:
         component: the component, where the decorator is used without options.
-        type: as for `place`, which refines on single steps what is said here.
-        location: as for `place`.
-        duration: as for `place`.
-        outputs: as for `place`.
-        inputs: as for `place`.
-        image_size: as for `place`.
-        max_latency: as for `place`.
-        priority: as for `place`.
-        workers: as for `place`.
-        scheduler: as for `place`.
-        cpu: as for `place`, except for pipeline parameters, since no pipeline is known here.
-        memory: as for `place`, likewise.
-        gpu: as for `place`, likewise.
-        accelerator_type: as for `place`, likewise.
+        type: type of all steps, as for `place`, which may change all options for single steps.
+        location: location of all steps, as for `place`.
+        duration: run time of all steps, as for `place`.
+        outputs: sizes of outputs, as for `place`.
+        inputs: sizes of inputs, as for `place`.
+        image_size: size of the image, as for `place`.
+        max_latency: hard limit of the round trip, as for `place`.
+        priority: importance of the run, as for `place`.
+        workers: pods that each step creates, as for `place`.
+        scheduler: scheduler to use, as for `place`.
+        cpu: CPU request, as for `place`, but no pipeline parameter: no pipeline is known here.
+        memory: memory request, as for `cpu`.
+        gpu: number of accelerators, as for `cpu`.
+        accelerator_type: resource name of the accelerators, as for `cpu`.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
@@ -118,12 +118,12 @@ def placed_pipeline(
         type: type of all steps; otherwise it is guessed from each step's name (`load-data` ->
             `Fetch`, `train-2` -> `Training`) and shown as a guess by `check` and `preview`.
         location: location of all steps.
-        image_size: of the image of every step that does not say it: they all use one of yours.
-        priority: as for `place`.
+        image_size: size of the image of every step that does not say it: they all use one of yours.
+        priority: importance of the run, as for `place`.
         queue: name of the RunQueue in which the run waits, where runs wait in queues; `default`
             if not given. Steps of nested pipelines name it themselves.
-        scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
-            another.
+        scheduler: scheduler to use, as for `place`; `default-scheduler` leaves all steps unmarked
+            that do not ask for another.
         guess_types: False gives no type to steps without one.
         **unknown: anything else is an `UnknownOptionError`.
 
@@ -159,7 +159,7 @@ class _PlacedComponent:
 
 @functools.cache
 def _placed_class(kind: Any) -> Any:
-    """The component class `kind`, with marking; still a `kind` for whoever asks."""
+    """Return a subclass of the component class `kind` that marks every task."""
     return type(f"Placed{kind.__name__}", (_PlacedComponent, kind), {"__doc__": kind.__doc__})
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.model.cluster import Cluster
 
 LIVE, NONE = "live", "none"
-"""In place of a file: the histories of the cluster; nothing, wherever the run goes."""
+"""Names in place of a file: histories of the cluster, and no histories."""
 
 _SHOWN = 5
 """Problems, or pipelines, that are named."""
@@ -32,7 +32,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class HistorySource:
-    """Where past runs come from; nowhere, as it is.
+    """Source of past runs; without arguments there is none.
 
     Attributes:
         given: a file as read, or its path; `live`; `none`; None = the histories of the cluster,
@@ -51,13 +51,13 @@ class HistorySource:
 
 @dataclass(frozen=True)
 class KnownPast:
-    """What past runs tell of the next run of a pipeline.
+    """Knowledge of past runs for the next run of a pipeline.
 
     Attributes:
-        past: that; None = nothing is asked of them.
-        notices: what of it could not be read, and what somebody may have expected of it.
-        namespace: where the runs were; "" = not known.
-        text: how many count: `past runs: 9 of team-a (history.yaml)`; "" = nothing is asked.
+        past: forecasts by past runs; None = past runs are not used.
+        notices: warnings on what could not be read, or may have been expected.
+        namespace: namespace of the runs; "" = not known.
+        text: number of runs that count: `past runs: 9 of team-a (history.yaml)`, or "".
         histories: the objects that hold the runs.
     """
 
@@ -69,7 +69,7 @@ class KnownPast:
 
 
 NO_PAST = KnownPast()
-"""Nothing is asked of past runs."""
+"""Absence of past runs."""
 
 
 def read_histories(
@@ -78,8 +78,8 @@ def read_histories(
     """Read the histories of a namespace, from a file or a cluster; one for each pipeline.
 
     Args:
-        source: where they are.
-        namespace: which one; "" = all.
+        source: source of the histories.
+        namespace: namespace of the histories; "" = all.
 
     Returns:
         The histories; and in words what does not count: of a cluster those that cannot be read, of
@@ -112,10 +112,10 @@ def read_past(
     """Read what the past runs of a source tell of the next run of a pipeline.
 
     Args:
-        source: where they are.
-        pipeline: its name.
-        namespace: where the run goes; "" = nobody says.
-        cluster: likewise; its policy says how long runs count.
+        source: source of the histories.
+        pipeline: name of the pipeline.
+        namespace: namespace of the run; "" = not known.
+        cluster: cluster of the run; its policy says how long runs count.
         progress: told what is read.
 
     Raises:
@@ -173,9 +173,9 @@ def _why_none_counts(
     """Say why no past run of a pipeline counts, though somebody has named or forgotten some.
 
     Args:
-        pipeline: its name.
-        namespace: where was looked; "" = not known.
-        forgotten: what ended before is; None = nothing is.
+        pipeline: name of the pipeline.
+        namespace: namespace that was searched; "" = not known.
+        forgotten: time before which ended runs do not count; None = all count.
         others: the pipelines of which runs count there.
     """
     where = f" in namespace {namespace:.80}" if namespace else ""

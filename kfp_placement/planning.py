@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What somebody asks about a run before it starts; what is left out is as usual.
+    """Request to plan or check a run before it starts; all but the package has defaults.
 
     Attributes:
         package: the file that describes the run, as read.
@@ -52,12 +52,12 @@ class PlanRequest:
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
         durations_file: a file of run times by step; `durations` win over them.
         assume_cached: steps whose result is taken to be in KFP's cache.
-        namespace: where the run goes; None = in its own, else the cluster's, else the history's.
-        history: where past runs come from.
-        confidence: how often ranges made of past runs are to hold; None = as the policy says.
+        namespace: namespace of the run; None = its own, else the cluster's, else the history's.
+        history: source of past runs.
+        confidence: share of cases in which ranges by past runs hold; None = as the policy says.
         options: fields of `PlanOptions` by name; they win over the cluster's policy. None is what
             nobody asked for.
-        changes: what to plan again with; `best` = the single changes that help most.
+        changes: changes to plan again with; `best` = the single changes that help most.
     """
 
     package: Package
@@ -99,9 +99,9 @@ class PreparedRun:
         as_read: the run before past runs and the policy change its run times.
         run: the run as it is planned.
         cluster: the cluster.
-        options: how to plan: as asked for, else by the cluster's policy, else as usual.
-        policy: what is taken from the policy, in its words: `objective: packing`.
-        known: what past runs tell.
+        options: options of the planner: as asked for, else by the cluster's policy, else as usual.
+        policy: settings taken from the policy: `objective: packing`.
+        known: knowledge of past runs.
         forecast: the same of this run; None = nobody asked.
     """
 
@@ -146,7 +146,7 @@ class PreparedRun:
 
         Args:
             present: the plan that `plan` has made.
-            changes: what changes.
+            changes: changes, all of them together.
             progress: told how far planning is.
 
         Raises:
@@ -178,8 +178,8 @@ class PlannedRun:
 
     Attributes:
         plan: the plan.
-        prepared: what it was made of, to plan again after changes.
-        answer: what the request's changes would make of it; None = there are none.
+        prepared: run that was planned, to plan again after changes.
+        answer: answer to the request's changes; None = there are none.
     """
 
     plan: Plan
@@ -191,7 +191,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
     """Read, complete and plan a run, and plan again after the changes of the request.
 
     Args:
-        request: what somebody asks.
+        request: request to answer.
         progress: told how far it is.
 
     Raises:
@@ -223,7 +223,7 @@ def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedR
     """Read and complete a run.
 
     Args:
-        request: what somebody asks.
+        request: request to answer.
         progress: told how far reading is.
 
     Raises:
@@ -241,9 +241,9 @@ def completed(request: PlanRequest, run: RunGraph, past: KnownPast = NO_PAST) ->
     """Put into a run what is known better than its file says, and what the policy says.
 
     Args:
-        request: what somebody asks.
+        request: request to answer.
         run: the run that it means, as read.
-        past: what past runs tell.
+        past: knowledge of past runs.
 
     Raises:
         RequestError: what is asked for does not go with the run.

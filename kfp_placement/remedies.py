@@ -1,4 +1,4 @@
-"""What lets a step that fits nowhere onto a node.
+"""Remedies that let a step which fits no node onto one.
 
 Lines of Python where a toleration, selector or accelerator is missing; else which resource or label
 no node has, or how long the shortest round trip is.
@@ -44,12 +44,12 @@ _MOST_LINES = 2
 
 
 def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
-    """The plan, whose reasons say of steps that fit nowhere what would let them somewhere.
+    """Return the plan, with remedies in the reasons of steps that fit no node.
 
     Args:
-        plan: of the run on the cluster.
-        run: as it was planned.
-        cluster: likewise.
+        plan: plan of the run on the cluster.
+        run: run as it was planned.
+        cluster: cluster as it was planned on.
     """
     if not plan.unschedulable or run.source not in SOURCES:
         return plan
@@ -77,7 +77,7 @@ def _explained(step: PlannedStep, sentence: str) -> PlannedStep:
 
 
 def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
-    """The lines for the step; where there are none, what of its marks no node meets."""
+    """Yield the lines for a step; if there are none, the requirements that no node meets."""
     if lines := remedy(step, cluster):
         yield lines
         return
@@ -115,7 +115,7 @@ def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:
 
 
 def remedy(step: Step, cluster: Cluster) -> str:
-    """The fewest lines of Python that let a step onto a node; `task` stands for the step.
+    """Return the fewest lines of Python that let a step onto a node; `task` stands for the step.
 
     Args:
         step: one that fits no node.
@@ -142,7 +142,7 @@ def remedy(step: Step, cluster: Cluster) -> str:
 
 
 def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
-    """What lets the step onto the node; None where no lines do."""
+    """Return the lines that let a step onto a node; None if no lines do."""
     if node.unschedulable or is_not_ready(node) or not matches_affinity(step.affinity, node):
         return None
     accelerator = _accelerator(step, node)
@@ -153,7 +153,7 @@ def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
 
 
 def _accelerator(step: Step, node: Node) -> tuple[str, ...] | None:
-    """The accelerator that the node has in place of the one that the step asks for."""
+    """Return the accelerator that the node has in place of the one that the step asks for."""
     free = free_room(node.allocatable, node.used)
     short = lacking(with_pod(step.requests), free)
     if not short:
@@ -168,14 +168,14 @@ def _accelerator(step: Step, node: Node) -> tuple[str, ...] | None:
 
 
 def _is_accelerator(resource: str) -> bool:
-    """Extended resources have a domain; KFP writes old names of accelerators without one."""
+    """Return whether a resource may be an accelerator; KFP writes old ones without a domain."""
     return resource not in ("cpu", "memory", "pods", "ephemeral-storage") and not (
         resource.startswith(("hugepages-", "attachable-volumes-"))
     )
 
 
 def accelerated_by(step: Step) -> str:
-    """What means a node with accelerators of a step that requests none, or ""."""
+    """Return what suggests accelerators for a step that requests none, or ""."""
     if any(_is_accelerator(name) for name in (*step.requests, *step.unknown_resources)):
         return ""
     for toleration in step.tolerations:
@@ -188,7 +188,7 @@ def accelerated_by(step: Step) -> str:
 
 
 def accelerator_line(resource: str, amount: int = 1) -> str:
-    """The line that asks for accelerators."""
+    """Return the line that asks for accelerators."""
     return f"task.set_accelerator_type({_quoted(resource)}).set_accelerator_limit({amount})"
 
 
@@ -205,7 +205,7 @@ def _selector(wanted: Mapping[str, str], node: Node) -> tuple[str, ...] | None:
 
 
 def _is_near(wanted: str, present: str) -> bool:
-    """Whether one may have been written for the other; `ssd` was not meant for `hdd`."""
+    """Return whether one value may be a misspelling of the other."""
     return bool(difflib.get_close_matches(wanted.lower(), [present.lower()], cutoff=0.75))
 
 
@@ -216,13 +216,13 @@ def _tolerations(step: Step, node: Node) -> Iterator[str]:
 
 
 def toleration_line(taint: Taint) -> str:
-    """The line that tolerates a taint."""
+    """Return the line that tolerates a taint."""
     key, value, effect = map(_quoted, (taint.key, taint.value, taint.effect))
     matched = f'operator="Equal", value={value}' if taint.value else 'operator="Exists"'
     return f"kubernetes.add_toleration(task, key={key}, {matched}, effect={effect})"
 
 
 def _quoted(text: str) -> str:
-    """The text as Python writes it, in double quotes where it can be read."""
+    """Return text as Python writes it, in double quotes where it can be read."""
     text = text[:_LONGEST_VALUE]
     return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

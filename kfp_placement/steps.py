@@ -67,14 +67,14 @@ def place(
 
     Args:
         task: the step, as a component returns it inside a pipeline.
-        type: what kind of work it is: `Fetch`, `Transform`, `Training`, `Predict`, `Evaluate`, or a
+        type: kind of work: `Fetch`, `Transform`, `Training`, `Predict`, `Evaluate`, or a
             word of your own; `Predict` follows the latency rule. At most 63 characters.
         location: the place whose users it serves, such as `HOME-EDGE`. At most 63 characters.
-        duration: its run time on a node of speed 1: `20m`, `1h30m`, `20 minutes`, a
+        duration: run time on a node of speed 1: `20m`, `1h30m`, `20 minutes`, a
             `timedelta`, or seconds.
         outputs: size of each output by name: `{"model": "50Mi"}`, or bytes.
         inputs: size of each input by name, where it is not another step's output.
-        image_size: what a node without the step's image has to pull: `3Gi`, or bytes; where a node
+        image_size: size of the step's image, for nodes that pull it: `3Gi`, or bytes; where a node
             holds the image, the size that it reports counts.
         max_latency: hard limit of the round trip to `location`: `20ms`, or milliseconds; no node
             within it means that the step is not scheduled.
@@ -124,8 +124,8 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
 
     Args:
         task: the step.
-        marks: what to write.
-        subject: what is marked, for messages.
+        marks: marks to write.
+        subject: subject of the marks, for messages.
 
     Raises:
         PlacementError: nothing has been changed then.
@@ -156,13 +156,13 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
 
 
 def has_pod(task: dsl.PipelineTask) -> bool:
-    """Whether the task runs in a pod of its own, which labels can reach."""
+    """Return whether a task runs in its own pod, which labels can reach."""
     container = task.container_spec
     return container is not None and container.image not in _DRIVER_ONLY_IMAGES
 
 
 def read_hints(task: dsl.PipelineTask, subject: str) -> StepHints:
-    """The hints that a task carries; empty ones where there are none.
+    """Return the hints of a task; empty ones if there are none.
 
     Raises:
         MarkValueError: its annotation was written by other means and cannot be read.
@@ -232,7 +232,7 @@ def check_names(subject: str, spec: Any, marks: Marks) -> None:
 
 
 def _annotation(task: dsl.PipelineTask, subject: str, marks: Marks) -> str:
-    """What to write as hints, or "" where the task keeps what it has."""
+    """Return the hints to write, or "" if the task keeps those that it has."""
     before = read_hints(task, subject)
     hints = marks.refine_hints(before)
     if hints == before:
@@ -248,7 +248,7 @@ def _annotation(task: dsl.PipelineTask, subject: str, marks: Marks) -> str:
 
 
 def encoded_hints(hints: StepHints, subject: str) -> str:
-    """The annotation's text, or "" where there is nothing to say.
+    """Return the text of the annotation, or "" if there are no hints.
 
     Raises:
         MarkValueError: it would be longer than readers take.

@@ -42,14 +42,12 @@ SHORT = {
     "kfp_placement_engine.history.node_speeds",
 }
 UNCLEAN = {
-    "kfp_placement",
     "kfp_placement_controller",
     "kfp_placement_controller.actuators",
     "kfp_placement_controller.learning",
     "kfp_placement_controller.observed",
     "kfp_placement_controller.sources",
     "kfp_placement_controller.sources.argo",
-    "kfp_placement_engine.render",
 }
 
 CATCH_ALL = {

@@ -12,7 +12,7 @@ from kfp_placement_engine.render.palette import colour_rules, fill_rules
 from kfp_placement_engine.views.formatting import shown
 
 _SCOPE = ".kfp-drawing"
-"""Every drawing; each selector of its style sheet starts with it."""
+"""Selector of every drawing, with which each selector of its style sheet starts."""
 
 _SMALLEST = 0.6
 """Share of its natural size to which a drawing shrinks: its names are 7 pixels high then."""
@@ -29,11 +29,11 @@ class Drawing:
 
     Attributes:
         kind: `time_line` or `graph`, after which its template is named.
-        name, description: what it shows, for those who do not see it.
-        width, height: its natural size in pixels.
-        shapes: what its template draws; empty = there is no picture.
-        stretch: up to how many times its natural size it grows to fill its place.
-        notes: what is summed up or left out.
+        name, description: name and description for readers who do not see it.
+        width, height: natural size in pixels.
+        shapes: shapes for the template; empty = there is no picture.
+        stretch: largest factor by which it grows to fill its place.
+        notes: remarks on parts that are summed up or left out.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Drawing:
         return self.width * _SMALLEST
 
     def inline(self) -> Markup:
-        """The drawing as an SVG element of a page that has its styles."""
+        """Return the drawing as an SVG element of a page that has its styles."""
         return self._svg(tooltips=True, room=self._room(self.width))
 
     def image(self) -> Markup:
-        """The drawing as an image that needs nothing around it."""
+        """Return the drawing as an image that needs nothing around it."""
         encoded = base64.b64encode(self.standalone().encode("utf-8")).decode("ascii")
         words = shown(f"{self.name}. {self.description}", _DESCRIPTION_CHARACTERS)
         return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}" style="{}">').format(
@@ -63,7 +63,7 @@ class Drawing:
         )
 
     def standalone(self) -> Markup:
-        """The drawing as an SVG file, light or dark as its reader prefers."""
+        """Return the drawing as an SVG file, light or dark as its reader prefers."""
         ground = f"{_SCOPE}{{background:var(--card)}}"
         style = Markup(colour_rules(_SCOPE) + ground + drawing_style())
         return self._svg(tooltips=False, style=style, margin=_MARGIN)
@@ -79,5 +79,5 @@ class Drawing:
 
 @cache
 def drawing_style() -> Markup:
-    """The styles of all drawings; the colours' variables come from around them."""
+    """Return the styles of all drawings; the colours' variables come from around them."""
     return Markup(fill_rules(_SCOPE) + read_style("drawing.css"))

@@ -21,30 +21,30 @@ SENTENCE_CHARACTERS = 2000
 _LONG_DURATION = re.compile(r"(?<![\w.])(?:\d+[dhm]){2,}\d+[ms](?!\w)")
 _LONG_WORD = re.compile(rf"{_LONG_DURATION.pattern}|[^\s-]{{21,}}")
 _LONG_IN_NAME = re.compile(r"[^\s-]{11,}")
-"""What a browser never breaks on its own, and what may be too long for a narrow cell."""
+"""Text that a browser never breaks on its own, and that may be too long for a narrow cell."""
 
 _UNIT = re.compile(r"\d+[dhms]")
 _PIECE = re.compile(r"[^._:/]{1,5}[._:/]?|[._:/]")
 
 
 def template(name: str) -> Template:
-    """The template, in which whatever is filled in is made visible, shortened and escaped."""
+    """Return a template that escapes and shortens whatever is filled in."""
     return _environment().get_template(name)
 
 
 def read_style(name: str) -> str:
-    """A style sheet of one rule a line without what only its readers need."""
+    """Read a style sheet, without what only people need."""
     text = resources.files(__package__).joinpath("templates", name).read_text("utf-8")
     return "".join(line.strip() for line in text.splitlines())
 
 
 def coordinate(value: float) -> str:
-    """A number of pixels, with a tenth."""
+    """Format a number of pixels, with a tenth."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def plain(value: object, limit: int = TEXT_CHARACTERS) -> Markup:
-    """Anybody's text for an attribute or a drawing."""
+    """Make text of strangers safe for an attribute or a drawing."""
     return escape(shown(str(value), limit))
 
 
@@ -66,7 +66,7 @@ def _environment() -> Environment:
 
 
 def _finished(value: object) -> object:
-    """What an expression stands for: text for HTML, in which a word too long for its place breaks.
+    """Convert the value of an expression to HTML, in which long words break.
 
     Places to break are in the text: notebooks that are not trusted drop the style for it.
     """
@@ -78,7 +78,7 @@ def _finished(value: object) -> object:
 
 
 def _name(value: object) -> Markup:
-    """Anybody's name: one that is written from right to left leaves the rest in order."""
+    """Make a name safe: one that is written from right to left leaves the rest in order."""
     text = _breakable(shown(str(value), NAME_CHARACTERS), _LONG_IN_NAME)
     return text if str(value).isascii() else Markup("<bdi>{}</bdi>").format(text)
 

@@ -112,7 +112,7 @@ def _middle(y: float) -> float:
 
 
 def _levels(graph: Graph, counts: Mapping[int, int]) -> Drawing:
-    """Too many boxes for any picture: how many each level of the graph has."""
+    """Draw the number of boxes of each level, if there are too many for a picture."""
     depth = len(counts)
     # Neighbouring levels share a bar where there are more levels than bars.
     share = -(-depth // _LEVEL_BARS)

@@ -40,7 +40,7 @@ def html_page(document: Document) -> str:
 
 
 def html_fragment(document: Document) -> str:
-    """A fragment, for `_repr_html_`."""
+    """Return a fragment, for `_repr_html_`."""
     return _rendered("fragment.html.j2", document, _notebook_style(), tooltips=False)
 
 

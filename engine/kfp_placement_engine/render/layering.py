@@ -32,7 +32,7 @@ Sweeps = Sequence[tuple[Layers, Neighbours]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes, in units of one box: `x` is the layer, `y` the place in it.
+    """Positions in units of one box: `x` is the layer, `y` the place in it.
 
     Attributes:
         x: layer of each node.
@@ -50,7 +50,7 @@ class Layout:
 
 
 def longest_path_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int] | None:
-    """The layer of each node: 0, or one beyond its last parent's; None: there is a cycle."""
+    """Return the layer of each node: 0, or one beyond its last parent's; None: there is a cycle."""
     layers: dict[str, int] = {}
     try:
         for node in TopologicalSorter(parents).static_order():
@@ -121,7 +121,7 @@ def layered(parents: Mapping[str, Sequence[str]]) -> Layout:
 def _bends(
     edges: Sequence[Edge], layer_of: Mapping[str, int]
 ) -> dict[Edge, list[tuple[str, str, int]]]:
-    """Where each edge passes through layers; nowhere if that would be too much to lay out."""
+    """Return the bend points of each edge; none if they would be too many to lay out."""
     passed = {(a, b): range(layer_of[a] + 1, layer_of[b]) for a, b in edges}
     if sum(map(len, passed.values())) > _MAX_BENDS:
         return {edge: [] for edge in edges}
@@ -129,7 +129,7 @@ def _bends(
 
 
 def _mean(point: Point, neighbours: Neighbours, places: Mapping[Point, float], own: float) -> float:
-    """The mean place of a point's neighbours; its own where it has none."""
+    """Return the mean place of a point's neighbours, or its own if it has none."""
     around = neighbours.get(point)
     return sum(places[each] for each in around) / len(around) if around else own
 
@@ -186,7 +186,7 @@ def _stacked(layer: Sequence[Point]) -> list[float]:
 
 
 def _spread(layer: Sequence[Point], wanted: Sequence[float]) -> list[float]:
-    """The places nearest to those wanted (least squares) that keep order and separation.
+    """Return the places nearest to those wanted (least squares) that keep order and separation.
 
     With the separations taken off it is isotonic regression: neighbours that would overlap are
     pooled and share the mean.

@@ -22,7 +22,7 @@ FILLS: tuple[tuple[str, str], ...] = (
 """Fill and the colour of text on it."""
 
 NEUTRAL = "#7d8796"
-"""Neither a place's colour nor lost on light or dark ground."""
+"""Colour that no place has, and that is visible on light and dark ground."""
 
 THEMES: dict[str, tuple[str, str]] = {
     "page": ("#f5f6f8", "#0b0e13"),
@@ -44,27 +44,27 @@ THEMES: dict[str, tuple[str, str]] = {
 
 
 class PlaceColours:
-    """Which of the fills each place has: in order, from the first again after the last."""
+    """Assignment of fills to places: in order, and again from the first after the last."""
 
     def __init__(self, places: Sequence[str]) -> None:
         self._index = {place: index % len(FILLS) for index, place in enumerate(places)}
         self.repeat = len(places) > len(FILLS)
 
     def css_class(self, place: str) -> str:
-        """The class that sets `--fill` and `--on`; places that are not known have a grey one."""
+        """Return the class that sets `--fill` and `--on`; grey for unknown places."""
         return f"n{self._index[place]}" if place in self._index else "n-none"
 
     def fill(self, place: str) -> str:
-        """The fill itself."""
+        """Return the fill of a place."""
         return FILLS[self._index[place]][0] if place in self._index else NEUTRAL
 
     def bar(self, tone: Tone) -> str:
-        """The colour of a bar in a table."""
+        """Return the colour of a bar in a table."""
         return FILLS[0][0] if tone is Tone.STRONG else NEUTRAL
 
 
 def colour_rules(scope: str) -> str:
-    """The style sheet's variables: light, and dark where the reader's system asks for it.
+    """Return the variables of colours: light, and dark where the reader's system asks for it.
 
     An image in a page asks for what the page around it says, as `color-scheme`.
     """
@@ -73,7 +73,7 @@ def colour_rules(scope: str) -> str:
 
 
 def theme_rules(scope: str) -> str:
-    """The same where JupyterLab's or VS Code's theme decides, whatever the system says."""
+    """Return the variables of colours by the theme of JupyterLab or VS Code."""
     return "".join(
         _theme(f'body[data-jp-theme-light="{light}"] {scope},body.vscode-{name} {scope}', name)
         for light, name in (("true", "light"), ("false", "dark"))
@@ -81,7 +81,7 @@ def theme_rules(scope: str) -> str:
 
 
 def fill_rules(scope: str) -> str:
-    """The classes of places within a drawing."""
+    """Return the classes of places within a drawing."""
     return "".join(
         f"{scope} .n{index}{{--fill:{fill};--on:{on}}}" for index, (fill, on) in enumerate(FILLS)
     )

@@ -38,23 +38,23 @@ _USE = "start_seconds finish_seconds resource share"
 
 
 def plan_json(plan: Plan, answer: Answer | None = None) -> str:
-    """The document as JSON, ASCII only, so that no name can steer a terminal.
+    """Return the document as JSON, in ASCII, so that no name can steer a terminal.
 
     Args:
         plan: the plan.
-        answer: what changes would make of it, if somebody asked.
+        answer: answer to changes; None = there are none.
     """
     return json.dumps(plan_document(plan, answer), indent=2, allow_nan=False) + "\n"
 
 
 def plan_yaml(plan: Plan, answer: Answer | None = None) -> str:
-    """The same as YAML, ASCII only."""
+    """Return the document as YAML, in ASCII."""
     text: str = yaml.safe_dump(plan_document(plan, answer), sort_keys=False, width=100)
     return text
 
 
 def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
-    """The whole document as plain values."""
+    """Return the document as plain values."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Plan",
@@ -89,14 +89,14 @@ def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
 
 
 def number(value: float | None) -> float | None:
-    """The figure rounded to microseconds; None where there is none or it is not finite."""
+    """Round a figure to microseconds; None if it is missing or not finite."""
     if value is None or not math.isfinite(value):
         return None
     return round(float(value), _SECONDS_DIGITS)
 
 
 def _fields(noun: object, names: str) -> dict[str, Any]:
-    """Some attributes of one of the model's nouns, with their names as JSON has them."""
+    """Return some attributes of an object, with names in camel case."""
     return {
         _WORD_START.sub(lambda match: match[1].upper(), name): _plain(getattr(noun, name))
         for name in names.split()
@@ -119,12 +119,12 @@ def _plain(value: object) -> object:
 
 
 def _end(figures: Figures, seconds: float | None) -> float | None:
-    """None for a run that does not end: a step of it fits no node."""
+    """Return the makespan; None for a run that does not end, as a step fits no node."""
     return None if figures.unplaced else number(seconds)
 
 
 def _baselines(plan: Plan) -> dict[str, Any]:
-    """By name; of the default scheduler its steps too, as far as they are known."""
+    """Return the baselines by name; the default scheduler with its steps, if known."""
     rows = {
         name: {
             "makespanSeconds": _end(figures, figures.makespan_seconds),
@@ -143,7 +143,7 @@ def _baselines(plan: Plan) -> dict[str, Any]:
 
 
 def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
-    """How much of each resource is in use on average, and by the weights; of a run that ends."""
+    """Return the average use of each resource, and by weights, of a run that ends."""
     use = {} if figures.unplaced else figures.use
     return {
         "use": {name: number(share) for name, share in use.items()},
@@ -180,7 +180,7 @@ def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
 
 
 def _promise(plan: Plan) -> dict[str, Any]:
-    """When the run ends by past runs, where somebody asked; and when it is submitted, likewise."""
+    """Return promised end and time of submission, if the plan has them."""
     document: dict[str, Any] = {}
     if plan.promise is not None:
         document["promise"] = _fields(plan.promise, "confidence ends unknown")
@@ -190,7 +190,7 @@ def _promise(plan: Plan) -> dict[str, Any]:
 
 
 def _answer(answer: Answer | None) -> dict[str, Any]:
-    """What changes would make of the plan, where somebody asked."""
+    """Return the answer to changes, if there are some."""
     if isinstance(answer, Suggestions):
         return {
             "suggestions": [

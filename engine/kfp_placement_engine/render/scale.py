@@ -16,7 +16,7 @@ class Scale:
     """Seconds to pixels, or to columns of a terminal.
 
     Attributes:
-        end_seconds: what lies at the right edge; time zero is at the left one.
+        end_seconds: time at the right edge; time zero is at the left edge.
         left, right: the edges.
     """
 
@@ -25,7 +25,7 @@ class Scale:
     right: float
 
     def x(self, seconds: float) -> float:
-        """The coordinate of a time."""
+        """Return the coordinate of a time."""
         share = seconds / self.end_seconds if self.end_seconds > 0 else 0.0
         return self.left + min(max(share, 0.0), 1.0) * (self.right - self.left)
 
@@ -40,7 +40,7 @@ class Scale:
 
 
 def lanes(spans: Sequence[tuple[float, float]]) -> list[list[int]]:
-    """As few lanes as hold all spans of time, none of which overlap in a lane.
+    """Pack spans of time into as few lanes as possible, without overlaps in a lane.
 
     Returns:
         The indexes of the spans of each lane, in order of time.

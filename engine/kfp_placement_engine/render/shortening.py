@@ -31,7 +31,7 @@ _CONTEXT = 2
 def distinct(
     texts: Iterable[str], shorten: Callable[[str], str], fits: Callable[[str], bool]
 ) -> dict[str, str]:
-    """Each text, shortened where it has to be; two that differ stay different.
+    """Shorten texts where necessary, so that two that differ stay different.
 
     Most are clipped as usual. Of those that this makes the same the beginning is kept, or what fits
     from where they begin to differ. Where that does not tell them apart, they are numbered:
@@ -68,7 +68,7 @@ def distinct(
 def distinct_columns(
     texts: Iterable[str], limit: int, shorten: Callable[[str, int], str] = clip_columns
 ) -> dict[str, str]:
-    """The same for a column of a terminal, `limit` columns wide."""
+    """Shorten the texts of a column of a terminal, `limit` columns wide."""
     return distinct(texts, lambda text: shorten(text, limit), lambda text: width(text) <= limit)
 
 
@@ -93,7 +93,7 @@ def _numbered(
 
 
 def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> str:
-    """What fits from this character of the text on."""
+    """Return the part of the text that fits, from a character on."""
     before = ELLIPSIS if start else ""
     rest = visible(text[start : start + most])
     whole = before + rest
@@ -103,13 +103,13 @@ def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> st
 
 
 def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str:
-    """As much of the beginning of the text as fits before an end.
+    """Return as much of the begin of the text as fits before an end.
 
     Args:
         text: any text.
         end: follows that beginning.
         fits: whether there is room.
-        most: no more characters are tried: names may be of any length.
+        most: limit on the characters that are tried, as names may have any length.
     """
     text = visible(text[:most])
     lengths = range(1, len(text) + 1)
@@ -137,7 +137,7 @@ def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
 def fit_all(
     texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
 ) -> dict[str, str]:
-    """The same for texts side by side: those that differ look different."""
+    """Shorten texts side by side in a drawing: those that differ look different."""
     return distinct(
         texts,
         lambda text: fit(text, pixels, size, bold=bold),

@@ -1,4 +1,4 @@
-"""What every text on a terminal shares: colours, widths, and lines that end before its edge."""
+"""Colours, widths and line breaks of text on a terminal."""
 
 import re
 import textwrap
@@ -23,19 +23,19 @@ class Paint:
     on: bool
 
     def bold(self, text: str) -> str:
-        """Important."""
+        """Return text in bold."""
         return self._wrap("1", text)
 
     def dim(self, text: str) -> str:
-        """For those who look for it."""
+        """Return text in a dim colour, for details."""
         return self._wrap("2", text)
 
     def red(self, text: str) -> str:
-        """An error, or what will not happen."""
+        """Return text in red, for errors."""
         return self._wrap("31", text)
 
     def yellow(self, text: str) -> str:
-        """A warning."""
+        """Return text in yellow, for warnings."""
         return self._wrap("33", text)
 
     def _wrap(self, code: str, text: str) -> str:

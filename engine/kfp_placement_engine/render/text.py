@@ -17,7 +17,7 @@ Texts = tuple[Column, list[str]]
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How to print.
+    """Style of printed text.
 
     Attributes:
         columns: width of the terminal; None: as wide as the text is (a file or a pipe).
@@ -29,11 +29,11 @@ class TextStyle:
 
 
 PLAIN = TextStyle()
-"""As wide as the text is, without colours."""
+"""Style of files and pipes: as wide as the text, without colours."""
 
 
 def document_text(document: Document, style: TextStyle = PLAIN) -> str:
-    """The whole document, ending with a line break.
+    """Return the document as text that ends with a line break.
 
     Figures and drawings are left out: the lines and tables say the same.
     """
@@ -48,7 +48,7 @@ def document_text(document: Document, style: TextStyle = PLAIN) -> str:
 
 
 def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
-    """A table: its lead, the heading, the rows, and below them its notes."""
+    """Return the lines of a table: its lead, the heading, the rows, and below them its notes."""
     paint = Paint(style.colour)
     lines = [paint.bold(line) for line in _wrapped(table.lead, style)]
     if table.rows:
@@ -148,11 +148,11 @@ def _taken(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[Texts], limit: int | None = None) -> list[int]:
-    """The width of each column, without a last one that wraps.
+    """Return the width of each column, without a last one that wraps.
 
     Args:
-        columns: from left to right.
-        limit: what is more is taken from the widest columns that may shrink; None = nothing is.
+        columns: columns from left to right.
+        limit: width to which the widest columns shrink, if they may; None = no limit.
     """
     fixed = columns[:-1] if columns[-1][0].wrap_from else columns
     widths = [max(map(width, [column.title, *texts])) for column, texts in fixed]
@@ -169,7 +169,7 @@ def _widths(columns: Sequence[Texts], limit: int | None = None) -> list[int]:
 
 
 def _aligned(column: Column, texts: Sequence[str], size: int) -> list[str]:
-    """The heading and the texts of a column, all as wide; those that differ look different."""
+    """Return heading and texts of a column, equally wide; different texts look different."""
     forms = distinct_columns(texts, size, clip_path if column.is_path else clip_columns)
     lines = [column.title, *(forms[text] for text in texts)]
     spaces = [" " * (size - width(line)) for line in lines]

@@ -23,8 +23,8 @@ def time_lines(schedules: Sequence[Schedule], columns: int = 100) -> list[str]:
     A bar is its label, then dashes, up to `|`. One that is too short shows the beginning of it.
 
     Args:
-        schedules: what is shown, with a title each.
-        columns: how wide the lines may be.
+        schedules: schedules to show, each with a title.
+        columns: largest width of a line.
 
     Returns:
         The lines of text; the axis is the last.
@@ -50,7 +50,7 @@ def time_lines(schedules: Sequence[Schedule], columns: int = 100) -> list[str]:
 
 
 def _drawn(lane: Lane, scale: Scale) -> list[str]:
-    """As few lines as hold the bars of a lane; those that follow each other share one."""
+    """Return as few lines as hold the bars of a lane; bars in sequence share one."""
     drawn: list[str] = []
     ends: list[float] = []
     for bar in sorted(lane.bars, key=lambda bar: bar.start_seconds):
@@ -73,7 +73,7 @@ def _drawn(lane: Lane, scale: Scale) -> list[str]:
 
 
 def _bar(label: str, columns: int) -> str:
-    """A bar that takes this many columns."""
+    """Return a bar of a number of columns."""
     label = label[: columns - 1]
     while width(label) > columns - 1:
         label = label[:-1]

@@ -12,7 +12,7 @@ from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
 from kfp_placement_engine.views.plans.promises import moment
 
 Shape = dict[str, Any]
-"""What the template draws, by the names that it has there."""
+"""Shapes for the template, by the names that it uses."""
 
 _TOP, _BOTTOM = 30.0, 26.0
 _HEADING = 30.0
@@ -31,7 +31,7 @@ _LABEL_LINE, _LABEL_LINES = 14.0, 5
 """Height of a line of labels below the bars, and how many there may be."""
 
 _LABELLED_BARS = 200
-"""Up to this many bars of a lane, labels get room of their own beside or below short bars."""
+"""Number of bars of a lane up to which labels have room beside or below short bars."""
 
 _THIN_LINE, _THIN_LINES = 6.0, 6
 """A thousand drivers at once are a band, not a tower."""
@@ -97,7 +97,7 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
 
 
 def _key(items: Sequence[tuple[str, str]], width: float) -> tuple[list[Shape], float]:
-    """What the shades mean, in as many rows as it takes; also their height."""
+    """Return the key of the shades in rows, and their height."""
     shapes: list[Shape] = []
     x, y = 1.0, 0.0
     for kind, words in items:
@@ -128,7 +128,7 @@ def _limit(line: TimeLine, scale: Scale) -> Shape | None:
 
 
 def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape:
-    """All that is drawn of a lane below `y`, and where it ends."""
+    """Draw a lane below `y`, and return where it ends."""
     thin: list[Shape] = []
     spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in lane.thin])
     for line, indexes in enumerate(spans):
@@ -160,7 +160,7 @@ def _extent(bar: Bar, scale: Scale, least: float) -> Shape:
 
 
 def _bar(bar: Bar, scale: Scale) -> Shape:
-    """A bar with its phases, and when it ends by past runs."""
+    """Draw a bar with its phases, and the range of its end by past runs."""
     shape = _extent(bar, scale, _LEAST_PIXELS)
     left, right = shape["left"], shape["left"] + shape["width"]
     phases, at = [], left
@@ -201,13 +201,13 @@ def _label(bars: Sequence[Shape], texts: Sequence[str], scale: Scale, most: int)
 
 
 def _free_line(x: float, ends: Sequence[float], most: int) -> int | None:
-    """The first line with room from here on, perhaps a new one; None = there is none."""
+    """Return the first line with room, which may be new; None = there is none."""
     lines = (line for line, end in enumerate(ends) if end <= x)
     return next(lines, len(ends) if len(ends) < most else None)
 
 
 def _levels(levels: Sequence[int], scale: Scale, base: float) -> str:
-    """How many run at a time, as an area scaled to its own peak."""
+    """Draw the number that run at a time, as an area scaled to its peak."""
     peak, pixels = max(levels) or 1, (scale.right - scale.left) / len(levels)
     points = [f"M{coordinate(scale.left)} {coordinate(base)}"]
     for index, level in enumerate(levels):
