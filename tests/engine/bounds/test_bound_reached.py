@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
-from kfp_placement_engine.planning import plan_runs as planning
+from kfp_placement_engine.planning import plan_bounds
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
@@ -106,11 +106,11 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
         return lambda *_: Bound(6.0, kind)
 
     cluster = a_cluster(*nodes(2))
-    monkeypatch.setattr(planning, "lower_bound", found_by("pattern-lp"))
+    monkeypatch.setattr(plan_bounds, "lower_bound", found_by("pattern-lp"))
     assert searched(an_easy_run(), cluster, generations=30).search.generations == 30
     timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
     assert timed.search.generations <= AT_THE_BOUND
-    monkeypatch.setattr(planning, "lower_bound", found_by("area"))
+    monkeypatch.setattr(plan_bounds, "lower_bound", found_by("area"))
     assert searched(an_easy_run(), cluster, generations=30).search.generations <= AT_THE_BOUND
 
 
@@ -122,10 +122,10 @@ def test_several_runs_stop_where_each_is_at_its_own_bound():
         generations=40, compare=(), assumptions=ROUND_NUMBERS, params=GeneticParams(exact_below=0)
     )
     room = ReservedRun("kept", (ReservedRoom("n1", 0.0, 90.0, {"cpu": 1000}),), weight=3.0)
-    together = planning.plan_runs(runs, cluster, options, reserved=(room,))
+    together = plan_runs(runs, cluster, options, reserved=(room,))
     assert together.generations <= AT_THE_BOUND
     assert together.completion_seconds == pytest.approx(2 * 6 + 6 + 3 * 90)
-    crowded = planning.plan_runs(
+    crowded = plan_runs(
         (ActiveRun("one", a_hard_run()), ActiveRun("two", a_hard_run())), cluster, options
     )
     assert crowded.generations == 40
