@@ -1,6 +1,7 @@
-"""Room that pods take on nodes, kept by whom they belong to, so that no snapshot looks at all pods.
+"""Running sums of the resources that bound pods take on each node, by run.
 
-Pods of runs that are being planned are not load: the plan has them as its own steps, running.
+A snapshot of the cluster needs these sums; adding up all pods for each snapshot takes too long.
+Pods of a run that is being planned are left out: its plan has them as steps that are running.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -14,7 +15,12 @@ from kfp_placement_engine.units.resources import Resources, add_to, bounded, sub
 
 @dataclass
 class _Room:
-    """What the pods of one owner take on one node."""
+    """Resources that the pods of one run, or of none, take on one node.
+
+    Attributes:
+        real: requests by resource, `pods` included.
+        scored: CPU and memory as kube-scheduler's scores count them.
+    """
 
     real: dict[str, int] = field(default_factory=dict)
     scored: dict[str, int] = field(default_factory=dict)
@@ -27,7 +33,7 @@ class _Room:
 
 @dataclass(frozen=True)
 class NodeLoad:
-    """What is taken on a node.
+    """Resources that pods take on a node.
 
     Attributes:
         used: requests by resource, `pods` included.
@@ -40,10 +46,10 @@ class NodeLoad:
 
 @dataclass
 class Load:
-    """The room that bound pods take.
+    """Resources that bound pods take, and the nodes where they mount claims.
 
     Attributes:
-        sources: say which run a pod is of.
+        sources: sources of runs, which tell the run of a pod.
     """
 
     sources: RunSources
@@ -51,14 +57,19 @@ class Load:
     _users: dict[ClaimKey, dict[str, str]] = field(default_factory=dict)
 
     def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        """A pod is new, has changed or is gone."""
+        """Replace a pod by its new version.
+
+        Args:
+            old: the pod until now; None = it is new.
+            new: the pod from now on; None = it is gone.
+        """
         if old is not None and old.holds_room:
             self._change(old, -1)
         if new is not None and new.holds_room:
             self._change(new, 1)
 
     def by_node(self, without: Container[RunKey] = ()) -> Mapping[str, NodeLoad]:
-        """What is taken, by node.
+        """Return the load of each node that has pods, by node name.
 
         Args:
             without: runs whose pods do not count.
@@ -77,18 +88,18 @@ class Load:
         }
 
     def of_run(self, run: RunKey) -> Resources:
-        """What the pods of a run take on all nodes together, `pods` included."""
+        """Return the resources that the pods of a run take on all nodes, `pods` included."""
         taken: dict[str, int] = {}
         for room in self._rooms.get(run, {}).values():
             add_to(taken, room.real)
         return bounded(taken)
 
     def claim_users(self, claim: ClaimKey) -> Iterable[str]:
-        """Nodes on which pods mount a claim."""
+        """Return the nodes on which pods mount a claim, once for each pod."""
         return self._users.get(claim, {}).values()
 
     def run_of(self, pod: ObservedPod) -> RunKey | None:
-        """The run that a pod is of; None = of none."""
+        """Return the run that a pod belongs to, or None if it belongs to none."""
         run = self.sources.run_of(pod)
         return None if run is None else run.key
 

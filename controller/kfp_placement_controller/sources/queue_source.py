@@ -1,6 +1,6 @@
-"""Runs as their queue sees them, and the patches that let one wait, begin, pause and go on.
+"""Runs as a queue sees them, and the patches that make one wait, start, pause and continue.
 
-All runs of a source, with or without our mark: a queue knows nothing of their steps.
+A queue admits every run of a source, with or without our mark: it does not read their steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,31 +13,31 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.kinds import Kind
 
 JsonPatch = dict[str, Any]
-"""A merge patch; it names the version of the object that it was decided by."""
+"""A merge patch that names the version of the object on which it was decided."""
 
 Operations = list[dict[str, Any]]
-"""A JSON patch (RFC 6902), as admission answers with."""
+"""A JSON patch (RFC 6902), the form of an admission webhook's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedRun:
-    """How far a run is.
+    """Progress of a run, as far as a queue needs it.
 
     Attributes:
         key: namespace and name.
-        owner: the object that it is.
-        version: of the object; a write names it.
-        submitted_at: when the object was created.
-        is_held: it waits for its queue, and the engine does not look at it.
-        held_message: what it says of that; "" = nothing yet, or something else.
-        is_suspended: it makes no new pods.
-        preempted_for: its queue has suspended it: the uid of the run that it makes room for, or a
-            word; "" = its queue has not.
-        is_terminated: somebody has asked for its end.
-        has_begun: the engine has worked on it; with `is_held`, it is tried again after its end.
-            What another engine has done does not count.
-        end: how it has ended; None = it goes on.
-        display_name: what people call it; "" = by its key.
+        owner: object of the run in the cluster.
+        version: resource version of the object; each write names it.
+        submitted_at: creation time of the object.
+        is_held: whether the run waits for its queue; the workflow engine ignores it meanwhile.
+        held_message: text in the object that says so; "" = the object has no such text yet.
+        is_suspended: whether the workflow engine makes no new pods for the run.
+        preempted_for: reason why its queue suspended the run: the uid of the run that gets its
+            room, or a word; "" = the queue did not suspend it.
+        is_terminated: whether somebody has asked that the run ends.
+        has_begun: whether the workflow engine has worked on the run. A run that has begun and is
+            held is a retry. The work of another engine does not count.
+        end: outcome of the run; None = it has not ended.
+        display_name: name that people gave the run; "" = they gave none.
     """
 
     key: RunKey
@@ -55,12 +55,12 @@ class QueuedRun:
 
     @property
     def is_preempted(self) -> bool:
-        """Whether it was suspended by its queue, and may have pods that end."""
+        """Return whether its queue has suspended the run; pods of it may still be running."""
         return self.is_suspended and bool(self.preempted_for) and not self.is_held
 
     @property
     def is_active(self) -> bool:
-        """Whether it may have pods now, or soon."""
+        """Return whether the run may have pods now or soon."""
         return not self.is_held and self.end is None
 
 
@@ -69,16 +69,16 @@ class QueueSource(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Of its objects."""
+        """Kind of the objects that are its runs."""
         ...
 
     @property
     def waiting_selectors(self) -> Sequence[str]:
-        """Select the objects of runs that are held or preempted, by their labels."""
+        """Label selectors of the objects whose runs are held or preempted."""
         ...
 
     def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
-        """Read one of its objects.
+        """Read the object of a run, with or without our mark.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
@@ -86,11 +86,11 @@ class QueueSource(Protocol):
         ...
 
     def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
-        """What lets one of its objects wait while it is admitted; empty = it does not wait.
+        """Return the changes that make a run wait, for admission; empty = the run does not wait.
 
         Args:
             new: the object as it would be stored.
-            old: as it is stored; None = it is being created.
+            old: the object as it is stored; None = it is being created.
 
         Raises:
             InputError: one of them is malformed.
@@ -98,22 +98,22 @@ class QueueSource(Protocol):
         ...
 
     def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
-        """Let a run that is held say so, to people and to KFP."""
+        """Return the patch that writes into a held run, for people and for KFP, that it waits."""
         ...
 
     def release_patch(self, run: QueuedRun) -> JsonPatch:
-        """Let a held run begin; one that was terminated ends without a pod."""
+        """Return the patch that starts a held run; a terminated run then ends without a pod."""
         ...
 
     def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
-        """Let a run make no new pods; those that it has end as usual.
+        """Return the patch that stops new pods of a run; its existing pods end as usual.
 
         Args:
-            run: it goes on.
-            preempted_for: noted in it: what it makes room for.
+            run: a run that has not ended.
+            preempted_for: reason for the pause, which the patch notes in the run.
         """
         ...
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
-        """Let a suspended run make pods again."""
+        """Return the patch that lets a suspended run make pods again."""
         ...

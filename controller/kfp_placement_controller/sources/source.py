@@ -1,6 +1,6 @@
-"""A source of runs, from two sides: its objects become runs, and pods say which run they are of.
+"""A source of runs: a workflow engine whose objects are read as runs, and whose pods are matched.
 
-Nothing else of the controller knows what runs the steps of a workflow.
+The rest of the controller knows these protocols only, and no workflow engine.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ from kfp_placement_kube.kinds import Kind
 
 
 class RunEnd(StrEnum):
-    """How a run has ended."""
+    """Outcome of a run that has ended."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -29,15 +29,17 @@ class RunEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How a run is doing.
+    """State of a run, as its object says.
 
     Attributes:
-        held: why no pods are made for it now, or "".
-        idle: the same, if it has no pods a while after its submission, or "".
-        started_at: when it was begun, held back or not; None = it has not been.
-        finished_at: None = it goes on, or nobody says when.
-        end: how it has ended; None = it goes on.
-        unreadable: why it is not known what happened to its steps, or "".
+        held: reason why the workflow engine makes no pods for the run now; "" = it makes them.
+        idle: reason why the run has no pods, if it has none a while after its submission; "" = the
+            workflow engine has begun it.
+        started_at: start of the run, also of one that was held back then; None = it has not
+            started.
+        finished_at: end of the run; None = it has not ended, or its object gives no time.
+        end: outcome of the run; None = it has not ended.
+        unreadable: reason why the outcome of its steps is not known; "" = it is known.
     """
 
     held: str = ""
@@ -50,10 +52,12 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class RunOwner:
-    """The object that a run is in the cluster: it owns the run's PipelinePlacement.
+    """The object of a run in the cluster, in the run's namespace; it owns the PipelinePlacement.
 
     Attributes:
-        kind, name, uid: of the object; it is in the run's namespace.
+        kind: kind of the object.
+        name: name of the object.
+        uid: uid of the object.
     """
 
     kind: Kind
@@ -61,7 +65,7 @@ class RunOwner:
     uid: str
 
     def reference(self, *, block_owner_deletion: bool | None = None) -> OwnerReference:
-        """Return the reference to it that an object of the run has."""
+        """Return the owner reference that other objects of the run have to this object."""
         return OwnerReference(
             api_version=self.kind.api_version,
             kind=self.kind.kind,
@@ -72,11 +76,11 @@ class RunOwner:
 
 
 class PodRun(NamedTuple):
-    """Which run a pod is of.
+    """The run that a pod belongs to.
 
     Attributes:
-        key: of the run.
-        uid: of the run's object; "" = the pod does not say.
+        key: namespace and name of the run.
+        uid: uid of the run's object; "" = the pod does not name it.
     """
 
     key: RunKey
@@ -84,39 +88,39 @@ class PodRun(NamedTuple):
 
 
 class StepIndex(RunIndex, Protocol):
-    """Finds what the pods of one run are for: their step or group, and their role for it."""
+    """Finder of the step or group that a pod of one run is for, and of its role there."""
 
     def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
-        """What a pod is; None = not a pod of this run."""
+        """Return the step or group of a pod and its role, or None if it is of another run."""
         ...
 
 
 class RunContent(Protocol):
-    """The part of an object that a source keeps to read the run from; equal if it says the same."""
+    """The part of a run's object that a source keeps; equal parts describe equal runs."""
 
     def graph(self, options: ReadOptions) -> RunGraph:
-        """The steps of the run.
+        """Read the graph of the run's steps.
 
         Raises:
             UnknownLoopError: the options give the width of a loop that the run does not have.
-            InputError: malformed, or beyond a limit.
+            InputError: the object is malformed, or beyond a limit.
         """
         ...
 
     def index(self, graph: RunGraph) -> StepIndex:
-        """Finds what the pods of the run are for.
+        """Return the index that tells the step of each pod of the run.
 
         Args:
-            graph: as `graph` has read it.
+            graph: result of `graph`.
         """
         ...
 
     def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
-        """What happened to the steps, as the object says.
+        """Read the outcome of each step from the object.
 
         Args:
-            graph: as `graph` has read it.
-            index: of the same graph.
+            graph: result of `graph`.
+            index: result of `index` for the same graph.
         """
         ...
 
@@ -127,13 +131,13 @@ class ObservedRun:
 
     Attributes:
         key: namespace and name.
-        owner: the object that it is.
-        submitted_at: time zero of its plans.
-        state: how it is doing.
-        content: what its graph, and what happened to its steps, are read from.
-        display_name: what people call it; "" = by its key.
-        is_marked: our mark is somewhere in it.
-        all_marked: all steps of the pipeline count as marked, as its namespace asks.
+        owner: object of the run in the cluster.
+        submitted_at: submission time; plans count their seconds from it.
+        state: state of the run, as its object says.
+        content: part of the object with the graph and the outcome of its steps.
+        display_name: name that people gave the run; "" = they gave none.
+        is_marked: whether our mark is somewhere in the object.
+        all_marked: whether all steps count as marked, because the namespace asks for it.
     """
 
     key: RunKey
@@ -147,45 +151,46 @@ class ObservedRun:
 
     @property
     def is_planned(self) -> bool:
-        """Whether it gets a plan; without, at most its demand is of interest."""
+        """Return whether the run gets a plan; of others at most the demand matters."""
         return self.is_marked or self.all_marked
 
     @property
     def uid(self) -> str:
-        """A later run of the same key has another."""
+        """Uid of the run's object; a later run with the same key has another."""
         return self.owner.uid
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is to come."""
+        """Return whether the run has ended."""
         return self.state.end is not None
 
 
 class RunSource(Protocol):
-    """Something that makes the pods of runs.
+    """A workflow engine that makes the pods of runs.
 
-    One side reads its objects. The other reads pods alone, for callers that have a plan and no run.
+    Some methods read its objects. Others read a pod alone, for callers that have a plan and no run.
     """
 
     @property
     def kind(self) -> Kind:
-        """Of its objects."""
+        """Kind of the objects that are its runs."""
         ...
 
     @property
     def pod_marks(self) -> PodMarks:
-        """What it reads in pods."""
+        """Labels, annotations and containers that the source needs of a pod."""
         ...
 
     def observe(
         self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
     ) -> ObservedRun | None:
-        """Read one of its objects; None = it gets no plan.
+        """Read the object of a run; None = the run gets no plan.
 
         Args:
             raw: the object.
-            all_pipelines: if it is a pipeline, all its steps count as marked.
-            unplanned: read it even if it gets no plan; one that cannot have one says so.
+            all_pipelines: whether all steps count as marked, if the object is a pipeline.
+            unplanned: whether to read runs that get no plan as well. The content of a run that
+                cannot be planned then says why.
 
         Raises:
             InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it
@@ -194,28 +199,28 @@ class RunSource(Protocol):
         ...
 
     def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
-        """When one of its objects has ended; None = it goes on, or is not a pipeline."""
+        """Return the end of a pipeline's run; None = it has not ended, or is not a pipeline."""
         ...
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
-        """Which of its runs a pod is of; None = of none."""
+        """Return the run of this source that a pod belongs to, or None if there is none."""
         ...
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
-        """The step that a pod of a run of its executes; None = none of these.
+        """Return the step that a pod of this source executes; None = none of `steps`.
 
         Args:
-            pod: any of its pods, drivers included.
+            pod: pod of a run of this source; it may be a driver.
             steps: names of the plan's steps.
         """
         ...
 
 
 class RunSources:
-    """All sources that a process has; a pod is of the first that knows it."""
+    """The sources of a process; a pod belongs to the first one that knows it."""
 
     def __init__(self, *sources: RunSource) -> None:
-        """Ask them in this order."""
+        """Keep the sources in the order in which they are asked about a pod."""
         self._sources = sources
         self._marks = tuple(source.pod_marks for source in sources)
 
@@ -223,7 +228,7 @@ class RunSources:
         return iter(self._sources)
 
     def observe_pod(self, raw: Mapping[str, Any]) -> ObservedPod:
-        """Keep what matters of a pod as the API server prints it, and what any source reads in it.
+        """Slim a pod as the API server prints it to what plans and the sources need.
 
         Raises:
             InputError: it is malformed, or an amount in it is malformed.
@@ -231,10 +236,10 @@ class RunSources:
         return observe_pod(raw, self._marks)
 
     def is_unmarked_step(self, pod: Mapping[str, Any]) -> bool:
-        """Whether a pod executes a step whose author says nothing of its scheduler.
+        """Return whether a pod executes a step whose author names no scheduler.
 
         Args:
-            pod: as the API server prints it.
+            pod: the pod as the API server prints it.
 
         Raises:
             InputError: it is malformed.
@@ -242,15 +247,15 @@ class RunSources:
         return any(each.is_unmarked_step(Fields(pod, UNNAMED)) for each in self._marks)
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
-        """Which run a pod is of; None = of none."""
+        """Return the run that a pod belongs to, or None if it belongs to none."""
         runs = (source.run_of(pod) for source in self._sources)
         return next((run for run in runs if run is not None), None)
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
-        """The step that a pod executes; None = none of these.
+        """Return the step that a pod executes; None = none of `steps`.
 
         Args:
-            pod: of a run.
+            pod: the pod, of any source.
             steps: names of the plan's steps.
         """
         for source in self._sources:

@@ -1,1 +1,1 @@
-"""Argo's Workflows as runs, and the only part of the controller that knows them."""
+"""Argo's Workflows read as runs; no other part of the controller knows Workflows."""

@@ -1,4 +1,4 @@
-"""The source of runs that Workflows of Argo are: for planners, for queues, and for pods alone."""
+"""Argo Workflows as the source of runs, for planners and for queues."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -32,22 +32,22 @@ from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLO
 from kfp_placement_engine.units.times import read_moment
 
 MAX_PREEMPTED_CHARACTERS = 63
-"""Kept from what a Workflow says of its preemption; a uid has 36."""
+"""Longest reason of a preemption that is kept, in characters; a uid has 36."""
 
 MAIN_CONTAINER = "main"
-"""Where Argo runs the step; the others prepare and clean up."""
+"""Container in which Argo runs the step; the others prepare and clean up."""
 
 _OF_A_BEGINNING = ("startedAt", "nodes", "compressedNodes", "offloadNodeStatusVersion")
-"""What Argo writes into the status of a Workflow that it has worked on, and nobody else."""
+"""Fields of a Workflow's status that only Argo writes, once it has worked on the Workflow."""
 
 
 class ArgoSource:
     """Workflows of Argo, whoever submitted them.
 
     Attributes:
-        kind: of their objects.
-        pod_marks: what is read in their pods.
-        waiting_selectors: select those that a queue holds, and those that it has suspended.
+        kind: kind Workflow.
+        pod_marks: labels, annotations and containers that are needed of their pods.
+        waiting_selectors: label selectors of Workflows that a queue holds or has suspended.
     """
 
     kind = WORKFLOWS
@@ -62,18 +62,18 @@ class ArgoSource:
     def observe(
         self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
     ) -> ObservedRun | None:
-        """Slim a Workflow, as `observe_workflow` says."""
+        """Slim a Workflow with `observe_workflow`; None = the run gets no plan."""
         return observe_workflow(raw, all_pipelines=all_pipelines, unplanned=unplanned)
 
     def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
-        """When a Workflow of KFP has ended; None = it goes on, or others have made it."""
+        """Return the end of a Workflow; None = it has not ended, or KFP has not made it."""
         workflow = WorkflowObject.of(raw)
         if workflow.end is None or not workflow.is_pipeline:
             return None
         return read_moment(workflow.status.get("finishedAt"))
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
-        """The Workflow that a pod is of; None = of none."""
+        """Return the Workflow that a pod belongs to, or None if it belongs to none."""
         name = pod.labels.get(WORKFLOW_LABEL, "")
         if not name:
             return None
@@ -81,16 +81,16 @@ class ArgoSource:
         return PodRun(RunKey(pod.namespace, name), next(uids, ""))
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
-        """The step that a pod executes, by its node name; None = none of these.
+        """Return the step that a pod executes, by Argo's node name; None = none of `steps`.
 
         Args:
-            pod: of a Workflow.
+            pod: pod of a Workflow.
             steps: names of the plan's steps.
         """
         return step_of_executor(node_name(pod), pod.labels.get(WORKFLOW_LABEL, ""), steps)
 
     def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
-        """How far a Workflow is, with or without our mark.
+        """Read the progress of a Workflow, with or without our mark.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
@@ -115,11 +115,11 @@ class ArgoSource:
         )
 
     def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
-        """What lets a Workflow wait while it is admitted: new, or tried again after its end.
+        """Return the changes that make a new or retried Workflow wait; empty = it does not wait.
 
         Args:
             new: the Workflow as it would be stored.
-            old: as it is stored; None = it is being created.
+            old: the Workflow as it is stored; None = it is being created.
 
         Raises:
             InputError: one of them is malformed.
@@ -127,22 +127,28 @@ class ArgoSource:
         return hold_operations(new, old)
 
     def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
-        """Say that a held Workflow waits: without a phase, KFP shows its status as unknown."""
+        """Return the patch that says in a held Workflow that it waits.
+
+        The patch sets a phase: without one, KFP shows the status as unknown.
+        """
         return holding_patch(run.version, message)
 
     def release_patch(self, run: QueuedRun) -> JsonPatch:
-        """Give a held Workflow to Argo, as if it had been created now."""
+        """Return the patch that gives a held Workflow to Argo, as if it were created now."""
         return releasing_patch(run.version, has_message=bool(run.held_message))
 
     def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
-        """Let Argo make no new pods for a Workflow; it still reads the existing ones."""
+        """Return the patch that stops new pods; Argo still reads the existing ones."""
         return suspending_patch(run.version, preempted_for)
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
-        """Let Argo go on with it."""
+        """Return the patch that lets Argo continue with a suspended Workflow."""
         return resuming_patch(run.version)
 
 
 def _end(workflow: WorkflowObject) -> RunEnd | None:
-    """How a Workflow has ended; Argo does not look at one that says so by its label alone."""
+    """Return the outcome of a Workflow, or None if it has not ended.
+
+    Argo ignores a Workflow that only its label calls ended: that one counts as failed.
+    """
     return workflow.end or (RunEnd.FAILED if has_ended(workflow.raw) else None)

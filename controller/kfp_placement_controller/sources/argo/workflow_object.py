@@ -1,4 +1,4 @@
-"""A Workflow as the API server prints it, whoever has written it: its parts, which run it is."""
+"""A Workflow as the API server prints it, read with care: anybody may have written it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +21,13 @@ _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd
 
 @dataclass(frozen=True, slots=True)
 class WorkflowObject:
-    """A Workflow; a part of it that is not what it should be counts as empty.
+    """A Workflow; a malformed part of it counts as empty.
 
     Attributes:
-        raw: all of it.
-        metadata, spec, status: its parts.
+        raw: the whole object.
+        metadata: metadata of the Workflow.
+        spec: spec of the Workflow.
+        status: status of the Workflow.
     """
 
     raw: Mapping[str, Any]
@@ -35,12 +37,12 @@ class WorkflowObject:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> "WorkflowObject":
-        """Find its parts."""
+        """Split a Workflow into its parts."""
         metadata, spec, status = (_mapping(raw.get(key)) for key in ("metadata", "spec", "status"))
         return cls(raw, metadata, spec, status)
 
     def identity(self) -> tuple[RunKey, RunOwner, datetime]:
-        """Which run it is: its key, the Workflow itself, and when that was created.
+        """Return the key of the run, the Workflow as its owner, and the creation time.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
@@ -54,32 +56,32 @@ class WorkflowObject:
         return RunKey(namespace, name), RunOwner(WORKFLOWS, name, uid), created_at
 
     def annotation(self, key: str) -> str:
-        """The text of one of its annotations, or ""."""
+        """Return the text of an annotation; "" = there is none."""
         return _text(_mapping(self.metadata.get("annotations")).get(key))
 
     @property
     def version(self) -> str:
-        """Which version of the object this is."""
+        """Resource version of the object."""
         return _text(self.metadata.get("resourceVersion"))
 
     @property
     def display_name(self) -> str:
-        """What people call the run; "" = by its key."""
+        """Name that people gave the run; "" = they gave none."""
         return self.annotation(RUN_NAME_ANNOTATION)[:MAX_RUN_NAME_CHARACTERS]
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether KFP has made it."""
+        """Return whether KFP has made the Workflow."""
         return is_kfp_workflow(self.spec)
 
     @property
     def phase(self) -> str:
-        """What Argo says of its life; "" = nothing yet."""
+        """Phase that Argo has written, such as `Running`; "" = none yet."""
         return _text(self.status.get("phase"))
 
     @property
     def end(self) -> RunEnd | None:
-        """How it has ended by its phase; None = it goes on."""
+        """Outcome of the run by its phase; None = it has not ended."""
         return _ENDS.get(self.phase)
 
 

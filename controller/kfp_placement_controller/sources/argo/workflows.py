@@ -1,4 +1,7 @@
-"""Workflows as runs: which get a plan, how they are doing, and what is kept to read them from."""
+"""Workflows slimmed to runs: whether a run gets a plan, its state, and its content.
+
+The content is kept as JSON, and read as a graph only when the run is planned.
+"""
 
 import base64
 import binascii
@@ -27,14 +30,20 @@ from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex
 from kfp_placement_engine.units.times import read_moment
 
 MAX_DOCUMENT_BYTES = 8 * 2**20
-"""Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
+"""Largest Workflow that is read, without its nodes; etcd takes 1.5 MB, so none is larger."""
 
 MAX_NODES_BYTES = 32 * 2**20
-"""Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""
+"""Largest decompressed text of a Workflow's nodes.
+
+Argo writes at most 1 MB compressed, which is about 10 MB decompressed.
+"""
 
 MAX_NODES_VALUES = 2_000_000
-"""In those nodes. Argo's take 24 bytes of text each; made of empty lists, they would be ten times
-as many and need 2 GB."""
+"""Limit of JSON values in decompressed nodes.
+
+A value that Argo writes takes about 24 bytes of text. Text made of empty lists has ten times as
+many values, which would need 2 GB of memory.
+"""
 
 _GZIP = 16 + zlib.MAX_WBITS
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
@@ -42,13 +51,13 @@ _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations"
 
 @dataclass(frozen=True, slots=True)
 class WorkflowContent:
-    """What is kept from a Workflow.
+    """The part of a Workflow that is kept.
 
     Attributes:
-        name: of the object.
-        document: JSON that the run graph is read from; it does not change while the run goes on.
-        nodes: what Argo knows of its steps.
-        problem: why it cannot be read at all; "" = it may be read.
+        name: name of the Workflow.
+        document: JSON that the run graph is read from; it stays the same until the run ends.
+        nodes: Argo's records of the steps.
+        problem: reason why the Workflow cannot be read; "" = there is none so far.
     """
 
     name: str
@@ -57,43 +66,45 @@ class WorkflowContent:
     problem: str = ""
 
     def graph(self, options: ReadOptions) -> RunGraph:
-        """The steps of the run.
+        """Read the graph of the run's steps.
 
         Raises:
             UnknownLoopError: the options give the width of a loop that the run does not have.
-            InputError: malformed, or beyond a limit.
+            InputError: the Workflow is malformed, or beyond a limit.
         """
         if self.problem:
             raise InputError(self.problem)
         return read_workflow(orjson.loads(self.document), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
-        """Finds what the pods of the run are for, by Argo's node names."""
+        """Return the index that tells the step of each pod, by Argo's node names."""
         return WorkflowIndex(graph, self.name)
 
     def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
-        """What Argo's nodes say of the steps."""
+        """Read the outcome of each step from Argo's nodes."""
         return OutcomeReader(graph, index).read(self.nodes)
 
 
 class WorkflowIndex(PodIndex):
-    """Finds what the pods of a Workflow are for, by their node names."""
+    """Finder of the step or group that a pod of a Workflow is for, by Argo's node names."""
 
     def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
-        """What a pod is; None = not a pod of this Workflow."""
+        """Return the step or group of a pod and its role, or None if the Workflow has none."""
         return self.identify(node_name(pod))
 
 
 def node_name(pod: ObservedPod) -> str:
-    """The name of the Workflow's node that a pod is made for; "" = it is of none."""
+    """Return the name of the Workflow's node that a pod is made for; "" = there is none."""
     return pod.annotations.get(NODE_NAME_ANNOTATION, "")
 
 
 def document_of(workflow: WorkflowObject) -> bytes:
-    """What the graph is read from, as JSON: a tenth of the memory that the objects take.
+    """Write the parts of a Workflow that its graph is read from as JSON.
+
+    The text takes a tenth of the memory of the Python objects.
 
     Raises:
-        InputError: it is nested too deeply.
+        InputError: the Workflow is nested too deeply.
     """
     metadata = workflow.metadata
     stored = workflow.status.get("storedWorkflowTemplateSpec")
@@ -112,7 +123,7 @@ def document_of(workflow: WorkflowObject) -> bytes:
 
 
 def _dumped_deep(document: Mapping[str, Any]) -> bytes:
-    """The same where it is nested more than 254 deep, which orjson reads but does not write."""
+    """Write JSON that is nested more than 254 deep: orjson reads such text but cannot write it."""
     try:
         return json.dumps(document, separators=(",", ":")).encode()
     except RecursionError as error:
@@ -120,7 +131,7 @@ def _dumped_deep(document: Mapping[str, Any]) -> bytes:
 
 
 def nodes_of(workflow: WorkflowObject) -> tuple[tuple[ArgoNode, ...], str]:
-    """What Argo knows of the steps, and why that cannot be read, or ""."""
+    """Return Argo's nodes, and the reason why they cannot be read, or ""."""
     status = workflow.status
     try:
         if status.get("offloadNodeStatusVersion"):
@@ -146,7 +157,7 @@ def _unpacked(packed: str) -> bytes:
         raise InputError(f"status.compressedNodes is malformed: {error}") from error
     if unpacker.unconsumed_tail:
         raise InputError(f"status.compressedNodes is larger than {MAX_NODES_BYTES} bytes")
-    # Commas within text count as well: no more than this can be in it, and counting takes no time.
+    # Commas within text count too, so the text has at most this many values. Counting is cheap.
     values = sum(map(text.count, (b",", b"[", b"{")))
     if values > MAX_NODES_VALUES:
         raise InputError(
@@ -158,14 +169,15 @@ def _unpacked(packed: str) -> bytes:
 def observe_workflow(
     raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
 ) -> ObservedRun | None:
-    """Slim a Workflow; None = it gets no plan.
+    """Slim a Workflow to a run; None = the run gets no plan.
 
     Args:
         raw: the Workflow.
-        all_pipelines: if KFP has made it, all its steps count as marked; else our mark is needed.
-        unplanned: slim it even if it gets no plan; if it has ended, no step is kept then. One that
-            cannot be read says so when it is planned: it waits in a queue until somebody says what
-            it needs, or that nobody can.
+        all_pipelines: whether all steps count as marked, if KFP has made the Workflow.
+            Otherwise only a Workflow with our mark gets a plan.
+        unplanned: whether to slim Workflows that get no plan as well; of those that have ended, no
+            step is kept. The graph of one that cannot be read raises: the run waits in a queue
+            until somebody states its demand, or states that nobody can.
 
     Raises:
         InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it is
@@ -225,11 +237,11 @@ def _state(workflow: WorkflowObject, problem: str, *, has_nodes: bool) -> RunSta
 
 
 def _why_held(workflow: WorkflowObject) -> str:
-    """Why Argo makes no pods for a Workflow that has not ended, or ""."""
+    """Return why Argo makes no pods for a Workflow that has not ended; "" = it makes them."""
     if workflow.spec.get("suspend") is True:
         return "spec.suspend is set"
     if workflow.phase == PENDING:
-        # By a limit of parallel runs, a lock, or a claim that cannot be made. Every run that it
-        # may begin gets the phase Running at once.
+        # A limit of parallel runs, a lock, or a claim that cannot be made holds it back: Argo
+        # gives every run that may begin the phase Running at once.
         return "Argo lets it wait (phase Pending)"
     return ""
