@@ -46,8 +46,6 @@ UNCLEAN = {
     "kfp_placement_controller.actuators",
     "kfp_placement_controller.learning",
     "kfp_placement_controller.observed",
-    "kfp_placement_controller.sources",
-    "kfp_placement_controller.sources.argo",
 }
 
 CATCH_ALL = {
