@@ -1,4 +1,4 @@
-"""What is kept from the events which say that a pod's volume is not attached."""
+"""Events which say that a pod's volume cannot be attached, slimmed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ ATTACH_FAILED = "FailedAttachVolume"
 """Reason of Kubernetes' attach-detach controller."""
 
 ATTACH_FAILED_SELECTOR = f"reason={ATTACH_FAILED}"
-"""The only events that are asked for: a cluster makes many thousands an hour."""
+"""Selector of the only events that are read: a cluster makes many thousands an hour."""
 
 MAX_ATTACH_FAILURES = 5_000
-"""Events that are kept; more say little about few, and anybody may write them."""
+"""Limit of kept events; anybody may write events, and more of them tell little that is new."""
 
 MAX_UID_CHARACTERS = 64
-"""A uid has 36; an event may name anything."""
+"""Longest uid that is kept, in characters; a real one has 36, but an event may name anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class AttachFailure:
     """A volume that could not be attached for a pod.
 
     Attributes:
-        pod_uid: of the pod.
-        message: for people, such as `Multi-Attach error for volume "pvc-1" ...`.
+        pod_uid: uid of the pod.
+        message: text for people, such as `Multi-Attach error for volume "pvc-1" ...`.
     """
 
     pod_uid: str
@@ -35,10 +35,10 @@ class AttachFailure:
 
 
 def observe_attach_failure(raw: Mapping[str, Any]) -> AttachFailure | None:
-    """Keep what matters of an event as the API server prints it; None = it is about no pod.
+    """Slim an event as the API server prints it; None = it is not a pod's attach failure.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the event is malformed.
     """
     event = Fields(raw, Place("event"))
     regarding = event.fields("regarding")

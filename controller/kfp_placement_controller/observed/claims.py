@@ -1,4 +1,4 @@
-"""What is kept from claims and volumes."""
+"""PersistentVolumeClaims and PersistentVolumes, slimmed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from kfp_placement_engine.readers.text.place import Place
 
 @dataclass(frozen=True, slots=True)
 class ObservedVolume:
-    """A volume.
+    """A PersistentVolume.
 
     Attributes:
-        name: its name.
-        required_terms: which nodes reach it; None = all.
+        name: name of the volume.
+        required_terms: node selector terms of the nodes that reach the volume; None = all do.
     """
 
     name: str
@@ -26,11 +26,11 @@ class ObservedVolume:
 
 @dataclass(frozen=True, slots=True)
 class ObservedClaim:
-    """A claim.
+    """A PersistentVolumeClaim.
 
     Attributes:
-        claim: as the planner sees it, before its volume and its users are known.
-        volume_name: volume that it is bound to; "" = none yet.
+        claim: claim as the planner sees it, before its volume and its users are known.
+        volume_name: name of the volume that the claim is bound to; "" = none yet.
     """
 
     claim: Claim
@@ -38,19 +38,19 @@ class ObservedClaim:
 
 
 def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
-    """Keep what matters of a claim as the API server prints it.
+    """Slim a claim as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the claim is malformed.
     """
     claim = Fields(raw, Place("claim"))
     return ObservedClaim(read_claim(claim, {}, {}), claim.fields("spec").text("volumeName"))
 
 
 def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
-    """Keep what matters of a volume as the API server prints it.
+    """Slim a volume as the API server prints it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the volume is malformed.
     """
     return ObservedVolume(*read_volume(Fields(raw, Place("volume"))))

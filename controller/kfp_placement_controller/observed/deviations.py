@@ -1,4 +1,4 @@
-"""A pod that is not where its plan wants it: what is said of it, whoever has noticed."""
+"""Deviations: pods that were bound to a node other than the planned one, and why."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ class Deviation:
     """A pod that has been bound to a node other than the planned one; an event says why.
 
     Attributes:
-        pod: as bound.
-        planned: the node that its plan names.
-        reason: what decided, in one word.
-        why: the same for people; "it" is the planned node.
+        pod: pod after it was bound.
+        planned: name of the planned node.
+        reason: reason of the deviation, as one word.
+        why: reason as a sentence for people; "it" is the planned node.
     """
 
     pod: ObservedPod
@@ -26,16 +26,16 @@ class Deviation:
 
     @property
     def message(self) -> str:
-        """For people."""
+        """Sentence for people: the planned node, the node of the pod, and the reason."""
         return f"planned on {self.planned}, placed on {self.pod.node_name}: {self.why}"
 
 
 def why_left_out(requests: Resources, node: Node | None) -> str:
-    """Why a node does not take a pod, as far as we can see; "" = there is no such reason.
+    """Return why a node does not take a pod, as far as we can see; "" = we see no reason.
 
     Args:
-        requests: of the pod.
-        node: with what is taken on it; None = there is no such node any more.
+        requests: requests of the pod.
+        node: the node, with the resources that are used on it; None = it has been deleted.
     """
     if node is None:
         return "it is gone"

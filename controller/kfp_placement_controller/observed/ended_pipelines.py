@@ -1,4 +1,4 @@
-"""Pipelines that nobody has planned and that have ended: packed, until they are learned from."""
+"""Runs of pipelines that ended without a plan, kept compressed until we learn from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from kfp_placement_kube.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class EndedPipeline:
-    """A run that has ended.
+    """A run of a pipeline that has ended without a plan.
 
     Attributes:
         key: namespace and name.
-        kind: of its object.
-        ended_at: when it ended.
-        packed: the object.
+        kind: kind of the run's object.
+        ended_at: end of the run.
+        packed: object of the run, as compressed JSON.
     """
 
     key: RunKey
@@ -28,14 +28,14 @@ class EndedPipeline:
 
     @classmethod
     def of(cls, kind: Kind, raw: Mapping[str, Any], ended_at: datetime) -> "EndedPipeline":
-        """Pack a run as the API server prints it.
+        """Compress the object of a run as the API server prints it.
 
         Raises:
-            InputError: it cannot be written as JSON again.
+            InputError: the object cannot be written as JSON again.
         """
         key = RunKey(raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
         return cls(key, kind, ended_at, packed(json_text(raw)))
 
     def raw(self) -> Mapping[str, Any]:
-        """The object."""
+        """Decompress the object of the run."""
         return unpacked(self.packed)

@@ -1,4 +1,7 @@
-"""PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
+"""PipelineHistories, slimmed to their text, which is read only when a namespace needs it.
+
+The parts that decide which runs are kept are read at once; all past runs together take long.
+"""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -16,10 +19,10 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
-"""We write no larger ones; what others have made larger is not read."""
+"""Largest history that is read, in bytes; we write smaller ones, but others may write too."""
 
 MOST_AHEAD = timedelta(days=60)
-"""Workflows are seldom kept for longer after their end."""
+"""Longest time for which a Workflow is expected to stay in the cluster after its end."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -29,12 +32,12 @@ class ObservedHistory:
     """A PipelineHistory.
 
     Attributes:
-        spec: what people have decided.
-        ended: uid -> when that run ended, of all its runs.
-        is_cut: older runs have been left out.
-        json_bytes: size of the object.
-        packed: the object.
-        is_going: it has been deleted, and stays until its finalizers are gone.
+        spec: decisions of people about the history.
+        ended: uid -> end of that run, for all runs of the history.
+        is_cut: whether older runs have been left out.
+        json_bytes: size of the object as JSON.
+        packed: the object, as compressed JSON.
+        is_going: whether the object has been deleted, and only its finalizers keep it.
     """
 
     spec: PipelineHistorySpec
@@ -46,22 +49,22 @@ class ObservedHistory:
 
     @property
     def last_ended_at(self) -> datetime:
-        """When the last run ended; long ago if there is none."""
+        """End of the last run; the year 1970 if there is no run."""
         return max(self.ended.values(), default=_LONG_AGO)
 
     def is_older(self, run: PastRun) -> bool:
-        """Whether a run would be left out, as older ones than those that are kept have been."""
+        """Return whether a run is forgotten, or older than the runs for which there is room."""
         if self.spec.forgets_run(run.ended_at):
             return True
         oldest_at = min(self.ended.values(), default=_LONG_AGO)
-        # Runs that all ended long after it had a wrong clock: it comes in their place.
+        # If all kept runs ended much later, their clock was wrong: the run replaces them.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
     def read(self, runs: Container[str]) -> PipelineHistory:
-        """The object with some of its runs; to read them all takes most of the time.
+        """Read the history with some of its runs only: reading runs takes most of the time.
 
         Args:
-            runs: their uids.
+            runs: uids of the runs.
         """
         raw = unpacked(self.packed)
         if self.ended:
@@ -71,10 +74,10 @@ class ObservedHistory:
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
-    """A PipelineHistory as the API server prints it.
+    """Slim a PipelineHistory as the API server prints it.
 
     Raises:
-        InputError: it cannot be read, or is larger than we write any.
+        InputError: it cannot be read, or is larger than `MAX_OBJECT_BYTES`.
     """
     history = read_resource(PipelineHistory, _without_rows(raw))
     text = json_text(raw)
@@ -94,7 +97,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
 
 
 def _without_rows(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without what takes long to read, and may never be asked for."""
+    """Return a history without the rows that take long to read and may never be needed."""
     status = raw.get("status") or {}
     runs = [{**run, "steps": [], "loops": []} for run in status.get("runs") or ()]
     return {**raw, "status": {**status, "nodes": [], "steps": [], "runs": runs}}

@@ -1,14 +1,14 @@
-"""What Kueue's objects have in common, read with limits: others write them too."""
+"""Fields that Kueue's objects have in common, read with limits because anybody may write them."""
 
 from dataclasses import dataclass
 
 from kfp_placement_engine.readers.text.fields import Fields
 
 MAX_LISTED = 64
-"""Conditions, checks, flavors and labels that are read of one object."""
+"""Limit of conditions, checks, flavors and labels that are read of one object."""
 
 MAX_TEXT_CHARACTERS = 1000
-"""Of each text."""
+"""Longest text that is kept, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class KueueCondition:
     """A condition of one of Kueue's objects.
 
     Attributes:
-        holds: whether it is so.
-        reason: one word.
-        message: for people.
+        holds: whether the condition is true.
+        reason: reason of its state, as one word.
+        message: reason of its state, for people.
     """
 
     holds: bool
@@ -27,7 +27,7 @@ class KueueCondition:
 
 
 def conditions_of(status: Fields) -> dict[str, KueueCondition]:
-    """The conditions of a status, by type."""
+    """Read the conditions of a status, by type."""
     return {
         short_text(each.get("type")): KueueCondition(
             each.get("status") == "True",
@@ -39,17 +39,17 @@ def conditions_of(status: Fields) -> dict[str, KueueCondition]:
 
 
 def entries(fields: Fields, key: str) -> list[Fields]:
-    """The mappings of a list; whatever else is there does not count."""
+    """Read the mappings of a list; its other items do not count."""
     value = fields.get(key)
     entries = value[:MAX_LISTED] if isinstance(value, list) else ()
     return [Fields(each, fields.place) for each in entries if isinstance(each, dict)]
 
 
 def short_text(value: object) -> str:
-    """Text, cut where it is too long; "" = it is something else."""
+    """Read text, and cut it if it is too long; "" = the value is not text."""
     return value[:MAX_TEXT_CHARACTERS] if isinstance(value, str) else ""
 
 
 def whole_number(value: object) -> int:
-    """A whole number; 0 = it is something else."""
+    """Read a whole number; 0 = the value is not a whole number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,4 +1,4 @@
-"""What Kueue has beside Workloads, slimmed: LocalQueues, ResourceFlavors, AdmissionChecks."""
+"""Kueue's LocalQueues, ResourceFlavors and AdmissionChecks, slimmed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 PLANNER_CONTROLLER = "kfp-placement.dev/planner"
-"""AdmissionChecks that name this controller are answered by us."""
+"""Controller name in the AdmissionChecks that we answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,10 @@ class ObservedLocalQueue:
     """A LocalQueue.
 
     Attributes:
-        namespace, name: of the object.
-        problem: why it admits nobody, in Kueue's words; "" = it does.
-        resources: that its ClusterQueue has quota for.
+        namespace: namespace of the object.
+        name: name of the object.
+        problem: reason why it admits no Workload, in Kueue's words; "" = it admits them.
+        resources: names of the resources for which its ClusterQueue has quota.
         flavors: names of the ResourceFlavors of that quota.
     """
 
@@ -42,8 +43,8 @@ class ObservedCheck:
     """An AdmissionCheck that we answer.
 
     Attributes:
-        name: of the object.
-        active: whether it says that we answer it; None = it does not say.
+        name: name of the object.
+        active: condition by which we tell Kueue that we answer the check; None = it has none yet.
     """
 
     name: str
@@ -52,13 +53,13 @@ class ObservedCheck:
 
 @dataclass(frozen=True)
 class KueueListing:
-    """All of Kueue's objects that matter.
+    """Kueue's objects that matter to runs.
 
     Attributes:
-        workloads: that RunRequests own.
-        local_queues: all.
-        flavors: labels of their nodes, by name.
-        checks: that are answered by us.
+        workloads: Workloads that RunRequests own.
+        local_queues: LocalQueues of all namespaces.
+        flavors: labels of the nodes of each ResourceFlavor, by its name.
+        checks: AdmissionChecks that we answer.
     """
 
     workloads: Sequence[ObservedWorkload]
@@ -68,7 +69,7 @@ class KueueListing:
 
 
 def observe_local_queue(raw: Mapping[str, Any]) -> ObservedLocalQueue:
-    """A LocalQueue as the API server prints it.
+    """Slim a LocalQueue as the API server prints it.
 
     Raises:
         InputError: not even its metadata can be read.
@@ -91,7 +92,7 @@ def observe_local_queue(raw: Mapping[str, Any]) -> ObservedLocalQueue:
 
 
 def observe_flavor(raw: Mapping[str, Any]) -> Mapping[str, str]:
-    """Labels of the nodes that a ResourceFlavor stands for.
+    """Return the labels of the nodes that a ResourceFlavor stands for.
 
     Raises:
         InputError: it cannot be read.
@@ -101,7 +102,7 @@ def observe_flavor(raw: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def observe_check(raw: Mapping[str, Any]) -> ObservedCheck | None:
-    """An AdmissionCheck as the API server prints it; None = others answer it.
+    """Slim an AdmissionCheck as the API server prints it; None = another controller answers it.
 
     Raises:
         InputError: not even its metadata can be read.

@@ -1,9 +1,9 @@
-"""Hard limits of the round trip, for a pod whose gate comes off: the nodes that keep them.
+"""Hard latency limits: the nodes that a pod must require when its scheduling gate is removed.
 
-Its own scheduler knows no round trips, so the pod must require the nodes by name, and what it
-requires cannot be changed once its gate is off. They are named by the label that kubelets give
-themselves: of the field `metadata.name` a term takes one value only, and a pod's own terms may be
-narrowed but not multiplied.
+kube-scheduler knows no round trips, so the pod must require the nodes by name, and its
+requirements cannot be changed once the gate is off. The nodes are named by the host label that
+each kubelet sets: a term takes only one value of the field `metadata.name`, and the terms of a pod
+may be narrowed but not multiplied.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ from kfp_placement_engine.model.latency import UNKNOWN_MS, hard_limit_ms, is_wit
 from kfp_placement_engine.units.durations import latency_text
 
 MAX_HOSTS = 100
-"""Nodes that a pod requires: a line for each of them in its spec, for as long as it exists."""
+"""Limit of nodes that a pod requires: each of them is a line in the pod's spec."""
 
 
 @dataclass(frozen=True, slots=True)
 class HardLimit:
-    """Where a pod under a hard limit may go.
+    """A hard latency limit of a pod, and the nodes that keep it.
 
     Attributes:
-        limit_ms: of the round trip to its location.
-        hosts: the nodes within it, by their host label, the nearest first.
+        limit_ms: longest round trip to the pod's location, in milliseconds.
+        hosts: host labels of the nodes within the limit, the nearest first.
     """
 
     limit_ms: float
@@ -33,15 +33,15 @@ class HardLimit:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """What the pod requires; where no node keeps the limit, a host that there is none of.
+        """Host labels that the pod requires; if no node keeps the limit, one that no node has.
 
-        Then kube-scheduler calls the pod unschedulable, and the name says why.
+        kube-scheduler then calls the pod unschedulable, and the host label says why.
         """
         return self.hosts or (f"{NO_NODE_WITHIN}{latency_text(self.limit_ms)}",)
 
 
 def limit_ms(pod: ObservedPod, rules: PlacementPolicySpec) -> float | None:
-    """The limit of a pod: its own, else the policy's for its type; None = it has none."""
+    """Return the limit of a pod, its own or the policy's for its type; None = it has no limit."""
     assumed = rules.defaults.of_type(pod.step_type)
     assumed_ms = None if assumed is None else assumed.max_latency_ms
     return hard_limit_ms(pod.location, pod.max_latency_ms, assumed_ms)
@@ -54,18 +54,18 @@ def hard_limit(
     labels: Mapping[str, Mapping[str, str]],
     planned: str = "",
 ) -> HardLimit | None:
-    """Where a pod may go; None = there is no limit.
+    """Return the hard limit of a pod and the nodes that keep it; None = it has no limit.
 
-    There is none either where no node states a round trip to its location, nor while placement is
-    paused: pods then go as if we were not there. A host label that a node beyond the limit has as
-    well names nobody.
+    No limit applies where no node states a round trip to the pod's location, or while placement is
+    paused: pods are then scheduled as if we did not exist. A host label is left out if a node
+    beyond the limit has it too.
 
     Args:
-        pod: the pod whose gate comes off.
-        rules: the policy's.
+        pod: pod whose gate is removed.
+        rules: spec of the policy.
         round_trips_ms: node -> round trip to the pod's location, where it is known.
-        labels: of every node.
-        planned: the node to be named in any case if it is within the limit.
+        labels: labels of every node, by its name.
+        planned: planned node, which comes first if it is within the limit; "" = none.
     """
     limit = limit_ms(pod, rules)
     if limit is None or rules.paused or not round_trips_ms:

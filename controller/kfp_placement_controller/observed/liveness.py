@@ -1,4 +1,4 @@
-"""Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
+"""Liveness of our scheduler and of the planner, read from their Leases and shown in the policy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 SCHEDULER_READY = "SchedulerReady"
+"""Condition of the PlacementPolicy: marked pods may be given to our scheduler."""
+
 GATES_READY = "GatesReady"
-"""Conditions of the PlacementPolicy."""
+"""Condition of the PlacementPolicy: new pods may be gated."""
 
 
 _LEASE = Place("lease")
@@ -23,8 +25,8 @@ class HeldLease:
     """A Lease that somebody holds.
 
     Attributes:
-        holder: who.
-        renewed_at: last renewal, by the holder's clock; None = it does not say.
+        holder: identity of the process that holds it.
+        renewed_at: last renewal, by the holder's clock; None = the Lease has no such time.
     """
 
     holder: str
@@ -32,10 +34,10 @@ class HeldLease:
 
 
 def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
-    """Keep what matters of a Lease; None = nobody holds it.
+    """Slim a Lease; None = nobody holds it.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the Lease is malformed.
     """
     spec = Fields(raw, _LEASE).flat("spec")
     holder, renewed_at = spec.text("holderIdentity"), spec.moment("renewTime")
@@ -43,24 +45,27 @@ def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
 
 
 def renewed_at(raw: Mapping[str, Any]) -> datetime | None:
-    """When a Lease was renewed last, also if its holder has given it back since.
+    """Return the last renewal of a Lease, even if its holder has given it back since.
+
+    Returns:
+        Time of the renewal; None = the Lease has no such time.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the Lease is malformed.
     """
     return Fields(raw, _LEASE).flat("spec").moment("renewTime")
 
 
 @dataclass
 class LeaseWatch:
-    """Age of another process' Lease, in monotonic seconds since it was last seen to be renewed.
+    """Age of another process' Lease, in monotonic seconds since its last renewal that we saw.
 
-    A Lease is renewed when its holder or its time of renewal changes, whatever that time is: the
-    clocks of both machines may be off by minutes, or be set.
+    A change of the holder or of the time of renewal counts as a renewal. The time itself is not
+    used: the clocks of both machines may differ by minutes, or may be set.
 
     Attributes:
         held: whether somebody holds the Lease.
-        has_renewed: whether its holder was seen to renew it. Until then the holder may be dead.
+        has_renewed: whether we saw its holder renew it. Until then the holder may be dead.
     """
 
     held: bool = False
@@ -72,7 +77,7 @@ class LeaseWatch:
         """Note the Lease as it is, or None if nobody holds it."""
         self.held = lease is not None
         if lease is None:
-            # Renewals until now are not by the next holder; but the last one is recent.
+            # The next holder has not renewed it yet. The age still counts from the last renewal.
             self.has_renewed, self._seen = False, None
         elif lease != self._seen:
             self.has_renewed = self._seen is not None
@@ -81,7 +86,7 @@ class LeaseWatch:
     def age_seconds(self, monotonic_seconds: float) -> float:
         """Return the seconds since the last renewal, even if the Lease is given back or deleted.
 
-        One never seen counts from when it is first asked for: its holder may be about to come.
+        The age of a Lease that we never saw begins with the first call: its holder may be starting.
         """
         if self._renewed_at is None:
             self._renewed_at = monotonic_seconds
@@ -91,7 +96,12 @@ class LeaseWatch:
 def unpublished(
     findings: Iterable[PolicyFinding], status: PlacementPolicyStatus | None
 ) -> list[PolicyFinding]:
-    """Findings whose flag or reason the policy's status does not show yet; None = it has none."""
+    """Return the findings whose flag or reason the policy's status does not show yet.
+
+    Args:
+        findings: present findings.
+        status: status of the policy; None = it has none yet.
+    """
     known = status or PlacementPolicyStatus()
     flags = {"schedulerReady": known.scheduler_ready, "gatesReady": known.gates_ready}
     reasons = {each.type: each.reason for each in known.conditions}
@@ -105,12 +115,12 @@ def unpublished(
 def scheduler_finding(
     lease: LeaseWatch, policy: PlacementPolicySpec, monotonic_seconds: float
 ) -> PolicyFinding | None:
-    """Whether marked pods may be given to our scheduler; None = that is not known yet.
+    """Find whether marked pods may be given to our scheduler; None = that is not known yet.
 
-    A Lease that nobody holds says no at once: new pods need not wait for whoever takes it next.
+    If nobody holds the Lease they may not: new pods need not wait for the next holder.
 
     Args:
-        lease: the scheduler's.
+        lease: watch of the scheduler's Lease.
         policy: policy in force.
         monotonic_seconds: the present moment.
     """
@@ -127,11 +137,11 @@ def scheduler_finding(
 
 
 def gates_finding(*, leads: bool, installed: bool = True) -> PolicyFinding:
-    """Whether new pods may be gated; only a planner that leads, and may open gates, says yes.
+    """Find whether new pods may be gated: a planner must lead and be allowed to open gates.
 
     Args:
-        leads: a planner does.
-        installed: that planner may open gates.
+        leads: whether a planner leads.
+        installed: whether that planner is allowed to open gates.
     """
     if not leads:
         return _no_gates("NoPlanner", "no planner leads, so nobody would open gates")

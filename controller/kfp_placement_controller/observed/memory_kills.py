@@ -1,4 +1,4 @@
-"""Steps that were killed for memory: what they had then is less than what they need."""
+"""Memory limits of steps that were killed for memory: such a step needs more than its limit."""
 
 from collections.abc import Collection
 
@@ -8,17 +8,18 @@ _KILLED = "OOMKilled"
 
 
 def killed_bytes(spec: Fields, status: Fields, names: Collection[str]) -> int | None:
-    """How much memory a container of a step was allowed when it was killed for using more.
+    """Return the memory limit of a step's container that was killed for exceeding it.
 
-    Without a limit it was killed because its node had none left, which tells nothing of the step.
+    A container without a limit was killed because its node had no memory left, which tells nothing
+    about the step.
 
     Args:
-        spec: of the pod.
-        status: likewise.
-        names: of the containers that run steps.
+        spec: spec of the pod.
+        status: status of the pod.
+        names: names of the containers that run steps.
 
     Returns:
-        Bytes; None = none was killed for that, or it had no limit.
+        Bytes; None = no container was killed for memory, or the killed one had no limit.
 
     Raises:
         InputError: the limit is malformed.
@@ -31,14 +32,14 @@ def killed_bytes(spec: Fields, status: Fields, names: Collection[str]) -> int | 
 
 
 def _was_killed(container: Fields) -> bool:
-    # A pod that is not restarted has its end in `state`; one that is, in `lastState`.
+    # The end of a container is in `state`, or in `lastState` once it has been restarted.
     states = (container.flat(key) for key in ("state", "lastState"))
     ends = (state.flat("terminated") for state in states)
     return any(end.get("reason") == _KILLED for end in ends)
 
 
 def _limit(spec: Fields, container: Fields, name: object) -> int | None:
-    """As it is in force, else as the pod asks for it."""
+    """Return the memory limit in force, else the one in the pod's spec; None = there is none."""
     stated = [each for each in spec.each_flat("containers") if each.get("name") == name]
     for each in (container, *stated):
         limit = each.flat("resources").resources("limits").get("memory")

@@ -1,4 +1,4 @@
-"""Namespaces: what matters of one is whether its runs take part, and which of them."""
+"""Namespaces, slimmed to the labels that decide which of their runs are planned."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
 
 SYSTEM_NAMESPACE = "kube-system"
-"""Never takes part; the controller's own namespace does not either."""
+"""Namespace that never takes part; the controller's own namespace does not either."""
 
 
 class ObservedNamespace(NamedTuple):
-    """What the labels of a namespace say.
+    """Decisions in the labels of a namespace.
 
     Attributes:
-        enabled: of taking part; "" = nothing.
-        all_pipelines: all its pipelines are planned, marked or not.
+        enabled: value of the label by which it takes part or refuses; "" = it has no such label.
+        all_pipelines: whether all its pipelines are planned, marked or not.
     """
 
     enabled: str = ""
@@ -22,7 +22,7 @@ class ObservedNamespace(NamedTuple):
 
 
 def observe_namespace(raw: Mapping[str, Any]) -> ObservedNamespace:
-    """Keep what matters of a namespace."""
+    """Slim a namespace as the API server prints it."""
     labels = raw["metadata"].get("labels")
     if not isinstance(labels, dict):
         return ObservedNamespace()
@@ -35,13 +35,13 @@ def observe_namespace(raw: Mapping[str, Any]) -> ObservedNamespace:
 def takes_part(
     name: str, namespace: ObservedNamespace | None, own_namespace: str, *, opt_in: bool
 ) -> bool:
-    """Whether the runs of a namespace take part; admission says the same by its selectors.
+    """Return whether the runs of a namespace take part; admission's selectors decide the same.
 
     Args:
-        name: of the namespace.
-        namespace: what it says; None = it has not been seen yet. Such a namespace takes part: what
-            it says comes soon.
-        own_namespace: the controller's.
+        name: name of the namespace.
+        namespace: decisions in its labels; None = it has not been seen yet. Such a namespace takes
+            part: its labels will be read soon.
+        own_namespace: namespace of the controller.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
     """
     if name in (SYSTEM_NAMESPACE, own_namespace):

@@ -1,4 +1,4 @@
-"""What is kept from a node."""
+"""Nodes, slimmed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ _NODE = Place("node")
 
 
 def observe_node(raw: Mapping[str, Any]) -> Node:
-    """A node as the planner sees it, with nothing on it; labels that cannot be read do not count.
+    """Slim a node to the planner's view, without pods; malformed labels do not count.
 
     Raises:
-        InputError: it is malformed, or an amount in it is malformed.
+        InputError: the node, or an amount in it, is malformed.
     """
     return read_node(Fields(raw, _NODE))[0]

@@ -1,4 +1,4 @@
-"""Objects that are kept as compressed JSON, a tenth to a half of it, until they are asked for."""
+"""Objects kept as compressed JSON, which has a tenth to a half of its size, until they are read."""
 
 import zlib
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 def json_text(raw: Mapping[str, Any]) -> bytes:
-    """An object as the API server prints it, without what nobody reads.
+    """Write an object as the API server prints it as JSON, without fields that nobody reads.
 
     Raises:
-        InputError: it cannot be written as JSON again.
+        InputError: the object cannot be written as JSON again.
     """
     # Managed fields are a third of a Workflow.
     metadata = {**raw["metadata"], "managedFields": None}
@@ -28,11 +28,11 @@ def json_text(raw: Mapping[str, Any]) -> bytes:
 
 
 def packed(text: bytes) -> bytes:
-    """Compress JSON."""
+    """Compress JSON text."""
     return zlib.compress(text, 1)
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
-    """Read compressed JSON."""
+    """Decompress and read JSON text."""
     found: dict[str, Any] = orjson.loads(zlib.decompress(data))
     return found

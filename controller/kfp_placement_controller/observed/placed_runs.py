@@ -1,4 +1,4 @@
-"""Runs that have a PipelinePlacement, as its metadata alone says."""
+"""Runs that have a PipelinePlacement, read from its metadata alone."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ from kfp_placement_engine.readers.text.place import Place
 
 
 class PlacedRun(NamedTuple):
-    """A run that a planner has written of.
+    """A run for which a planner has written a PipelinePlacement.
 
     Attributes:
-        uids: of the objects that own the placement: the run's.
-        all_marked: all its steps count as marked.
+        uids: uids of the objects that own the placement; one of them is the run's.
+        all_marked: whether all steps of the run count as marked.
     """
 
     uids: tuple[str, ...]
@@ -21,10 +21,10 @@ class PlacedRun(NamedTuple):
 
 
 def observe_placed_run(raw: Mapping[str, Any]) -> PlacedRun:
-    """Read a placement, or its metadata alone.
+    """Slim a placement, of which only the metadata need be given.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the metadata are malformed.
     """
     metadata = Fields(raw, Place("placement")).flat("metadata")
     uids = (owner.text("uid") for owner in metadata.each_flat("ownerReferences"))

@@ -1,4 +1,4 @@
-"""What is kept from a pod: a hundredth of what is written into it."""
+"""Pods, slimmed to the hundredth part of each that plans need."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import Resources
 
 MAX_MESSAGE_CHARACTERS = 1000
-"""Kept from a message; kube-scheduler's names each reason once and is shorter."""
+"""Longest message that is kept, in characters; kube-scheduler's own messages are shorter."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -30,11 +30,11 @@ _STARTING = ("PodInitializing", "ContainerCreating")
 
 
 class ReasonAndMessage(NamedTuple):
-    """Why something is so.
+    """Reason of a condition or of a failure.
 
     Attributes:
-        reason: one word.
-        message: for people.
+        reason: reason as one word.
+        message: reason for people.
     """
 
     reason: str
@@ -42,10 +42,11 @@ class ReasonAndMessage(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """An object that a pod belongs to.
+    """An object that owns a pod.
 
     Attributes:
-        kind, uid: of the object.
+        kind: kind of the object.
+        uid: uid of the object.
     """
 
     kind: str
@@ -54,12 +55,13 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodMarks:
-    """What a source of runs reads in pods, which shows which run they are of.
+    """Marks by which a source of runs recognizes its pods, and their runs and steps.
 
     Attributes:
-        labels, annotations: their keys; a pod with a value of such a label is of that source.
-        containers: names of those that run the steps; the others prepare and clean up.
-        is_unmarked_step: tells pods that execute a step whose author says nothing of its scheduler.
+        labels: keys of the labels; a pod that has a value of one belongs to the source.
+        annotations: keys of the annotations.
+        containers: names of the containers that run steps; the others prepare and clean up.
+        is_unmarked_step: test for pods that execute a step whose author names no scheduler.
     """
 
     labels: tuple[str, ...]
@@ -70,40 +72,43 @@ class PodMarks:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPod:
-    """A pod, as far as it matters to plans.
+    """A pod, slimmed to the fields that plans need.
 
     Attributes:
-        namespace: where it is.
-        name: its name.
-        uid: another pod of the same name has another.
-        created_at: when.
-        deleting: somebody has deleted it; it may still run.
+        namespace: namespace of the pod.
+        name: name of the pod.
+        uid: uid of the pod; a later pod of the same name has another uid.
+        created_at: creation time; None = the pod does not give it.
+        deleting: whether somebody has deleted the pod; it may still run.
         phase: Pending, Running, Succeeded, Failed or Unknown.
-        node_name: where it is bound to; "" = nowhere yet.
-        scheduler_name: who places it.
-        labels, annotations: those that show which run it is of.
-        owners: the objects that it belongs to.
+        node_name: node that the pod is bound to; "" = none yet.
+        scheduler_name: name of the scheduler that places the pod.
+        labels: labels that the sources of runs need.
+        annotations: annotations that the sources of runs need.
+        owners: objects that own the pod.
         step_type: label `typeOfComponent`; "" = none.
         location: label `OurLocation`; "" = none.
-        max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
+        max_latency_ms: hard limit of the round trip to that location, from the step's hints; None =
+            there is none.
         scheduler_mark: label that asks for our scheduler; "" = none: the pod is not marked.
-        unmarked_step: it executes a step whose author says nothing of its scheduler: it counts as
-            marked where its namespace has all pipelines planned.
-        gates: scheduling gates, ours and others'.
-        unsatisfiable: it requires a host that there is none of, since no node was within its
-            latency limit when its gate came off.
+        unmarked_step: whether the pod executes a step whose author names no scheduler. It counts as
+            marked if its namespace has all pipelines planned.
+        gates: names of all scheduling gates, not only ours.
+        unsatisfiable: whether the pod requires a host that does not exist, because no node was
+            within its latency limit when its gate was removed.
         requests: resources by name: milli-CPU, bytes, counts.
         scored_requests: CPU and memory as kube-scheduler's scores count them.
-        claims: names of the claims that it mounts, in its namespace.
-        started_at: when the kubelet took it; None = not yet.
-        running_at: when the main container began; None = not yet.
-        finished_at: when the main container ended; None = not yet.
-        unscheduled: why it has no node, in the scheduler's words; None = it says nothing.
-        prepared: its volumes are mounted and its network is there, so that containers may begin.
-        waiting_reason: why a container does not run, such as `ImagePullBackOff`; "" = none waits.
-        failure: why the pod as a whole failed, such as `OutOfcpu`; None = nothing is said.
-        killed_bytes: how much memory the step was allowed when it was killed for using more; None =
-            it was not.
+        claims: names of the claims that the pod mounts, in its namespace.
+        started_at: time when the kubelet accepted the pod; None = not yet.
+        running_at: start of the main container; None = not yet.
+        finished_at: end of the main container; None = not yet.
+        unscheduled: reason why the pod has no node, in the scheduler's words; None = the scheduler
+            gives none.
+        prepared: whether the pod has its volumes and its network, so that containers may start.
+        waiting_reason: reason why a container waits, such as `ImagePullBackOff`; "" = none waits.
+        failure: reason why the pod as a whole failed, such as `OutOfcpu`; None = none is given.
+        killed_bytes: memory limit that the step exceeded when it was killed; None = it was not
+            killed for memory, or had no limit.
     """
 
     namespace: str
@@ -138,32 +143,32 @@ class ObservedPod:
 
     @property
     def ended(self) -> bool:
-        """Whether it takes no room any more and never will again."""
+        """Return whether the pod has ended, and so takes no resources and never will again."""
         return self.phase in _ENDED
 
     @property
     def holds_room(self) -> bool:
-        """Whether it takes room on its node."""
+        """Return whether the pod takes resources on a node."""
         return bool(self.node_name) and not self.ended
 
 
 def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
-    """Whether a gated pod has waited for as long as any may; one of unknown age has."""
+    """Return whether a gated pod has waited for the longest time allowed, or is of unknown age."""
     if pod.created_at is None:
         return True
     return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPod:
-    """Keep what matters of a pod as the API server prints it.
+    """Slim a pod as the API server prints it.
 
     Args:
         raw: the pod.
-        marks: of every source, in their order: all their labels and annotations are kept, and the
-            times of the container that runs the step are those that the pod's own source names.
+        marks: marks of every source, in order. All their labels and annotations are kept; the main
+            container is the one that the pod's own source names.
 
     Raises:
-        InputError: it is malformed, or an amount in it is malformed.
+        InputError: the pod, or an amount in it, is malformed.
     """
     pod = Fields(raw, _POD)
     metadata = pod.flat("metadata")
@@ -214,7 +219,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
 
 
 def _owners(metadata: Fields) -> Iterator[Owner]:
-    """Owners in the form that the API server gives them; a malformed one owns nothing here."""
+    """Yield the owners of a pod; a malformed one does not count."""
     for owner in metadata.entries("ownerReferences"):
         match owner:
             case {"kind": str(kind), "uid": str(uid)}:
@@ -224,9 +229,9 @@ def _owners(metadata: Fields) -> Iterator[Owner]:
 
 
 def _step_containers(labels: Fields, status: Fields, marks: Sequence[PodMarks]) -> Sequence[str]:
-    """The containers that run steps in pods of this pod's source.
+    """Return the names of the containers that run steps, as the pod's source gives them.
 
-    Its source is the first whose label it has, else the first that has a container in it.
+    The pod's source is the first whose label the pod has, else the first whose container it has.
     """
     for each in marks:
         if any(labels.get(key) for key in each.labels):
@@ -238,7 +243,7 @@ def _step_containers(labels: Fields, status: Fields, marks: Sequence[PodMarks]) 
 
 
 def _main_state(status: Fields, names: Sequence[str]) -> Fields:
-    """When the container that runs the step began and ended."""
+    """Return the state, with its times, of the container that runs the step; empty = none ran."""
     for container in _containers(status):
         if container.get("name") in names:
             state = container.flat("state")
@@ -249,7 +254,7 @@ def _main_state(status: Fields, names: Sequence[str]) -> Fields:
 
 
 def _waiting_reason(states: Iterable[Fields]) -> str:
-    """The first reason that says more than that the pod is starting, else that it is."""
+    """Return the first reason that is not a usual one of a starting pod, else the first one."""
     reasons = [_text(state.flat("waiting"), "reason") for state in states if state.get("waiting")]
     telling = [reason for reason in reasons if reason not in _STARTING]
     return intern((telling or reasons or [""])[0])
@@ -270,7 +275,10 @@ def _unscheduled(conditions: Iterable[Fields]) -> ReasonAndMessage | None:
 
 
 def _prepared(conditions: Iterable[Fields], states: Iterable[Fields]) -> bool:
-    """The kubelet says so; before Kubernetes 1.29 the first container to begin shows it."""
+    """Return whether the pod has its volumes and its network.
+
+    The kubelet sets a condition; before Kubernetes 1.29, the first container that starts shows it.
+    """
     ready = _condition(conditions, "PodReadyToStartContainers")
     if ready is not None and ready.get("status") == "True":
         return True
@@ -278,7 +286,7 @@ def _prepared(conditions: Iterable[Fields], states: Iterable[Fields]) -> bool:
 
 
 def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
-    """The condition of that type; None = there is none."""
+    """Return the condition of a type, or None if there is none."""
     return next((each for each in conditions if each.get("type") == type_), None)
 
 
@@ -288,6 +296,6 @@ def _reason_and_message(fields: Fields) -> ReasonAndMessage | None:
 
 
 def _text(fields: Fields, key: str) -> str:
-    """Text; in a message its place is the key alone."""
+    """Read text; a message about it names the key alone as its place."""
     value = fields.raw.get(key, "")
     return value if type(value) is str else Place(key).text(value)

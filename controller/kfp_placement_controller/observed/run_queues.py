@@ -1,4 +1,4 @@
-"""RunQueues, slimmed; one that cannot be read says why."""
+"""RunQueues, slimmed; a malformed one is kept with the reason why it cannot be read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,11 @@ from kfp_placement_engine.readers.text.place import Place
 
 _DOWN = "onControllerDown"
 _KEPT = (_DOWN, "holdDeadline", "localQueue")
-"""Fields of a malformed spec that count: what happens to runs while nobody admits them, and who
-decided about those that run."""
+"""Fields of a malformed spec that still count.
+
+They tell what happens to runs while nobody admits them, and which backend admitted the runs that
+are running.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,12 @@ class ObservedQueue:
 
     Attributes:
         key: namespace and name.
-        version: of the object; a write names it.
-        generation: of the spec.
-        spec: what admins decided. Where it cannot be read, only its backend and what it says of
-            dead controllers; the rest are the defaults, and nobody should be admitted by these.
-        status: what it says; of a damaged one what can be read.
-        problem: why its spec cannot be read; "" = it can.
+        version: resource version of the object; each write names it.
+        generation: generation of the spec; None = the object has none.
+        spec: decisions of admins. Of a malformed spec only the backend and the rule for dead
+            controllers are read. The other fields are defaults: do not admit runs by them.
+        status: published state of the queue; of a damaged status the readable fields.
+        problem: reason why the spec cannot be read; "" = it can be read.
     """
 
     key: QueueKey
@@ -46,15 +49,15 @@ class ObservedQueue:
 
     @property
     def holds_without_controller(self) -> bool:
-        """Whether its runs wait while nobody can admit them.
+        """Return whether runs of the queue wait while no controller can admit them.
 
-        They do unless it says that they run: a word that we do not know lets nobody begin.
+        They wait unless the spec says that they run: an unknown word does not start any run.
         """
         return self.spec.on_controller_down != ControllerDown.RUN
 
 
 def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
-    """A RunQueue as the API server prints it, whatever its spec and status say.
+    """Slim a RunQueue as the API server prints it, even if its spec and status are malformed.
 
     Raises:
         InputError: not even its metadata can be read.
@@ -63,13 +66,14 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
     key = QueueKey(metadata.text("namespace"), metadata.text("name"))
     version = metadata.text("resourceVersion")
     generation = metadata.count("generation", maximum=2**53) or None
-    # Apart: a malformed spec hides neither that new runs are held nor since when it is malformed.
+    # The status is read on its own: even with a malformed spec we need to know whether new runs
+    # are held, and since when the spec is malformed.
     said = raw.get("status")
     status = RunQueueStatus.model_validate(readable_fields(RunQueueStatus, said))
     try:
         spec, problem = read_resource(RunQueue, {**raw, "status": None}).spec, ""
         if spec.backend not in [*QueueBackend]:
-            # A newer version may know it: such an object stays when that version is taken back.
+            # A newer version may know it: its objects stay after a rollback to this version.
             problem = f"backend {spec.backend!r:.60} is not one that this version knows"
     except InputError as error:
         problem = str(error)
@@ -79,10 +83,10 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
 
 
 def _of_malformed(raw: object) -> RunQueueSpec:
-    """What a spec that cannot be read says of its backend, and of dead controllers.
+    """Read the backend, and the rule for dead controllers, from a malformed spec.
 
-    If the latter cannot be read either, its runs wait: it is easier to let runs begin that wait
-    than to stop runs that have begun.
+    If that rule cannot be read either, runs wait: it is easier to start waiting runs later than to
+    stop runs that have started.
     """
     readable = readable_fields(RunQueueSpec, raw)
     kept = {name: readable[name] for name in _KEPT if name in readable}
@@ -95,9 +99,9 @@ def _of_malformed(raw: object) -> RunQueueSpec:
 
 
 def observe_readiness(raw: Mapping[str, Any]) -> bool:
-    """Whether a RunQueue says that new runs may be held, whatever its spec says.
+    """Return whether the status of a RunQueue allows new runs to be held; its spec is not read.
 
     Raises:
-        InputError: its status is malformed.
+        InputError: the status is malformed.
     """
     return Fields(raw, Place("RunQueue")).fields("status").get("ready") is True

@@ -1,4 +1,4 @@
-"""RunRequests, slimmed; one that cannot be read says so."""
+"""RunRequests, slimmed; a malformed one is kept without the parts that cannot be read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ class ObservedRequest:
     """A RunRequest.
 
     Attributes:
-        key: of its run.
-        uid: of the object.
-        version: of the object; a write names it.
-        owner_uids: of the objects that own it.
-        spec: what the planner says; None = it cannot be read.
-        status: what the queue says; nothing where it cannot be read.
-        is_status_malformed: whether it cannot be read.
-        admit_at: when somebody has asked that the run begins; None = nobody has.
-        preempt_at: the same for that it stops.
+        key: namespace and name of its run.
+        uid: uid of the object.
+        version: resource version of the object; each write names it.
+        owner_uids: uids of the objects that own it.
+        spec: part that the planner writes; None = the object cannot be read.
+        status: part that the queue writes; empty if it cannot be read.
+        is_status_malformed: whether the status cannot be read.
+        admit_at: time when somebody asked that the run starts; None = nobody asked.
+        preempt_at: time when somebody asked that the run stops; None = nobody asked.
     """
 
     key: RunKey
@@ -43,7 +43,7 @@ class ObservedRequest:
 
 
 def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
-    """A RunRequest as the API server prints it, whatever it says.
+    """Slim a RunRequest as the API server prints it, even if its spec or status is malformed.
 
     Raises:
         InputError: not even its metadata can be read.
@@ -69,7 +69,11 @@ def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
 
 
 def _read(raw: Mapping[str, Any]) -> tuple[RunRequest | None, bool]:
-    """All of it, or all but a malformed status, and whether that is so; None = nothing."""
+    """Read a RunRequest, without its status if only that is malformed.
+
+    Returns:
+        The RunRequest, or None if it cannot be read; whether its status is malformed.
+    """
     without_status = {name: value for name, value in raw.items() if name != "status"}
     for each, is_status_malformed in ((raw, False), (without_status, True)):
         try:

@@ -1,4 +1,4 @@
-"""Kueue's Workloads of runs, slimmed."""
+"""Workloads of Kueue that stand for runs, slimmed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from kfp_placement_engine.units.resources import is_extended
 from kfp_placement_engine.units.times import read_moment
 
 MAX_POD_SETS = 18
-"""Kueue has no Workload with more."""
+"""Limit of podSets that are read; no Workload of Kueue has more."""
 
 _RESET_FROM_REJECTED = "Previously: Rejected"
-"""How Kueue ends the message of a check that it has reset."""
+"""End of the message of a rejected check that Kueue has reset."""
 
 _COUNTED_TOO = ("initContainers", "overhead", "resources")
-"""What Kueue counts of a pod beside its containers."""
+"""Fields of a pod's spec that take quota in addition to its containers."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,21 @@ class ObservedWorkload:
     """A Workload that a RunRequest owns.
 
     Attributes:
-        namespace, name: of the object.
-        uid: of the object.
-        version: of the object; a write names it.
-        owner_uid: of the RunRequest.
-        created_at: when it was made; None = nobody says.
-        local_queue: that it waits in.
-        priority: as Kueue orders it; 0 if it has none.
-        is_active: whether nobody has stopped it.
-        pod_sets: units of what it reserves; None = they cannot be read.
-        reclaimed: units that it has given back, by podSet.
-        conditions: by type.
+        namespace: namespace of the object.
+        name: name of the object.
+        uid: uid of the object.
+        version: resource version of the object; each write names it.
+        owner_uid: uid of the RunRequest.
+        created_at: creation time; None = the object does not give it.
+        local_queue: name of the LocalQueue in which it waits.
+        priority: priority by which Kueue orders Workloads; 0 if it has none.
+        is_active: whether it is active; Kueue does not admit an inactive Workload.
+        pod_sets: quota that it reserves, one item for each podSet; None = they cannot be read.
+        reclaimed: pods whose quota it has given back, by podSet.
+        conditions: conditions of its status, by type.
         checks: states of its AdmissionChecks, by name.
-        rejected_checks: names of those that were rejected, before or since it was evicted for that.
-        flavors: names of the ResourceFlavors that it was assigned.
+        rejected_checks: names of the checks that are rejected, or were before it was evicted.
+        flavors: names of the ResourceFlavors that Kueue has assigned to it.
     """
 
     namespace: str
@@ -69,33 +70,33 @@ class ObservedWorkload:
     flavors: tuple[str, ...]
 
     def is_(self, condition: str) -> bool:
-        """Whether a condition is there and holds."""
+        """Return whether the Workload has a condition that is true."""
         found = self.conditions.get(condition)
         return found is not None and found.holds
 
     @property
     def has_reservation(self) -> bool:
-        """Whether quota is reserved for it."""
+        """Return whether Kueue has reserved quota for the Workload."""
         return self.is_("QuotaReserved")
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is over for Kueue."""
+        """Return whether the Workload is finished, as Kueue sees it."""
         return self.is_("Finished")
 
     @property
     def is_evicted(self) -> bool:
-        """Whether it must give back the quota that is still reserved for it."""
+        """Return whether the Workload is evicted and must still give back its quota."""
         return self.is_("Evicted") and self.has_reservation and not self.is_finished
 
     @property
     def is_admitted(self) -> bool:
-        """Whether its run may run."""
+        """Return whether the Workload is admitted, so that its run may start."""
         return self.is_("Admitted") and self.has_reservation and not self.is_("Evicted")
 
 
 def observe_workload(raw: Mapping[str, Any]) -> ObservedWorkload | None:
-    """A Workload as the API server prints it; None = no RunRequest owns it.
+    """Slim a Workload as the API server prints it; None = no RunRequest owns it.
 
     Raises:
         InputError: not even its metadata can be read.
@@ -136,7 +137,7 @@ def observe_workload(raw: Mapping[str, Any]) -> ObservedWorkload | None:
 
 
 def _was_rejected(check: Fields) -> bool:
-    """Whether a check is rejected, or was before its Workload was evicted: Kueue resets it then."""
+    """Return whether a check is rejected, or was until Kueue evicted the Workload and reset it."""
     state, message = check.get("state"), short_text(check.get("message"))
     return state == "Rejected" or (state == "Pending" and message.endswith(_RESET_FROM_REJECTED))
 
@@ -153,7 +154,7 @@ def _owner_uid(metadata: Fields) -> str:
 
 
 def _pod_sets(spec: Fields) -> tuple[QuotaUnits, ...] | None:
-    """What is reserved; of podSets that others have made something else, nothing."""
+    """Read the quota of each podSet; None = others have changed the podSets into something else."""
     try:
         found = [*spec.each("podSets")]
         if len(found) > MAX_POD_SETS:
@@ -169,7 +170,7 @@ def _units(pod_set: Fields) -> QuotaUnits:
     if len(containers) != 1 or any(key in pod for key in _COUNTED_TOO):
         raise pod_set.error("must have one container and nothing else that takes resources")
     requests = containers[0].flat("resources").resources("requests")
-    # The API server prints them by name; what the podSet is for comes first.
+    # The API server sorts by name; we put first the extended resource that the podSet is for.
     ordered = sorted(requests.items(), key=lambda each: (not is_extended(each[0]), each[0]))
     return QuotaUnits(pod_set.name("name"), pod_set.count("count"), dict(ordered))
 

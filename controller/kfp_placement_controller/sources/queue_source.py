@@ -28,7 +28,7 @@ class QueuedRun:
         owner: object of the run in the cluster.
         version: resource version of the object; each write names it.
         submitted_at: creation time of the object.
-        is_held: whether the run waits for its queue; the workflow engine ignores it meanwhile.
+        is_held: whether the run waits for its queue; the workflow engine ignores it until then.
         held_message: text in the object that says so; "" = the object has no such text yet.
         is_suspended: whether the workflow engine makes no new pods for the run.
         preempted_for: reason why its queue suspended the run: the uid of the run that gets its
