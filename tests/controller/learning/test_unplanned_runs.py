@@ -314,10 +314,12 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
 
 def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
     coordinator = a_coordinator()
+    coordinator.monotonic = lambda: 0.0
     for size in (100, 101):
         coordinator.pipeline_ended(waiting(1, size))
+    coordinator.monotonic = lambda: 10.0
     coordinator.tick(after(10))
-    assert coordinator.learning.unplanned.pause_seconds(after(10).timestamp()) is None
+    assert coordinator.learning.unplanned.pause_seconds(10.0) is None
 
 
 def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):

@@ -375,8 +375,8 @@ def test_what_asked_for_a_plan_keeps_no_follower_awake():
     cluster = a_cluster()
     submit(cluster)
     cluster.look()
-    cluster.coordinator.plans.planner.may_gain(cluster.now)
-    assert cluster.coordinator.plans.planner.due_at() is not None
+    cluster.coordinator.plans.planner.may_gain()
+    assert cluster.coordinator.plans.planner.pause_seconds(cluster.monotonic()) is not None
     cluster.coordinator.follow()
     assert cluster.coordinator.next_at(cluster.now + timedelta(minutes=1)) > cluster.now + (
         timedelta(minutes=1)
