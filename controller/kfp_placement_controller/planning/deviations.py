@@ -43,7 +43,7 @@ class DeviationWatch:
     _noticed: list[Deviation] = field(default_factory=list)
 
     def released(self, releases: Iterable[OpenGate]) -> None:
-        """Remember the gates that this planner takes off."""
+        """Remember the gates that this planner removes."""
         for release in releases:
             self._gates[release.pod.uid] = release
 
@@ -62,7 +62,7 @@ class DeviationWatch:
             policy: policy in force.
             now: the time.
             leads: whether this planner leads, and so reports deviations; a planner that follows
-                remembers gates all the same.
+                only remembers gates.
         """
         old, new = change.old, change.new
         if old is not None and (new is None or new.uid != old.uid):
@@ -100,7 +100,7 @@ class DeviationWatch:
             self._noticed.append(Deviation(pod, planned, reason, why))
 
     def _missed(self, pod: ObservedPod) -> str | None:
-        """Return the planned node of a bound pod that is elsewhere; None = nothing to report."""
+        """Return the planned node of a pod that is bound to another; None = nothing to report."""
         if self.registry.mark_of(pod) in ("", pod.scheduler_name):
             return None
         run = self.registry.run_of(pod)
@@ -110,7 +110,7 @@ class DeviationWatch:
         return None if planned == pod.node_name else planned
 
     def _why(self, pod: ObservedPod, planned: str, release: OpenGate | None) -> tuple[str, str]:
-        """Return why a pod is not on its planned node: a reason in one word, and a text."""
+        """Return why a pod is not on its planned node: a reason in one word, and an explanation."""
         objection = self._objection(pod, planned)
         if release is None:
             why = f"{pod.scheduler_name} placed it, and this planner saw no gate on the pod"
@@ -125,7 +125,7 @@ class DeviationWatch:
         return "scores", f"it had room; {chose}"
 
     def _objection(self, pod: ObservedPod, name: str) -> str:
-        """Return why a node does not take a pod beside those that it has; "" = nobody knows."""
+        """Return why a node cannot take one more pod; "" = no reason is known."""
         is_known = name in self.cluster.nodes
         load = self.cluster.load.by_node()
         return why_left_out(pod.requests, self.cluster.with_load(name, load) if is_known else None)

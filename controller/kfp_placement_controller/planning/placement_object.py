@@ -73,7 +73,7 @@ class PlacementState:
 
 @dataclass(frozen=True)
 class BuiltPlacement:
-    """Object of a run as it is to be written, with the plan and the state that it stands for.
+    """PipelinePlacement of a run, ready to be written, with the plan and the state that it shows.
 
     Attributes:
         placement: the object.
@@ -88,7 +88,7 @@ class BuiltPlacement:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """Rows that fit into an object, with the plan and the state that they stand for."""
+    """Rows that fit into an object, with the plan and the state that they show."""
 
     plan: CurrentPlan | None
     state: PlacementState

@@ -102,7 +102,7 @@ class PlacementPublisher:
     _taken_over: dict[RunKey, PipelinePlacement] = field(default_factory=dict)
 
     def take_over(self, placements: Iterable[PipelinePlacement]) -> None:
-        """Begin to lead with the objects that are there: others may have written since we did."""
+        """Replace what is remembered by the stored objects, when this planner begins to lead."""
         self._publications.clear()
         self._taken_over = {
             RunKey(placement.metadata.namespace or "", placement.metadata.name or ""): placement
@@ -110,7 +110,7 @@ class PlacementPublisher:
         }
 
     def taken_over(self, run: TrackedRun) -> PipelinePlacement | None:
-        """Return the object that was there for a run, once; None = there is none to adopt."""
+        """Return the object that an earlier planner wrote for a run, once; None = there is none."""
         placement = self._taken_over.pop(run.key, None)
         if placement is None or placement.spec.workflow_uid != run.observed.uid:
             return None
@@ -122,7 +122,7 @@ class PlacementPublisher:
         self._taken_over.pop(key, None)
 
     def adopt(self, run: TrackedRun, placement: PipelinePlacement) -> None:
-        """Go on from what an earlier planner has written of a run; evaluate it before."""
+        """Continue from an earlier planner's object of a run, which must be evaluated first."""
         publication = self._publications[run.key] = _Publication(run.observed.uid)
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:

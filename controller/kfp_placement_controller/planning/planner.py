@@ -199,7 +199,7 @@ class Planner:
         self._is_one_at_a_time = failure.died
 
     def _died(self, run: TrackedRun, ended: _RoundUnderWay, why: str) -> None:
-        """Search a run whose search ended its process once more, alone, then never again."""
+        """Retry, alone, a run whose search killed its process; refuse it after too many crashes."""
         run.crashes += 1
         if run.crashes >= MAX_CRASHES and len(ended.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")

@@ -57,7 +57,7 @@ class RoundFailure:
 
     Attributes:
         number: number of the round.
-        why: reason, as a text.
+        why: reason, for people to read.
         died: whether the process that searched ended or was killed.
     """
 

@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 NO_NODES = "the cluster has no nodes"
 
 LONGEST_WAIT_SECONDS = 60.0
-"""Longest time for which a waiting run's past is waited for before its RunRequest is written."""
+"""Longest wait for a pipeline's past runs before a RunRequest is written without them."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class RunRequests:
         builder: builder that plans a run as if it were alone.
         histories: past runs of their namespaces.
         retry_seconds: pause between two tries of the same write.
-        has_backlog: whether more was to be planned than one tick may take.
+        has_backlog: whether runs are left that one tick had no time to plan.
     """
 
     registry: RunRegistry

@@ -85,7 +85,7 @@ class DriftWatch:
         return late
 
     def _lost(self, name: str, status: StepStatus) -> bool:
-        """Return whether a step goes on whose pod is gone or has failed, perhaps with its node."""
+        """Return whether a step that has not ended has lost its bound pod, perhaps with the node."""
         was_bound = name in self._bound
         if status.bound:
             self._bound.add(name)
@@ -97,7 +97,7 @@ class DriftWatch:
 def _is_end_off(
     name: str, status: StepStatus, plan: CurrentPlan, submitted_at: datetime, limit: float
 ) -> bool:
-    """Return whether a step has ended at another time than planned, or without running."""
+    """Return whether a step has ended far from its planned end, or without running."""
     if status.state in (StepState.CACHED, StepState.SKIPPED):
         return True
     if status.ended_at is None:

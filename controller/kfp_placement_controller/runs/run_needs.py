@@ -53,7 +53,7 @@ class _Planned:
     unschedulable: str
 
     def says_like(self, other: "_Planned") -> bool:
-        """Return whether the difference is too small to be told."""
+        """Return whether the difference to `other` is too small to write."""
         own, others = self.makespan_seconds, other.makespan_seconds
         if own is None or others is None:
             return (own, self.unschedulable) == (others, other.unschedulable)
@@ -62,7 +62,7 @@ class _Planned:
 
 @dataclass
 class RunNeed:
-    """Need of a run, of which less is left as its steps end.
+    """Need of a run, which shrinks as its steps end.
 
     Attributes:
         observed: object of the run, as last seen.
@@ -70,8 +70,8 @@ class RunNeed:
             = it has not been planned.
         nodes: groups of nodes that its queue has assigned to the run; () = any.
         problem: reason why the run cannot be planned; "" = it can.
-        lacks_past: whether past runs of its pipeline were not known when it was planned last.
-        has_news: whether past runs tell something else since.
+        lacks_past: whether it was last planned without the past runs of its pipeline.
+        has_news: whether the estimates from past runs have changed since then.
         awaited_since: time since which past runs are waited for; None = they are not.
     """
 

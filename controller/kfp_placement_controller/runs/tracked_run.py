@@ -121,7 +121,7 @@ class TrackedRun:
 
     @property
     def is_open(self) -> bool:
-        """True if something of the run is left to plan, and can be."""
+        """True if steps of the run are left to plan, and they can be planned."""
         return self.reading is not None and not self.refusal and not self.observed.ended
 
     @property
@@ -136,24 +136,24 @@ class TrackedRun:
 
     @property
     def held_seconds(self) -> float:
-        """Seconds from the submission until the run was last held back, as far as that is known."""
+        """Seconds from the submission until the run was last seen held back; 0 = never seen."""
         if self.hold.last_at is None:
             return 0.0
         return max(0.0, (self.hold.last_at - self.observed.submitted_at).total_seconds())
 
     def refuse(self, why: str) -> None:
-        """Plan the run no more, for a reason."""
+        """Stop planning the run, for a reason that people can read."""
         self.refusal = why
 
     def reread(self, policy: PlacementPolicySpec) -> None:
-        """Read the graph again, as other things are assumed."""
+        """Read the graph again under another policy or other assigned nodes."""
         try:
             self._use(read_again(self.observed, self.reading, policy, self.nodes))
         except InputError as error:
             self.refuse(str(error))
 
     def use_past(self, past: KnownPast | None) -> None:
-        """Read the graph with `past` from now on; None = with none, to free its memory."""
+        """Read the graph with these past runs from now on; None = without any, to free memory."""
         if self.reading is not None and self.reading.past is not past:
             self.reading = replace(self.reading, past=past)
 
