@@ -85,7 +85,7 @@ class DriftWatch:
         return late
 
     def _lost(self, name: str, status: StepStatus) -> bool:
-        """Return whether a step that has not ended has lost its bound pod, perhaps with the node."""
+        """Return whether a step has lost its bound pod before it ended, perhaps with the node."""
         was_bound = name in self._bound
         if status.bound:
             self._bound.add(name)
