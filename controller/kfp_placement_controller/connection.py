@@ -1,4 +1,4 @@
-"""How the processes reach the API server: configuration, name and measurements."""
+"""Connections of the processes to the API server: configuration, name and measurements."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
 
 _PROMPT_TIMEOUT_SECONDS = 5.0
-"""Of a request for a Lease: well within the ten seconds after which we no longer lead. And of one
-that writes a history; one that is late fails by the version that it names."""
+"""Longest request for a Lease, well within the ten seconds after which we no longer lead, and for
+a history; a late write of one fails by the version that it names."""
 
 _MEMORY_TIMEOUT_SECONDS = 5.0
 _MOST_MEMORY_BYTES = 2**20
@@ -35,7 +35,7 @@ class ApiMetrics:
     """Counts in the metrics of the process.
 
     Attributes:
-        process: its name, such as `plan`.
+        process: name of the process, such as `plan`.
     """
 
     process: str
@@ -78,10 +78,10 @@ class ApiMetrics:
 
 
 def connect(settings: Settings) -> KubeClient:
-    """The API server as a process sees it; nothing is sent yet.
+    """Return a client of the API server with the settings of a process; nothing is sent yet.
 
     Args:
-        settings: the process'.
+        settings: settings of the process.
 
     Raises:
         SettingsError: no usable configuration.
@@ -90,7 +90,7 @@ def connect(settings: Settings) -> KubeClient:
 
 
 def connect_promptly(settings: Settings) -> KubeClient:
-    """The same for Leases and histories, with which no request may take long.
+    """Return a client for Leases and histories, with which no request may take long.
 
     Raises:
         SettingsError: no usable configuration.
@@ -99,7 +99,7 @@ def connect_promptly(settings: Settings) -> KubeClient:
 
 
 def transport_to(url: str) -> Transport:
-    """A server of metrics that asks for no account; it is never given ours."""
+    """Return a way to a server of metrics that asks for no account; it is never given ours."""
     params = TransportParams(
         _USER_AGENT,
         timeout_seconds=_MEMORY_TIMEOUT_SECONDS,
@@ -118,7 +118,7 @@ def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
 
 
 def configuration(settings: Settings) -> Configuration:
-    """Where the API server is and who asks: what `--kubeconfig` names, else the pod's account.
+    """Return the API server's address and our account: those of `--kubeconfig`, else the pod's.
 
     Raises:
         SettingsError: it cannot be used.
@@ -133,7 +133,7 @@ def configuration(settings: Settings) -> Configuration:
 
 
 def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
-    """Why there is no configuration."""
+    """Return the message that says why there is no configuration."""
     if kubeconfig is None:
         return (
             f"this is not a pod with a service account ({error!s:.300});"

@@ -37,7 +37,10 @@ STUCK_SECONDS = 300.0
 
 
 def needs(settings: ExtendSettings) -> list[Need]:
-    """What this process does with the API server; gates come off only where they are installed."""
+    """Return the rights that the process needs at the API server.
+
+    To take gates off is not among them: there are gates only where they are installed.
+    """
     queues = [Need(RUN_QUEUES)] if settings.queues else []
     return [
         *queues,
@@ -63,7 +66,7 @@ def run(settings: ExtendSettings) -> int:
 
 
 class ExtendProcess:
-    """What lives as long as the process."""
+    """The process `extend`: its watches, its guard and its HTTP side."""
 
     def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
         """Connect everything without starting it.
@@ -118,7 +121,10 @@ class ExtendProcess:
             self._store.granted(pod, decision.nodes[0])
 
     def _stuck(self) -> str:
-        """The watch that has stopped while others go on; when all have, a restart fixes nothing."""
+        """Name the watch that has stopped while others go on; empty if none, or if all have.
+
+        When all have stopped, a restart fixes nothing.
+        """
         ages = self._watches.ages_seconds()
         kind, longest = max(ages, key=lambda watch: watch[1])
         if longest > STUCK_SECONDS > min(age for _, age in ages):

@@ -1,4 +1,4 @@
-"""Our own kinds of objects, those of Kueue and of metrics, and where the API server keeps them."""
+"""Kinds of objects that the controller reads and writes: its own and Kueue's."""
 
 from dataclasses import replace
 

@@ -26,7 +26,7 @@ def run_until_signal(process: "LeadingProcess") -> int:
 
 
 def lease_needs(namespace: str, name: str) -> tuple[Need, ...]:
-    """What is done with the Lease of that name by those who want to lead."""
+    """Return the rights that a process needs to lead by the Lease of that name."""
     return (
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=name),
@@ -38,13 +38,13 @@ class LeadingProcess:
     """Threads that bring changes, and one that decides and writes.
 
     Attributes:
-        settings: of the process.
-        watches: bring changes.
-        election: for its Lease.
-        loop: decides and writes.
-        parts: work as long as it does, the watches aside.
-        threads: by name, which of its threads live; without them it must be restarted.
-        stopping: is called at the end, whether it has led or not.
+        settings: settings of the process.
+        watches: watches that bring changes.
+        election: election of the replica that leads.
+        loop: loop that decides and writes.
+        parts: parts that work as long as the process does, the watches aside.
+        threads: checks by name whether a thread lives; if one has ended, the process must restart.
+        stopping: functions to call at the end, whether the process has led or not.
     """
 
     settings: LeadingSettings
@@ -80,11 +80,11 @@ class LeadingProcess:
         return 0
 
     def unready(self) -> str:
-        """What has not been seen yet; "" = everything has."""
+        """Name the kinds that have not been read yet; empty if all have."""
         return self.watches.unready()
 
     def unhealthy(self) -> str:
-        """What hangs; "" = nothing."""
+        """Say what hangs, and only a restart fixes; empty if nothing does."""
         wrong = self.watches.hanging()
         if stuck := self.loop.stuck():
             wrong.append(stuck)

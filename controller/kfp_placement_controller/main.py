@@ -32,7 +32,7 @@ USAGE = 2
 PROCESSES: Mapping[str, type[Settings]] = {
     each.process: each for each in (PlanSettings, ExtendSettings, QueueSettings, ReleaseSettings)
 }
-"""What can be set of each process. Its module is imported only when it is asked for."""
+"""Settings of each process by its name; its module is imported only when it runs."""
 
 
 def main(

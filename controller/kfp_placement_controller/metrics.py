@@ -1,4 +1,4 @@
-"""Every metric of the in-cluster processes."""
+"""Metrics of the in-cluster processes, all of them."""
 
 import math
 

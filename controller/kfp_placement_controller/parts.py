@@ -1,4 +1,4 @@
-"""What a process is made of: parts that work in threads of their own."""
+"""Parts of a process, which work in threads of their own."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Part(Protocol):
-    """Something that works in a thread of its own."""
+    """Part of a process that works in a thread of its own."""
 
     def start(self) -> None:
         """Start; returns at once."""

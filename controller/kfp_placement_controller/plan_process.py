@@ -60,7 +60,7 @@ def run(settings: PlanSettings) -> int:
 
 
 def needs(settings: PlanSettings) -> tuple[Need, ...]:
-    """What the process does with the API server."""
+    """Return the rights that the process needs at the API server."""
     kinds = readers(DEFAULT_SOURCES, PlannedPipelines(), queues=settings.queues)
     opening = (Need(PODS, ("get", "patch")),) if settings.gates else ()
     queueing = (
@@ -80,7 +80,7 @@ def needs(settings: PlanSettings) -> tuple[Need, ...]:
 
 
 def learning_needs(settings: PlanSettings) -> tuple[Need, ...]:
-    """What it does to learn from past runs; it plans without where it may not."""
+    """Return the rights for learning from past runs; the process plans without them, too."""
     learning = (
         Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "delete")),
         Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
@@ -99,7 +99,7 @@ class PlanProcess(LeadingProcess):
     """The planner, wired."""
 
     def __init__(self, settings: PlanSettings, client: KubeClient) -> None:
-        """Nothing is started yet."""
+        """Connect everything without starting it."""
         self.coordinator = coordinator = Coordinator(
             DEFAULT_SOURCES,
             time.monotonic,

@@ -19,10 +19,10 @@ class ProbeServer:
         """Open the port; no request is answered yet.
 
         Args:
-            address: to listen on.
-            port: 0 = one that is free.
-            healthy: what is wrong that only a restart fixes.
-            ready: what is not there yet.
+            address: address to listen on.
+            port: port to listen on; 0 = one that is free.
+            healthy: check for what only a restart fixes.
+            ready: check for what the process still waits for.
         """
         checks = {"/healthz": healthy, "/readyz": ready}
         self._server = ThreadingHTTPServer((address, port), _handler(checks))
@@ -33,7 +33,7 @@ class ProbeServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port that the server listens on."""
         return int(self._server.server_address[1])
 
     def start(self) -> None:

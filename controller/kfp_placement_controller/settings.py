@@ -21,7 +21,7 @@ SettingsT = TypeVar("SettingsT", bound="Settings")
 
 
 class Settings(BaseModel):
-    """What all processes have in common."""
+    """Settings that all processes have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -29,7 +29,7 @@ class Settings(BaseModel):
     """Name of the process."""
 
     purpose: ClassVar[str]
-    """What the process does, in a line."""
+    """Purpose of the process, in a line."""
 
     own_namespace: str = Field(default="kfp-placement", min_length=1, max_length=63)
     """Namespace of the controller: its Leases are there, and its pods are never planned."""
@@ -44,10 +44,10 @@ class Settings(BaseModel):
     """Name of this process among its replicas; by default the host's, in a cluster the pod's."""
 
     request_timeout_seconds: float = Field(default=30.0, gt=0, le=600)
-    """How long one request to the API server may take; the server itself gives up after 60."""
+    """Longest duration of one request to the API server; the server itself gives up after 60."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Least severity of messages that are written to the standard error stream."""
+    """Lowest severity of messages that are written to the standard error stream."""
 
     scheduler_lease_name: str = Field(default="kfp-placement-scheduler", min_length=1)
     """Lease of our scheduler, in the own namespace; its age says whether it is alive."""
@@ -60,7 +60,7 @@ class Settings(BaseModel):
 
 
 class LeadingSettings(Settings):
-    """Of processes of which one replica leads."""
+    """Settings of processes of which one replica leads."""
 
     port: int = Field(default=8080, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
@@ -70,26 +70,26 @@ class LeadingSettings(Settings):
 
 
 class PlanSettings(LeadingSettings):
-    """Of `plan`."""
+    """Settings of `plan`."""
 
     process = "plan"
     purpose = "plan every run and write its PipelinePlacement"
 
     gates: bool = False
-    """Whether gates are installed; without, the policy never says that pods may be gated."""
+    """Gates are installed; without, the policy never says that pods may be gated."""
 
     queues: bool = False
-    """Whether queues of runs are installed; without, RunQueues are not looked at."""
+    """Queues of runs are installed; without, RunQueues are not looked at."""
 
     history: bool = False
-    """Whether histories of pipelines are installed; without, ended runs are not learned from."""
+    """Histories of pipelines are installed; without, ended runs are not learned from."""
 
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 
 
 class ExtendSettings(Settings):
-    """Of `extend`."""
+    """Settings of `extend`."""
 
     process = "extend"
     purpose = "answer our scheduler, and admit pods where the API server cannot"
@@ -110,11 +110,11 @@ class ExtendSettings(Settings):
     """Key of that certificate, PEM."""
 
     queues: bool = False
-    """Whether the webhook holds new runs for their queues; without, RunQueues are not looked at."""
+    """Let the webhook hold new runs for their queues; without, RunQueues are not looked at."""
 
 
 class QueueSettings(LeadingSettings):
-    """Of `queue`."""
+    """Settings of `queue`."""
 
     process = "queue"
     purpose = "hold whole runs until their queue admits them"
@@ -124,7 +124,7 @@ class QueueSettings(LeadingSettings):
 
 
 class ReleaseSettings(Settings):
-    """Of `release`."""
+    """Settings of `release`."""
 
     process = "release"
     purpose = "pause the policy and remove our gates from all pods"
@@ -159,12 +159,12 @@ def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:
 def read_settings(
     kind: type[SettingsT], options: Namespace, environment: Mapping[str, str]
 ) -> SettingsT:
-    """The settings of a process.
+    """Read the settings of a process.
 
     Args:
-        kind: of which process.
+        kind: class of the settings.
         options: the command line as parsed; None = not given.
-        environment: its variables.
+        environment: environment variables of the process.
 
     Raises:
         SettingsError: a value cannot be used; the message names the option.

@@ -41,12 +41,6 @@ SHORT = {
     "kfp_placement_controller.observed.memory_kills",
     "kfp_placement_engine.history.node_speeds",
 }
-UNCLEAN = {
-    "kfp_placement_controller",
-    "kfp_placement_controller.actuators",
-    "kfp_placement_controller.learning",
-    "kfp_placement_controller.observed",
-}
 
 CATCH_ALL = {
     # Outermost loop of a process or of one of its threads: one object's defect holds up no other.
@@ -149,8 +143,6 @@ def _catches_all(handler):
 @pytest.mark.parametrize("room", sorted({*modules_of_rooms(), "benchmarks"}))
 def test_docstrings_stand_alone(room):
     """A reader sees one in a list, or above the code: without the name and the lines around it."""
-    if room in UNCLEAN:
-        pytest.skip("being mended")
     paths = (
         (ROOT / "benchmarks").rglob("*.py")
         if room == "benchmarks"

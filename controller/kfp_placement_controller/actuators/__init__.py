@@ -1,1 +1,1 @@
-"""What writes: plans, gates, releases, the status of the policy, events."""
+"""Writers of plans, gates, releases, the status of the policy, and events."""

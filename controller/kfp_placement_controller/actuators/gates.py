@@ -24,10 +24,10 @@ def open_gate(
 
     Args:
         client: the API server.
-        namespace: of the pod.
-        name: of the pod.
-        uid: of the pod; a later one of the same name is left alone.
-        pin: where it is to go; None = anywhere.
+        namespace: namespace of the pod.
+        name: name of the pod.
+        uid: identifier of the pod; a later one of the same name is left alone.
+        pin: nodes that the pod may go to; None = anywhere.
 
     Raises:
         InputError: the pod is malformed.

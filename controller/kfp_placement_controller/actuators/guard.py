@@ -1,7 +1,7 @@
-"""What `extend` looks after when others are dead: our scheduler, the planner, overdue gates.
+"""Guard over our scheduler, the planner and overdue gates, in case one of the first two is dead.
 
-It says so in the policy's status, which admission asks for, and takes overdue gates off, whatever
-the planner does. A hard latency limit applies anyway.
+It writes what it finds to the policy's status, which admission reads, and takes overdue gates off,
+whatever the planner does. A hard latency limit applies anyway.
 """
 
 import logging
@@ -38,13 +38,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class Guard:
-    """Decides and writes; `tick` is called about once a second.
+    """Guard in `extend`, which decides and writes; its `tick` is called about once a second.
 
     Attributes:
         client: the API server.
-        knowledge: returns what is known of the cluster at this moment.
+        knowledge: function that returns what is known of the cluster at this moment.
         scheduler_lease: name of our scheduler's Lease.
-        planner_lease: name of the planner's.
+        planner_lease: name of the planner's Lease.
         clock: time of day.
         monotonic: count of seconds that nobody sets.
     """
@@ -61,7 +61,7 @@ class Guard:
     _gated: dict[Key, ObservedPod] = field(default_factory=dict)
 
     def lease_changed(self, change: Change[HeldLease]) -> None:
-        """A Lease of our namespace."""
+        """Observe a change of a Lease of our namespace."""
         watches = {self.scheduler_lease: self._scheduler, self.planner_lease: self._planner}
         watch = watches.get(change.key[1])
         if watch is not None:
@@ -69,7 +69,7 @@ class Guard:
                 watch.observe(change.new, self.monotonic())
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """A pod, which may have our gate."""
+        """Observe a change of a pod, which may have our gate."""
         with self._lock:
             if change.new is not None and PLAN_GATE in change.new.gates:
                 self._gated[change.key] = change.new
@@ -86,9 +86,9 @@ class Guard:
             self._tried(f"the gate of pod {pod.namespace}/{pod.name}", partial(self._open, pod))
 
     def findings(self) -> list[PolicyFinding]:
-        """What the policy's status does not say yet.
+        """Return the findings that the policy's status does not contain yet.
 
-        That a planner is alive is for itself to say.
+        That a planner is alive only the planner itself writes.
         """
         knowledge, monotonic_seconds = self.knowledge(), self.monotonic()
         with self._lock:
@@ -101,7 +101,7 @@ class Guard:
         return unpublished(findings, None if knowledge.policy is None else knowledge.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
-        """Pods whose gate should have come off."""
+        """Return the pods whose gate should have come off by now."""
         deadline_seconds = self.knowledge().rules.gate_deadline_seconds
         with self._lock:
             gated = list(self._gated.values())
@@ -121,7 +121,7 @@ class Guard:
 
 
 def _pin(knowledge: Knowledge, pod: ObservedPod) -> Pin | None:
-    """The nodes within the pod's hard limit; None = it has none."""
+    """Return a pin to the nodes within the pod's hard limit, or None if it has no limit."""
     place = pod.location.lower()
     trips = {
         name: each.latencies_ms[place]

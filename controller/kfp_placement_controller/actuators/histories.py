@@ -39,7 +39,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class HistoryTask(NamedTuple):
-    """What to do, and with which epoch it was decided."""
+    """Change of a history, and the epoch of the planner that decided it."""
 
     action: HistoryAction
     epoch: int | None
@@ -51,7 +51,7 @@ class HistoryWriter:
 
     Attributes:
         client: the API server; its requests should end before another leader can begin.
-        leading_epoch: of our Lease at this moment; None = we do not lead.
+        leading_epoch: function that returns our Lease's epoch; None while we do not lead.
     """
 
     client: KubeClient
@@ -85,7 +85,7 @@ class HistoryWriter:
         return HistoryAnswer(action, outcome, why)
 
     def _must_lead(self, epoch: int | None) -> None:
-        """Called before every write.
+        """Check that we still lead, before every write.
 
         Raises:
             SupersededError: another leads since this was decided.
@@ -129,10 +129,10 @@ class HistoryWriter:
 
 
 def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:
-    """The status with what an object has and what is written.
+    """Return the status that has the runs of a stored object and those to write.
 
     Raises:
-        InputError: it is of another pipeline, or cannot be read.
+        InputError: the object is of another pipeline, or cannot be read.
     """
     try:
         history = read_resource(PipelineHistory, stored)

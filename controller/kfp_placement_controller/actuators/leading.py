@@ -1,4 +1,4 @@
-"""When the process `plan` begins to lead, and with which epoch."""
+"""Beginning and end of leading in the process `plan`, and the epoch that it leads with."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from kfp_placement_kube.lease import LeaderElection
 _LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
-"""Between two tries to lead: as often as the election asks for its Lease, and each lists plans."""
+"""Pause between two tries to lead, each of which lists plans; as the election's for its Lease."""
 
 
 @dataclass
@@ -25,8 +25,8 @@ class Leading:
     zero, while plans of earlier leaders are still there: then ours is raised above theirs first.
 
     Attributes:
-        election: for the Lease.
-        runner: reads the existing plans.
+        election: election for the planner's Lease.
+        runner: reader of the existing plans.
         clock: time of day.
         monotonic: count of seconds that nobody sets.
     """

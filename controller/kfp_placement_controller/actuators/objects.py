@@ -1,4 +1,4 @@
-"""Our objects as they are listed, and as their parts are written."""
+"""Lists of our objects, and patches of their parts."""
 
 import logging
 from collections.abc import Callable
@@ -16,12 +16,12 @@ _LOG = logging.getLogger(__name__)
 
 
 def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T | None]) -> list[T]:
-    """All objects of a kind as they are now; one that cannot be read is left out.
+    """Return all objects of a kind as they are now; one that cannot be read is left out.
 
     Args:
         client: the API server.
-        kind: which.
-        read: makes of an object what is kept from it; None = it is of no interest.
+        kind: kind of the objects.
+        read: reader of one object; returns None for one of no interest.
 
     Raises:
         KubernetesError: refused, or no answer.
@@ -37,7 +37,7 @@ def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T 
 
 
 def merge_patch(part: ResourceModel) -> JsonObject:
-    """A part of an object as a merge patch: a field that is no longer set is removed."""
+    """Return a part of an object as a merge patch: a field that is no longer set is removed."""
     unset: JsonObject = {
         field.alias or name: None for name, field in type(part).model_fields.items()
     }

@@ -1,4 +1,4 @@
-"""PipelinePlacements: written by the leading planner alone, and never over a later one's.
+"""Writes of PipelinePlacements: by the leading planner alone, and never over a later planner's.
 
 This is safe whoever leads: every write names the version that it is based on, whose epoch has been
 checked. The API server refuses lower epochs again.
@@ -34,13 +34,13 @@ Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """What the next write is based on.
+    """Version of a stored placement that the next write is based on.
 
     Attributes:
-        uid: of the object.
-        resource_version: of the object.
-        workflow_uid: of the run that it describes.
-        epoch: of the planner that wrote it.
+        uid: identifier of the object.
+        resource_version: version of the object.
+        workflow_uid: identifier of the run that the object describes.
+        epoch: epoch of the planner that wrote the object.
     """
 
     uid: str
@@ -77,8 +77,8 @@ class PlacementWriter:
         """Write the plan; the status stays as it is.
 
         Args:
-            placement: whole: name, namespace and owner count when it is new.
-            known: what was last seen of it; None = nothing.
+            placement: placement to write; its name, namespace and owner count when it is new.
+            known: version that was last seen; None = no version.
 
         Raises:
             SupersededError: a planner of a higher epoch has written.
@@ -102,8 +102,8 @@ class PlacementWriter:
         """Write what happened to the run; the plan stays as it is.
 
         Args:
-            placement: whole, with its status.
-            known: what was last seen of it.
+            placement: placement to write, with its status.
+            known: version that was last seen.
 
         Raises:
             NotFoundError: there is none: write the plan first.
@@ -141,7 +141,7 @@ class PlacementWriter:
         return modify(known, write, partial(self._current, placement), retry_on=retry_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
-        """What there is now; what no write can go on from is removed."""
+        """Return the version that is stored now; one that no write can go on from is removed."""
         name, namespace = _name_of(placement)
         raw = self.client.get(PLACEMENTS, name, namespace)
         if raw is None:
@@ -186,7 +186,7 @@ def _name_of(placement: PipelinePlacement) -> tuple[str, str]:
 
 
 def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
-    """Whether both are of one run, and planners may have written what is stored.
+    """Return whether both are of one run, and a planner may have written the stored one.
 
     Up to our own epoch nothing is in the way of a write, however high ours has become.
     """

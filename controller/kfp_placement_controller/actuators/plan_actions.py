@@ -1,4 +1,4 @@
-"""Carries out what the coordinator of `plan` has decided; a failure of one stops no other."""
+"""Execution of the actions that the coordinator of `plan` decides; a failed one stops no other."""
 
 import logging
 from collections.abc import Callable
@@ -53,10 +53,10 @@ from kfp_placement_kube.kinds import PODS
 _LOG = logging.getLogger(__name__)
 
 REFUSED_REASON = "Misconfigured"
-"""Of the event about a run that is not planned."""
+"""Reason of the event about a run that is not planned."""
 
 _Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
-"""What is tried: if it fails, it is decided again."""
+"""Actions that are tried: if one fails, it is decided again."""
 
 
 @dataclass
@@ -65,11 +65,11 @@ class ActionRunner:
 
     Attributes:
         client: the API server.
-        events: where events go.
-        worker: where rounds go.
-        clock: the time.
-        ask_memory: where questions of memory go; returns at once.
-        change_history: where changes of histories go; returns at once.
+        events: recorder of events.
+        worker: worker that searches.
+        clock: time of day.
+        ask_memory: function that submits a question about memory, and returns at once.
+        change_history: function that submits a change of a history, and returns at once.
     """
 
     client: KubeClient
@@ -82,12 +82,12 @@ class ActionRunner:
 
     @property
     def highest_epoch(self) -> int:
-        """Of all placements as last read or written; -1 = there are none."""
+        """Highest epoch of all placements as last read or written; -1 if there are none."""
         epochs = (each.epoch for each in self._known.values() if each.epoch <= MOST_EPOCH)
         return max(epochs, default=-1)
 
     def read_placements(self) -> list[PipelinePlacement]:
-        """All placements as they are now; what cannot be read is left out, to be written again.
+        """Return all placements as they are now; unreadable ones are left out and written again.
 
         Raises:
             KubernetesError: refused, or no answer.
@@ -185,12 +185,12 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
 
     Args:
         client: the API server.
-        namespace: of the pod.
-        name: of the pod.
-        uid: of the pod; a later one of the same name is left alone.
+        namespace: namespace of the pod.
+        name: name of the pod.
+        uid: identifier of the pod; a later one of the same name is left alone.
 
     Returns:
-        Whether it was deleted by this.
+        Whether this call deleted the pod.
 
     Raises:
         KubernetesError: refused, or no answer.

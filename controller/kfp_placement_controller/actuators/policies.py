@@ -1,4 +1,4 @@
-"""The PlacementPolicy `default`: made again when it is gone, and what we found said in its status.
+"""The PlacementPolicy `default`: it is made again when it is gone, and its status has our findings.
 
 An admission policy whose parameter is missing does nothing, so there is always one.
 """
@@ -27,7 +27,7 @@ _POLICY = Place("policy")
 
 
 def ensure_policy(client: KubeClient) -> JsonObject:
-    """The policy; if there is none, one with defaults only is made.
+    """Return the policy; if there is none, one with defaults only is made.
 
     Raises:
         KubernetesError: refused, or no answer.
@@ -66,7 +66,7 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
 
     Args:
         client: the API server.
-        findings: what we found; conditions of other types stay as they are.
+        findings: findings of this process; conditions of other types stay as they are.
         now: the time.
 
     Raises:
@@ -88,11 +88,11 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
 def findings_patch(
     policy: Mapping[str, Any], findings: Sequence[PolicyFinding], now: datetime
 ) -> JsonObject | None:
-    """The merge patch of the status; None = it says all that already.
+    """Return the merge patch of the status, or None if the status has all findings already.
 
     Args:
-        policy: as the API server prints it.
-        findings: what we found; conditions of other types stay as they are.
+        policy: policy as the API server prints it.
+        findings: findings of this process; conditions of other types stay as they are.
         now: the time.
 
     Raises:

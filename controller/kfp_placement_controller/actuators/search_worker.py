@@ -29,12 +29,12 @@ Plan = Callable[[PlanningRound], RoundResult]
 
 @dataclass(frozen=True)
 class WorkerParams:
-    """How long a search may take.
+    """Limits of the time that a search may take.
 
     Attributes:
-        grace_seconds: beyond its budget, for making the problem and the explanations.
-        grace_factor: likewise, times the budget.
-        stop_seconds: for a process to end on its own.
+        grace_seconds: time beyond the budget, for making the problem and the explanations.
+        grace_factor: further time beyond the budget, as a multiple of it.
+        stop_seconds: time for a killed process to end.
     """
 
     grace_seconds: float = 30.0
@@ -42,7 +42,7 @@ class WorkerParams:
     stop_seconds: float = 2.0
 
     def limit_seconds(self, asked: PlanningRound) -> float:
-        """After which a round is given up."""
+        """Return the time after which a round is given up."""
         return asked.options.budget_seconds * (1 + self.grace_factor) + self.grace_seconds
 
 
@@ -62,12 +62,12 @@ class SearchWorker:
         plan: Plan = plan_round,
         params: WorkerParams = WorkerParams(),
     ) -> None:
-        """Nothing is started yet.
+        """Prepare the worker without starting anything.
 
         Args:
-            ended: is given the outcome of every round, in this worker's thread.
-            plan: what the process does; importable there.
-            params: how long it may take.
+            ended: function that is given the outcome of every round, in this worker's thread.
+            plan: function that searches; the process must be able to import it.
+            params: limits of the time that a search may take.
         """
         self._plan = plan
         self._params = params
@@ -93,7 +93,7 @@ class SearchWorker:
         self._worker.submit(asked)
 
     def alive(self) -> bool:
-        """Whether the thread works."""
+        """Return whether the thread works."""
         return self._worker.alive()
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
@@ -140,7 +140,7 @@ class SearchWorker:
 
 
 def _serve(pipe: Connection, plan: Plan) -> None:
-    """In the process: answer rounds until the other end of the pipe is gone."""
+    """Answer rounds, in the process, until the other end of the pipe is gone."""
     while True:
         try:
             asked = pipe.recv()

@@ -12,17 +12,17 @@ _STOP_SECONDS = 2.0
 
 
 class Worker(Generic[TaskT, AnswerT]):
-    """Does what it is given, and passes on what came of each."""
+    """Thread that does one task after another, and passes on the answer to each."""
 
     def __init__(
         self, name: str, answer: Callable[[TaskT], AnswerT], answered: Callable[[AnswerT], None]
     ) -> None:
-        """Nothing is started yet.
+        """Prepare the thread without starting it.
 
         Args:
-            name: of the thread.
-            answer: does what a task says; failures and defects are answers, too.
-            answered: is given every answer, in this worker's thread.
+            name: name of the thread.
+            answer: function that does a task; failures and defects are answers, too.
+            answered: function that is given every answer, in this worker's thread.
         """
         self._answer = answer
         self._answered = answered
@@ -40,11 +40,11 @@ class Worker(Generic[TaskT, AnswerT]):
             self._thread.join(_STOP_SECONDS)
 
     def submit(self, task: TaskT) -> None:
-        """Let it be done as soon as those before it are; returns at once."""
+        """Let a task be done as soon as those before it are; returns at once."""
         self._tasks.put(task)
 
     def alive(self) -> bool:
-        """Whether the thread works."""
+        """Return whether the thread works."""
         return self._thread.is_alive()
 
     def _work(self) -> None:

@@ -1,4 +1,4 @@
-"""What a Prometheus is asked about the memory of pods, and its answers: plain data."""
+"""Questions to Prometheus about the memory of pods, and its answers: plain data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class MemoryPod:
 
     Attributes:
         uid: identifier of the pod.
-        name: its name.
+        name: name of the pod.
         since_start_seconds: time since its step began.
     """
 
@@ -28,7 +28,7 @@ class AskMemory:
     Attributes:
         url: address of the server.
         run: the run that has ended; its namespace is that of the pods.
-        pods: those that ended well.
+        pods: pods of the run that succeeded.
     """
 
     url: str
@@ -41,9 +41,9 @@ class MemoryAnswer:
     """The answer to a question.
 
     Attributes:
-        question: as it was asked.
+        question: question that is answered.
         peaks: bytes by uid of the pod, of those that the server knows.
-        failure: why there is no answer; "" = there is one.
+        failure: reason that there is no answer; empty if there is one.
     """
 
     question: AskMemory

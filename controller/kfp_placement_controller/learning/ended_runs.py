@@ -1,4 +1,4 @@
-"""What a run that has ended teaches: what its steps took and used, and when it ended.
+"""Lessons of a run that has ended: how long its steps took, what they used, and when it ended.
 
 Clocks jump: times outside the life of a run teach nothing. Other figures that cannot be true are
 left out where runs are written (`contract.history_status`).
@@ -34,10 +34,11 @@ LONGEST_BACKOFF = timedelta(minutes=70)
 """The same before a step's next attempt: KFP lets steps wait for an hour, unless they say more."""
 
 _MORE_THAN_ALLOCATABLE = 1.25
-"""What a node has for pods is less than all its memory, and a pod may take some of the rest."""
+"""Highest memory peak that is believed, as a multiple of the node's allocatable memory: a node has
+more than that, and a pod may take some of the rest."""
 
 _LARGEST_NODE_BYTES = 2**50
-"""What a node may have of which nothing is known any more."""
+"""Assumed allocatable memory of a node that is no longer known."""
 
 
 def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> PastRun | None:
@@ -48,8 +49,8 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
     of its plan.
 
     Args:
-        run: as of its last evaluation.
-        nodes: by name, for their speed and what transfers take there.
+        run: run as of its last evaluation.
+        nodes: nodes by name, for their speed and the duration of transfers there.
         now: the time.
     """
     reading, life = run.reading, _life(run, now)
@@ -80,12 +81,12 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
 
 @dataclass(frozen=True)
 class _Life:
-    """When a run was there, in whole seconds.
+    """Lifetime of a run, in whole seconds.
 
     Attributes:
-        submitted_at: when it was submitted.
-        begin: when it could begin: time in a queue says nothing of a pipeline.
-        end: when it ended.
+        submitted_at: time when the run was submitted.
+        begin: time when the run could begin, as time in a queue says nothing of a pipeline.
+        end: time when the run ended.
     """
 
     submitted_at: datetime

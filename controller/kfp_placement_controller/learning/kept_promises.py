@@ -1,4 +1,4 @@
-"""Whether runs have ended when their first promise said; counted for the metrics."""
+"""Counts of runs that ended as their first promise said, for the metrics."""
 
 import math
 from collections import deque
@@ -17,24 +17,24 @@ from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.promise import PromiseOutcome
 
 LAST_RUNS = 100
-"""Of which the coverage is measured."""
+"""Number of most recent runs of which the coverage is measured."""
 
 LEAST_RUNS = 20
-"""With fewer, that some promises were broken says nothing."""
+"""Number of runs below which no coverage is shown: a few broken promises prove nothing."""
 
 
 @dataclass
 class KeptPromises:
-    """How first promises have turned out."""
+    """Outcomes of the first promises of recent runs."""
 
     _ended: deque[tuple[bool, float]] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
-    """Whether the promise was kept, and its confidence."""
+    """Outcomes of recent runs: whether the promise was kept, and its confidence."""
 
     def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
 
         Args:
-            run: as of its last evaluation.
+            run: run as of its last evaluation.
         """
         promised = run.promises.first
         ended_at = last_end(run.statuses.values())
@@ -53,7 +53,7 @@ class KeptPromises:
             PROMISE_SHORTFALL.set(round(confidence - coverage, 6))
 
     def forget(self) -> None:
-        """Another planner counts from now on."""
+        """Forget all outcomes: another planner counts from now on."""
         self._ended.clear()
         PROMISE_COVERAGE.set(math.nan)
         PROMISE_SHORTFALL.set(math.nan)

@@ -32,7 +32,7 @@ MOST_PODS = 2_000
 """Pods of one run that are asked for."""
 
 _TELLING = 20
-"""If the server knows none of this many pods, it is the wrong one."""
+"""Number of pods of which the server must know at least one; else it is the wrong server."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What is done with runs that have ended: they teach later ones, and promises are held to them.
+"""Learning from runs that have ended: they teach later ones, and show whether promises held.
 
 Plans do without all of this: a defect in it is logged once, and hides no run.
 """
@@ -40,11 +40,11 @@ class RunLearning:
     """Learns from runs, once each.
 
     Attributes:
-        histories: what has been learned; where that is not installed, nothing is.
-        nodes: by name, for what transfers take there.
+        histories: store of what has been learned; while it is not installed, nothing is learned.
+        nodes: nodes by name, for the duration of transfers there.
         unplanned: runs without a plan that wait to be learned from.
-        memory: most memory that pods used.
-        promises: how many have held.
+        memory: questions for the most memory that pods used.
+        promises: outcomes of promises.
         awaited: ended runs of which more may be known soon, each with the time since when its end
             is known.
     """
@@ -63,13 +63,13 @@ class RunLearning:
             self.awaited.setdefault(run.key, (run, monotonic_seconds))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
-        """Nothing more will be known of a run."""
+        """Learn from a run that is gone, if it has ended: nothing more will be known of it."""
         awaited = self.awaited.pop(key, None)
         if awaited is not None:
             self._turn(partial(self._learn, awaited[0], now))
 
     def pipeline_ended(self, run: EndedPipeline, monotonic_seconds: float) -> None:
-        """A run that gets no plan has ended."""
+        """Keep a run that gets no plan and has ended, to learn from it soon."""
         if self.histories.enabled:
             self._turn(partial(self.unplanned.add, run, monotonic_seconds))
 
@@ -78,7 +78,7 @@ class RunLearning:
         self._turn(partial(self.memory.answered, answer, monotonic_seconds))
 
     def follow(self) -> None:
-        """Another leads from now on."""
+        """Stop counting promises and awaiting answers: another planner leads from now on."""
         self.promises.forget()
         self.awaited.clear()
 

@@ -21,11 +21,11 @@ from kfp_placement_engine.exceptions import InputError
 _LOG = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 2**20
-"""Of runs that wait to be learned from, packed: some 10,000 of 50 steps. The namespace that has
-most loses those that ended first."""
+"""Limit of the packed runs that wait to be learned from: some 10,000 runs of 50 steps. Above it the
+namespace that has most loses those that ended first."""
 
 MOST_BYTES_AT_ONCE = 50_000
-"""Of runs that are learned from between two decisions, packed; one is always taken."""
+"""Limit of the packed runs that are learned from between two decisions; one is always taken."""
 
 SETTLED_SECONDS = 1.0
 """The last pods of a run are heard of later than its end, as they are watched apart."""
@@ -38,7 +38,7 @@ class UnplannedRuns:
     """Runs that wait to be learned from; of each namespace what ended first comes and goes first.
 
     Attributes:
-        sources: where they come from.
+        sources: kinds of objects that are runs.
         registry: the pods of all runs.
         policy: says what is assumed of loops.
         params: times and thresholds.
@@ -50,12 +50,12 @@ class UnplannedRuns:
     params: PlanningParams
     _unsettled: deque[tuple[float, EndedPipeline]] = field(default_factory=deque)
     _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
-    """By namespace, in the order in which they ended."""
+    """Runs that can be learned from, by namespace, in the order in which they ended."""
     _bytes: Counter[str] = field(default_factory=Counter)
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def add(self, run: EndedPipeline, monotonic_seconds: float) -> None:
-        """A run has ended."""
+        """Keep a run that has ended; if all take too much memory, the oldest are lost."""
         self._unsettled.append((monotonic_seconds, run))
         self._bytes[run.key.namespace] += len(run.packed)
         while self._bytes.total() > MOST_BYTES:
@@ -76,7 +76,7 @@ class UnplannedRuns:
         return self._unsettled[0][0] + SETTLED_SECONDS - monotonic_seconds
 
     def due(self, monotonic_seconds: float) -> list[EndedPipeline]:
-        """A few runs that can be learned from now, those of all namespaces in turn."""
+        """Take a few runs that can be learned from now, those of all namespaces in turn."""
         self._settle(monotonic_seconds)
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
@@ -86,7 +86,7 @@ class UnplannedRuns:
         return found
 
     def _settle(self, monotonic_seconds: float | None) -> None:
-        """Runs whose last pods have been heard of by now; None = all of them.
+        """Let runs be learned from whose last pods have been heard of by now; None = all runs.
 
         Anybody may write when a run has ended, so that this decides among these alone.
         """
@@ -102,7 +102,7 @@ class UnplannedRuns:
             insort(waiting, run, key=lambda each: each.ended_at)
 
     def read(self, ended: EndedPipeline, now: datetime) -> TrackedRun | None:
-        """The run as if it had been followed to its end; None = it teaches nothing."""
+        """Return the run as if it had been followed to its end, or None if it teaches nothing."""
         source = next(each for each in self.sources if each.kind == ended.kind)
         try:
             observed = source.observe(ended.raw(), all_pipelines=True)

@@ -57,7 +57,7 @@ class EndedPipelines:
             self._remember(change.new.ended)
 
     def reading(self, read: ReadRun) -> ReadRun:
-        """The same reader, which also tells of runs that have ended without a plan."""
+        """Return the same reader, which also tells of runs that have ended without a plan."""
 
         def read_and_tell(source: RunSource, raw: JsonObject) -> ObservedRun | None:
             run = read(source, raw)

@@ -45,7 +45,7 @@ class ExtendObserver:
     def watches(
         self, client: KubeClient, sources: RunSources, settings: ExtendSettings
     ) -> WatchGroup:
-        """The watches of the process; none has started.
+        """Return the watches of the process; none has started.
 
         Args:
             client: the API server.

@@ -81,7 +81,7 @@ def readers(
 def plan_watches(
     client: KubeClient, settings: PlanSettings, sources: RunSources, inbox: Inbox[Coordinator]
 ) -> WatchGroup:
-    """The watches of the process; none has started.
+    """Return the watches of the process; none has started.
 
     Args:
         client: the API server.

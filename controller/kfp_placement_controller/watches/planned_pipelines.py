@@ -36,7 +36,7 @@ class PlannedPipelines:
     _placed: dict[RunKey, PlacedRun] = field(default_factory=dict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
-        """An object is new, has changed or is gone; those of other kinds do not matter here."""
+        """Note an object that is new, has changed or is gone; other kinds do not matter here."""
         if kind == NAMESPACES:
             self._namespace_changed(change)
         elif kind == PLACEMENT_METADATA:

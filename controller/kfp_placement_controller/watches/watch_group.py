@@ -133,7 +133,7 @@ class WatchGroup:
         ]
 
     def ages_seconds(self) -> list[tuple[str, float]]:
-        """The kind of each watch, and the time since the server last answered it."""
+        """Return the kind of each watch, and the time since the server last answered it."""
         return [(each.kind.plural, each.age_seconds()) for each in self._watchers]
 
     def _go_on(self, kind: Kind, *, reported: bool) -> None:
