@@ -13,8 +13,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MOST_TEXTS = 1_000
-"""Number of warnings that are remembered; one that is forgotten may be logged again."""
+MOST_TEXTS = 10_000
+"""Number of warnings that are remembered; one that is forgotten may be logged again.
+
+A defect may concern every run of a large cluster, and must not fill the log at every decision.
+"""
 
 
 @dataclass

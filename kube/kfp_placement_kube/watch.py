@@ -43,12 +43,15 @@ class WatchParams:
             stream that works.
         settled_seconds: duration from which on a stream that ended was not a failure.
         most_objects: largest number of objects that are kept; None = any. More are skipped.
+        missing_seconds: time after which the objects of a kind that is not served are gone. A
+            gateway in front of an API server that restarts may answer so for a moment.
     """
 
     page_size: int = PAGE_SIZE
     stream_seconds: int = 60
     settled_seconds: float = 1.0
     most_objects: int | None = None
+    missing_seconds: float = 0.0
 
 
 class _KeptObject(NamedTuple):
@@ -113,6 +116,7 @@ class Watcher(Generic[T]):
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._heard_at = monotonic()
+        self._missing_since: float | None = None
         self._warned = ""
         self._thread = threading.Thread(target=self._work, name=f"watch-{kind.plural}", daemon=True)
 
@@ -147,7 +151,7 @@ class Watcher(Generic[T]):
                 _LOG.info("%s: version %s is too old, listing again", self.kind.kind, self._version)
                 self._version = ""
             except NotFoundError as error:
-                self._drop_all(error)
+                self._miss_kind(error)
             except KubernetesError as error:
                 self._warn(f"{error}; trying again")
             if self._monotonic() - began >= self._params.settled_seconds:
@@ -158,12 +162,16 @@ class Watcher(Generic[T]):
                 self._stopping.wait(longest * (1 - _JITTER * self._rng.random()))
                 failures += 1
 
-    def _drop_all(self, error: NotFoundError) -> None:
-        """Drop every object, since the server does not serve the kind."""
+    def _miss_kind(self, error: NotFoundError) -> None:
+        """Drop every object once the server has not served the kind for long enough."""
         self._warn(f"{error}; is its definition installed? Trying again")
         self._version = ""
-        for key in list(self._kept):
-            self._drop(key)
+        now = self._monotonic()
+        if self._missing_since is None:
+            self._missing_since = now
+        if now - self._missing_since >= self._params.missing_seconds:
+            for key in list(self._kept):
+                self._drop(key)
 
     def _warn(self, text: str) -> None:
         """Log why the watch does not work; the same text again only after it has worked."""
@@ -173,6 +181,7 @@ class Watcher(Generic[T]):
 
     def _list(self) -> None:
         listing = self._client.list(self.kind, limit=self._params.page_size, **self._selection)
+        self._missing_since = None
         seen: set[Key] = set()
         for item in listing.items:
             if self._stopping.is_set():

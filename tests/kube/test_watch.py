@@ -146,6 +146,12 @@ def test_what_is_told(steps, told):
         followed.wait_told(*told)
 
 
+def test_a_kind_that_is_missing_for_a_moment_keeps_its_objects():
+    steps = [LISTED, [GONE], GONE, (9, [a(5, "1"), a(8, "2", "b")])]
+    with following(*steps, params=WatchParams(missing_seconds=60.0)) as followed:
+        followed.wait_told(NEW, ("b", None, "2"))
+
+
 def test_a_stream_that_ends_or_breaks_is_resumed_where_it_was():
     with following(
         (5, []), [("ADDED", a(6, "1"))], [("BOOKMARK", a(9)), BROKEN], [("MODIFIED", a(11, "2"))]

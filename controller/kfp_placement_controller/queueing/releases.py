@@ -137,7 +137,9 @@ class Releases:
             now: the time.
         """
         monotonic_seconds, uid = self.monotonic(), run.observed.owner.uid
-        since = self._still_waiting[uid] = self._waiting.get(uid, monotonic_seconds)
+        # A preempted run whose RunRequest is missing for a moment begins to wait only now.
+        since = self._waiting.get(uid, monotonic_seconds) if run.has_waited else monotonic_seconds
+        self._still_waiting[uid] = since
         if run.observed.is_terminated:
             return ReleaseCause.TERMINATED
         if run.went_on:

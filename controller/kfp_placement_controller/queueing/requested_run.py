@@ -91,8 +91,17 @@ class RequestedRun:
         """
         if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
             return max(self.observed.submitted_at, min(self.status.waiting_since, now))
-        is_new = self.status.phase is None and self.observed.is_held and not self.observed.has_begun
-        return self.observed.submitted_at if is_new else now
+        return self.observed.submitted_at if self._is_new else now
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it waits since a time before now: it is new, or its status says that time."""
+        waits = self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None
+        return waits or self._is_new
+
+    @property
+    def _is_new(self) -> bool:
+        return self.status.phase is None and self.observed.is_held and not self.observed.has_begun
 
     def first_starts(self, now: datetime) -> StartRange | None:
         """Return the first forecast of its start since it began to wait, or None without one.

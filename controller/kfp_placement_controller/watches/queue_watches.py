@@ -26,6 +26,10 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import LEASES, NAMESPACES, NODES, PODS, Kind
 
+_MISSING_SECONDS = 60.0
+"""Time after which objects of a kind that is not served are gone. Without their RunRequests all
+waiting runs would start."""
+
 
 def queue_readers(
     sources: Iterable[QueueSource], pods_of: RunSources
@@ -65,7 +69,7 @@ def queue_watches(
     """
     watches = WatchGroup(client, listed=inbox.wake)
     for kind, read in queue_readers(sources, pods_of).items():
-        watches.add(kind, read, partial(_changed, inbox, kind))
+        watches.add(kind, read, partial(_changed, inbox, kind), missing_seconds=_MISSING_SECONDS)
     # The planner's Lease, and no other.
     watches.add(
         LEASES,

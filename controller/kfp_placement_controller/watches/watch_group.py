@@ -52,6 +52,7 @@ class WatchGroup:
         field_selector: str = "",
         most_objects: int | None = None,
         page_size: int = PAGE_SIZE,
+        missing_seconds: float = 0.0,
         after: Collection[Kind] = (),
         readable: Callable[[bool], None] | None = None,
     ) -> None:
@@ -65,6 +66,7 @@ class WatchGroup:
             field_selector: selector of the objects to watch, in Kubernetes' form.
             most_objects: number of objects after which more are skipped; None = all are kept.
             page_size: objects of one answer of a list.
+            missing_seconds: time after which the objects of a kind that is not served are gone.
             after: kinds of which everything must have been reported before; each has one watch.
             readable: the process can do without this kind, which has one watch: nothing waits for
                 it for long, and nobody restarts the process if it hangs. It is called with False
@@ -79,7 +81,9 @@ class WatchGroup:
             field_selector=field_selector,
             listed=partial(self._go_on, kind, reported=True),
             malformed=InputError,
-            params=WatchParams(page_size=page_size, most_objects=most_objects),
+            params=WatchParams(
+                page_size=page_size, most_objects=most_objects, missing_seconds=missing_seconds
+            ),
         )
         self._watchers.append(watcher)
         if after:

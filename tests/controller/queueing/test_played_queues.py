@@ -8,7 +8,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.model.cluster import Taint
-from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
 
@@ -202,6 +202,19 @@ def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     assert scene.known["low"].preempted_for == ""
     assert scene.written["low"]["phase"] == "Admitted"
     assert scene.message("high") == "1st of 1, lacks 4 cpu of the cluster"
+
+
+def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its_quota():
+    scene, running = preempting()
+    scene.settle()
+    scene.end_pod(running)
+    assert scene.settle() == ["high begins: admitted"]
+    # The planner has long been idle: it has nothing new to say.
+    scene.pass_time(300)
+    assert scene.settle() == []
+    scene.observe_request(RunKey(TEAM, "low"), None)
+    scene.pass_time(1)
+    assert scene.settle() == []
 
 
 def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
