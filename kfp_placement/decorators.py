@@ -1,6 +1,6 @@
 """`@placed` marks every step of a component, `@placed_pipeline` every step of a pipeline.
 
-Who wins, from strongest to weakest: KFP's own setters and labels, `place`, `@placed`,
+Order of precedence, strongest first: KFP's own setters and labels, `place`, `@placed`,
 `@placed_pipeline`, a type guessed from the step's name.
 """
 
@@ -47,11 +47,11 @@ def placed(
 
     Works for every component: Python functions, containers, components loaded from YAML
     (`train = placed(type="Training")(load_component_from_file("train.yaml"))`). The result is a KFP
-    component like the one given and is used like it; on its own it compiles to the same package.
+    component that you use like the original; compiled alone, it gives the same package.
 
     Args:
         component: the component, where the decorator is used without options.
-        type: type of all steps, as for `place`, which may change all options for single steps.
+        type: type of all steps, as for `place`; `place` can change any option for a single step.
         location: location of all steps, as for `place`.
         duration: run time of all steps, as for `place`.
         outputs: sizes of outputs, as for `place`.
@@ -61,17 +61,18 @@ def placed(
         priority: importance of the run, as for `place`.
         workers: pods that each step creates, as for `place`.
         scheduler: scheduler to use, as for `place`.
-        cpu: CPU request, as for `place`, but no pipeline parameter: no pipeline is known here.
+        cpu: CPU request, as for `place`, but not a pipeline parameter: a component does not know
+            its pipeline.
         memory: memory request, as for `cpu`.
         gpu: number of accelerators, as for `cpu`.
         accelerator_type: resource name of the accelerators, as for `cpu`.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
-        The marked component, or, without `component`, what makes it.
+        The marked component; without `component`, a decorator that marks one.
 
     Raises:
-        PlacementError: a value is wrong, or what is decorated is not a component.
+        PlacementError: a value is wrong, or the decorated object is not a component.
     """
     options: dict[str, Any] = {
         "type": type,
@@ -109,8 +110,8 @@ def placed_pipeline(
 ) -> Any:
     """Mark every step of a pipeline; write it below `@dsl.pipeline`.
 
-    Reaches the steps in loops, conditions and exit handlers, but not those of nested pipelines:
-    they carry their own marks. Only fills what neither you nor `place` nor `@placed` have set.
+    It marks steps in loops, conditions and exit handlers, but not the steps of nested pipelines,
+    which have their own marks. It sets only what KFP's setters, `place` and `@placed` have not set.
     Steps without a pod of their own (importers, volume claims) are skipped.
 
     Args:
@@ -118,20 +119,21 @@ def placed_pipeline(
         type: type of all steps; otherwise it is guessed from each step's name (`load-data` ->
             `Fetch`, `train-2` -> `Training`) and shown as a guess by `check` and `preview`.
         location: location of all steps.
-        image_size: size of the image of every step that does not say it: they all use one of yours.
+        image_size: size of the image of every step that does not state it, for pipelines whose
+            steps share one image.
         priority: importance of the run, as for `place`.
         queue: name of the RunQueue in which the run waits, where runs wait in queues; `default`
             if not given. Steps of nested pipelines name it themselves.
-        scheduler: scheduler to use, as for `place`; `default-scheduler` leaves all steps unmarked
-            that do not ask for another.
-        guess_types: False gives no type to steps without one.
+        scheduler: scheduler to use, as for `place`; with `default-scheduler`, steps that do not
+            ask for another scheduler stay unmarked.
+        guess_types: whether to guess the types of steps; False leaves them without a type.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
-        The pipeline function, or, without `function`, what makes it.
+        The marked pipeline function; without `function`, a decorator that marks one.
 
     Raises:
-        PlacementError: a value is wrong, or it is above `@dsl.pipeline`.
+        PlacementError: a value is wrong, or the decorator is above `@dsl.pipeline`.
     """
     options: dict[str, Any] = {
         "type": type,
@@ -147,7 +149,7 @@ def placed_pipeline(
 
 
 class _PlacedComponent:
-    """Mixed into a component's own class: marks every task that a call makes."""
+    """Mixin for a component's own class, which marks every task that a call creates."""
 
     placement_marks: Marks
     name: str
@@ -171,7 +173,7 @@ def _placed_component(component: Any, options: Mapping[str, Any]) -> Any:
         kind, marks = component.__class__, component.placement_marks.refined_by(marks)
     else:
         kind = _placed_class(component.__class__)
-    # A copy, so that the component given stays unmarked wherever else it is used.
+    # Mark a copy, so that the original stays unmarked where it is used elsewhere.
     marked = kind.__new__(kind)
     vars(marked).update(vars(component), placement_marks=marks)
     return marked
@@ -231,7 +233,7 @@ def _check_function(function: object) -> None:
 
 
 def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
-    """Write what nobody has set on the task yet."""
+    """Set the marks that are not set on the task yet."""
     if not has_pod(task):
         return
     subject = f"step {task.name!r}"

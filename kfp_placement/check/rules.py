@@ -1,12 +1,12 @@
 """Application of all rules of `check` to a run, and the place to add a rule.
 
 A rule is a function that yields findings about a `PreparedRun`. To add one, write it in the module
-of what it reads and add it to the tuple of rules at the end of that module:
+of its kind and add it to the tuple of rules at the end of that module:
 
-- `mark_rules`: what authors say with our marks;
-- `run_rules`: everything else that the run says;
-- `past_run_rules`: the run beside its past runs, where these are given;
-- `cluster_rules`: the run planned on a cluster, where one is given.
+- `mark_rules`: rules about the marks that authors set;
+- `run_rules`: rules about the rest of the run;
+- `past_run_rules`: rules that compare the run with its past runs, if these are given;
+- `cluster_rules`: rules about the plan of the run on a cluster, if one is given.
 
 Reports list findings by level and, within a level, in the order of the rules.
 """
@@ -22,31 +22,31 @@ from kfp_placement.check.run_rules import RUN_RULES
 from kfp_placement.planning import PlanRequest, PreparedRun, prepare
 from kfp_placement_engine.plans.progress import Progress, no_progress
 
-# What fits nowhere is known before the search begins.
+# A short search is enough: steps that fit no node are known before it begins.
 _OPTIONS: dict[str, Any] = {"budget_seconds": 0.05, "compare": ()}
-"""Options of the plan that `cluster_rules` read."""
+"""Options for the plan that the rules of `cluster_rules` read."""
 
 
 def checked(request: PlanRequest, progress: Progress = no_progress) -> CheckReport:
     """Read and complete the run of a request, and apply every rule to it.
 
     Args:
-        request: run to check; where it names a cluster, the cluster's PlacementPolicy says which
-            types follow a location and what is assumed of steps by their type.
-        progress: receiver of reports on how far reading is.
+        request: run to check, and perhaps a cluster, whose PlacementPolicy then says which types
+            of steps follow a location, and which values are assumed for each type.
+        progress: called with the progress of reading.
 
     Raises:
-        EngineError: `prepare` fails, or the cluster cannot be planned with.
+        EngineError: `prepare` fails, or no plan can be made on the cluster.
         ClusterError: the live cluster refuses, or gives no answer.
     """
     return check_run(prepare(replace(request, options=_OPTIONS), progress))
 
 
 def check_run(prepared: PreparedRun) -> CheckReport:
-    """Apply every rule to a run; a cluster without nodes stands for no cluster.
+    """Apply every rule to a run; a cluster without nodes means that no cluster is given.
 
     Raises:
-        PlanningError: the cluster cannot be planned with.
+        PlanningError: no plan can be made on the cluster.
     """
     findings = dict.fromkeys(each for rule in _rules(prepared) for each in rule(prepared))
     order = list(Level)
@@ -55,9 +55,9 @@ def check_run(prepared: PreparedRun) -> CheckReport:
 
 
 def _rules(prepared: PreparedRun) -> Iterator[Rule]:
-    """Yield the rules that have something to read."""
+    """Yield the rules whose input is given."""
     if prepared.known.past is not None:
-        # Here and not above: most checks are made without, and it takes long to import.
+        # Imported here, because the import is slow and most checks have no past runs.
         from kfp_placement.check.past_run_rules import PAST_RUN_RULES
 
         yield from PAST_RUN_RULES

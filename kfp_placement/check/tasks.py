@@ -1,4 +1,4 @@
-"""Tasks of a run: findings are about tasks, whatever the number of iterations of each."""
+"""Tasks of a run: a finding is about a task, not about each of its iterations."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
 
 _MAX_NAMES = 5
-"""Names in one message; the JSON report has all."""
+"""Largest number of names in a message; the JSON report has all names."""
 
 
 def container_tasks(graph: RunGraph) -> Iterator[Step]:

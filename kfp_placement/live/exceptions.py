@@ -3,13 +3,13 @@
 ::
 
     PlacementError
-    └── ClusterError                 a live cluster that does not do what is asked
+    └── ClusterError                 a request to a live cluster has failed
         ├── ClusterMissingError      no kubeconfig, no such context, kind, run or step
-        ├── ClusterAmbiguousError    several runs may be meant
+        ├── ClusterAmbiguousError    the name may mean several runs or pipelines
         ├── ClusterUnreachableError  no answer
-        ├── ClusterForbiddenError    we have no right to, or the server does not know us
-        ├── ClusterConflictError     somebody else has written in between
-        └── ClusterExpiredError      too old to be watched from
+        ├── ClusterForbiddenError    we have no right to do this, or the server does not know us
+        ├── ClusterConflictError     somebody else has written the object
+        └── ClusterExpiredError      the version to watch from is too old
 """
 
 import contextlib
@@ -27,11 +27,11 @@ class ClusterMissingError(ClusterError):
 
 
 class ClusterAmbiguousError(ClusterError):
-    """Ambiguous name: it may mean several runs or pipelines, which the message names."""
+    """Ambiguous name: it may mean several runs or pipelines; the message lists them."""
 
 
 class ClusterUnreachableError(ClusterError):
-    """Silence of the API server."""
+    """Missing answer of the API server."""
 
 
 class ClusterForbiddenError(ClusterError):
@@ -48,13 +48,13 @@ class ClusterExpiredError(ClusterError):
 
 @contextlib.contextmanager
 def allowed_by(role: str) -> Iterator[None]:
-    """Add to a refusal the name of the ClusterRole that allows what is tried in the block.
+    """Name a ClusterRole in the error if the cluster refuses a request of the `with` block.
 
     Args:
-        role: name of the ClusterRole.
+        role: name of the ClusterRole that allows these requests.
 
     Raises:
-        ClusterForbiddenError: the cluster refuses what is tried.
+        ClusterForbiddenError: the cluster refuses a request.
     """
     try:
         yield

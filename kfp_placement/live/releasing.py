@@ -43,7 +43,7 @@ from kfp_placement_kube.client import modify
 from kfp_placement_kube.kinds import PODS, Kind
 
 MAX_ROUNDS = 20
-"""Times that pods are listed: until admission learns of a pause, it gates new pods."""
+"""Largest number of times that pods are listed: admission gates pods until it sees a pause."""
 
 
 @dataclass
@@ -65,10 +65,9 @@ class Released:
 
 
 def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
-    """Pause the policy, or let it go on; return whether that changes anything.
+    """Pause the policy, or end its pause; return whether that changes anything.
 
-    A policy that does not exist is created with the pause; else the controller would create one
-    without.
+    A missing policy is created paused; otherwise the controller would create one without a pause.
 
     Raises:
         ClusterMissingError: the controller is not installed.
@@ -77,7 +76,7 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
     policy = api.get(POLICIES, POLICY_NAME)
     if policy is None:
         if not paused:
-            # Raises an error if the kind is not installed.
+            # Listing raises an error if the kind is not installed.
             next(our_objects(api, POLICIES), None)
             return False
         try:
@@ -96,12 +95,12 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
 def open_gates(
     api: Api, runs: Iterable[RunKey] | None, tell: Callable[[str], None], *, dry_run: bool
 ) -> Released:
-    """Take our gates, and no others, off pods until no pod has one any more.
+    """Take our gates off pods until no pod has one; leave the gates of others.
 
     Args:
         api: cluster to write to.
         runs: runs whose pods are freed; None = the pods of all runs.
-        tell: receiver of namespace/name of each freed pod.
+        tell: called with namespace/name of each freed pod.
         dry_run: whether the server checks every write and keeps none.
 
     Raises:
@@ -110,9 +109,9 @@ def open_gates(
     released = Released(dry_run)
     for _ in range(1 if dry_run else MAX_ROUNDS):
         pods = list(_pending(api, runs))
-        released.unsatisfiable = [_name(pod) for pod in pods if _holds(_fits_nowhere, pod)]
+        released.unsatisfiable = [_name(pod) for pod in pods if _is_true(_fits_nowhere, pod)]
         gated = [
-            pod for pod in pods if _holds(is_gated, pod) and _name(pod) not in released.failures
+            pod for pod in pods if _is_true(is_gated, pod) and _name(pod) not in released.failures
         ]
         for pod in gated:
             if _free(api, PODS, pod, _opening, released):
@@ -123,7 +122,7 @@ def open_gates(
 
 
 def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
-    """Let runs go on that wait in queues; if queues are not installed, there are none.
+    """Let runs that wait in queues go on; do nothing if queues are not installed.
 
     Runs that others have suspended are left alone.
 
@@ -152,7 +151,7 @@ def _free(
     patch_of: Callable[[JsonObject], Mapping[str, Any] | None],
     released: Released,
 ) -> bool:
-    """Patch an object, unless another of its name replaced it; return whether it was patched.
+    """Patch an object, unless another one has its name now; return whether it was patched.
 
     Args:
         api: cluster to write to.
@@ -231,8 +230,8 @@ def _fits_nowhere(pod: JsonObject) -> bool:
     return is_unsatisfiable(Fields(pod, Place("pod")))
 
 
-def _holds(condition: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
-    """Return whether a condition holds of a pod; False if the pod cannot be read."""
+def _is_true(condition: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
+    """Return whether a condition is true for a pod; False if the pod cannot be read."""
     try:
         return condition(pod)
     except InputError:

@@ -1,4 +1,4 @@
-"""Steps of a preview: each as its author sees it, all by name, and as rows of a DataFrame."""
+"""Steps of a preview: single steps for notebooks, a mapping by name, rows of a DataFrame."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -18,20 +18,20 @@ from kfp_placement_engine.views.plans.step_labels import title
 from kfp_placement_engine.views.plans.steps import waits, why
 
 _MAX_NAMES = 20
-"""Steps that a mapping names when it is printed."""
+"""Largest number of steps that a printed mapping names."""
 
 _WITHOUT_OWN_COLUMN = frozenset({"cpu", "memory", "pods"})
-"""Requests with a column of a fixed name, or without one."""
+"""Requests without a column of their own name: CPU and memory have fixed columns, pods none."""
 
 
 @dataclass(frozen=True)
 class Range:
     """Range of a time, in seconds since the submission of the run.
 
-    It holds as often as the confidence of the plan says.
+    The time lies in the range as often as the confidence of the plan says.
 
     Attributes:
-        low: begin of the range.
+        low: start of the range.
         typical: median.
         high: end of the range.
     """
@@ -83,12 +83,12 @@ class PreviewedStep(PlannedStep):
 
 
 def range_of(times: TimeRange | None) -> Range | None:
-    """Return a range as the author sees it."""
+    """Return a promised range as the `Range` of a preview; None if there is none."""
     return None if times is None else Range(*times.moments)
 
 
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
-    """Return a step of a plan as the author sees it."""
+    """Return a step of a plan as the step of a preview."""
     promise = None if plan.promise is None else plan.promise.steps.get(step.name)
     return PreviewedStep(
         **{field.name: getattr(step, field.name) for field in fields(step)},
@@ -114,7 +114,7 @@ class StepMapping(Mapping[str, PreviewedStep]):
 
     @override
     def __getitem__(self, name: str) -> PreviewedStep:
-        """Return the step of a name, or of an author's name that means a single step.
+        """Return the step of a name; an author's name works if it means a single step.
 
         Raises:
             UnknownStepError: there is no such step, or there are several.
@@ -150,7 +150,7 @@ class StepMapping(Mapping[str, PreviewedStep]):
 
     @override
     def __repr__(self) -> str:
-        """Return the first names."""
+        """Return the number of steps and the first names."""
         return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_MAX_NAMES])}>"
 
 
@@ -186,7 +186,7 @@ def row_of(plan: Plan, step: PlannedStep) -> dict[str, object]:
 
 
 def _promised_columns(plan: Plan, step: PlannedStep) -> dict[str, object]:
-    """Return the columns on past runs, of a plan that is made on some."""
+    """Return the columns from past runs; none for a plan without past runs."""
     if plan.promise is None:
         return {}
     preview, columns = previewed(plan, step), dict[str, object]()
@@ -202,12 +202,12 @@ def _number(value: float | None) -> float:
 
 
 def explained(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
-    """Return in a sentence where a step goes, when and why.
+    """Return a sentence that says where a step goes, when and why.
 
     Args:
         plan: plan of the step.
         step: step to explain.
-        cause: step without a node that it waits for; None = it can start.
+        cause: step without a node for which `step` waits; None = `step` can start.
     """
     name = visible(title(step))
     if step.node is None:

@@ -17,7 +17,7 @@ PAGE_SIZE = 500
 """Number of objects in a page of a list: 7 MB of pods of 13 kB."""
 
 MAX_TRIES = 5
-"""Largest number of tries of one write, where others write in between."""
+"""Largest number of attempts to write an object that others write at the same time."""
 
 ObjectT = TypeVar("ObjectT")
 ResultT = TypeVar("ResultT")
@@ -25,11 +25,11 @@ ResultT = TypeVar("ResultT")
 _MERGE_CONTENT = "application/merge-patch+json"
 
 _APPLY_CONTENT = "application/apply-patch+yaml"
-"""The API server's name of the format; JSON is YAML."""
+"""Content type of server-side apply; the body is JSON, which is valid YAML."""
 
 
 class Selection(TypedDict, total=False):
-    """Restriction of a list or watch to some objects of a kind; by default to none.
+    """Restriction of a list or watch to some objects of a kind; empty = all objects.
 
     Attributes:
         namespace: namespace of the objects; "" = all namespaces.
@@ -46,8 +46,8 @@ class Listing(NamedTuple):
     """Objects of a kind, and the version at which they were listed.
 
     Attributes:
-        items: objects, requested page by page; an error may come in between.
-        resource_version: version of the list; a stream that starts there misses nothing.
+        items: objects, requested page by page; so an error may come between two of them.
+        resource_version: version of the list; a stream that starts there misses no change.
     """
 
     items: Iterator[JsonObject]
@@ -114,7 +114,7 @@ class KubeClient:
     def pages(
         self, kind: Kind, *, limit: int = PAGE_SIZE, **selection: Unpack[Selection]
     ) -> Iterator[Page]:
-        """Yield the pages of a list; each is requested when the caller wants it.
+        """Yield the pages of a list; each is requested when the caller asks for it.
 
         Args:
             kind: kind of the objects.
@@ -133,7 +133,7 @@ class KubeClient:
             yield page
             if not token:
                 return
-            # A page of pods takes 50 MB: the next one is read when this one is gone.
+            # A page of pods takes 50 MB: free this one before the next one is read.
             del page
 
     def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> JsonObject:
@@ -152,7 +152,9 @@ class KubeClient:
         return self._requests.write("create", kind, path, typed(kind, body), dry_run=dry_run)
 
     def replace(self, kind: Kind, body: Mapping[str, Any], *, subresource: str = "") -> JsonObject:
-        """Replace an object; with a resourceVersion in it only if nobody has written since.
+        """Replace an object.
+
+        If `body` has a resourceVersion, replace only an object that nobody has written since.
 
         Raises:
             ConflictError: somebody has written since.
@@ -171,7 +173,7 @@ class KubeClient:
         subresource: str = "",
         dry_run: bool = False,
     ) -> JsonObject:
-        """Change an object by a merge patch and return it as it is then.
+        """Change an object by a merge patch and return the changed object.
 
         Args:
             kind: kind of the object.
@@ -192,13 +194,13 @@ class KubeClient:
     def apply(
         self, kind: Kind, body: Mapping[str, Any], manager: str, *, subresource: str = ""
     ) -> JsonObject:
-        """Set fields by server-side apply, also where others have set them.
+        """Set fields by server-side apply, even those that others have set.
 
         Fields that the manager has set before and that are not in the body are removed.
 
         Args:
             kind: kind of the object.
-            body: name of the object and the fields; with a uid only that very object.
+            body: name of the object, and the fields; a uid allows only that very object.
             manager: name of the owner of these fields.
             subresource: part of the object, such as `status`; "" = the object itself.
 
@@ -221,7 +223,7 @@ class KubeClient:
         uid: str = "",
         resource_version: str = "",
     ) -> bool:
-        """Delete an object; return False if it was gone.
+        """Delete an object; return False if there was no such object.
 
         Args:
             kind: kind of the object.
@@ -231,7 +233,7 @@ class KubeClient:
             resource_version: delete it only if nobody has written since.
 
         Raises:
-            ConflictError: the object is another, or has changed.
+            ConflictError: the object has another uid, or has changed.
             KubernetesError: refused, or no answer.
         """
         body: JsonObject = {"propagationPolicy": "Background"}
@@ -287,16 +289,18 @@ def modify(
     *,
     retry_on: tuple[type[Exception], ...] = (ConflictError,),
 ) -> ResultT:
-    """Write an object, and decide and write again where others have written in between.
+    """Write an object; if others have written it since it was read, read and write again.
+
+    If `MAX_TRIES` writes fail, the error of the last one is raised.
 
     Args:
-        current: the object, or what the write is decided by.
-        write: decides and writes, naming the version that it has decided by.
-        read: returns the same as `current`, after others have written.
-        retry_on: errors of `write` by which others have written; any other error ends it.
+        current: the object as it was read, or a value that `write` decides from.
+        write: decides and writes; the write names the version that it was decided from.
+        read: reads the value again, after others have written.
+        retry_on: errors of `write` which mean that others have written; other errors are raised.
 
     Returns:
-        The result of `write`; the error of the last of `MAX_TRIES` writes is raised.
+        The result of `write`.
     """
     for _ in range(MAX_TRIES - 1):
         try:

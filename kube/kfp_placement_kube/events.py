@@ -1,4 +1,4 @@
-"""Events about objects: written in a thread of their own, and counted where they repeat."""
+"""Kubernetes events about objects, which a separate thread writes; repetitions are counted."""
 
 import logging
 import queue
@@ -19,16 +19,16 @@ from kfp_placement_kube.times import micro_time_text
 _LOG = logging.getLogger(__name__)
 
 MAX_NOTE_BYTES = 1024
-"""Length of the longest note that the API server takes, in bytes."""
+"""Longest note that the API server accepts, in bytes."""
 
 _MOST_REMEMBERED = 4096
-"""Largest number of events whose repetitions are counted on instead of written as new ones."""
+"""Largest number of events that are remembered, so that repetitions add to their count."""
 
 _REPEAT_SECONDS = 30.0
-"""Time between two writes of the same event; repetitions in between are counted with the next."""
+"""Shortest time between two writes of an event; the next write counts repetitions in between."""
 
 _SERIES_SECONDS = 360.0
-"""Time after which a repetition is an event of its own, as in Kubernetes."""
+"""Time after which a repetition is written as a new event, as in Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Written:
 
 
 class EventRecorder:
-    """Writes events in a thread of its own."""
+    """Recorder of events, which writes them in its own thread."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class EventRecorder:
         self._thread.start()
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
-        """Write the waiting events, as far as there is time, and end the thread."""
+        """Write the waiting events until the timeout, and end the thread."""
         try:
             self._waiting.put(None, timeout=timeout_seconds)
         except queue.Full:
@@ -121,12 +121,12 @@ class EventRecorder:
             note: text for people.
             action: action that led to the event, in one word.
             type: Normal or Warning.
-            once: record it once in an object's life, whatever the note and whichever replica.
+            once: whether only one is written in the object's life, whatever note or replica.
         """
         now = self._clock()
-        # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
+        # Events about cluster-scoped objects go to the namespace `default`, as in Kubernetes.
         namespace = regarding.namespace or "default"
-        # An event of `once` has one name, so that the API server refuses it the second time.
+        # With `once`, the name is always the same, so the API server refuses a second event.
         number = uuid5(NAMESPACE_OID, f"{regarding.uid} {reason}") if once else uuid4()
         name = f"{regarding.name[:230]}.{number.hex[:16]}"
         event = {

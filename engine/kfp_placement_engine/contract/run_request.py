@@ -1,7 +1,7 @@
-"""RunRequest: what a run needs, and how it waits for that, where runs wait in queues.
+"""RunRequest: the needs of a run, and its state while it waits in a queue.
 
-Named like the object of its run, which owns it. The process `plan` writes the spec, `queue` the
-status; what they know of each other's work they know from here.
+It has the name of the run's object, which owns it. The process `plan` writes the spec, and the
+process `queue` writes the status. Each learns only from here what the other has done.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,19 +32,19 @@ from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.demand import Demand, PodGroup
 
 MAX_RESOURCES = 32
-"""Resources that an amount lists, and accelerators; more are not written."""
+"""Largest number of resources in a list of amounts, and of accelerators."""
 
 MAX_GANGS = 64
-"""Shapes of pods that must run together."""
+"""Largest number of shapes of pods that must run together."""
 
 MAX_MESSAGE_CHARACTERS = 1024
-"""Longest text of each field, in characters."""
+"""Longest text of a field, in characters."""
 
 MAX_NODE_GROUPS = 16
-"""Groups of nodes that a run is limited to."""
+"""Largest number of groups of nodes that a run is limited to."""
 
 MAX_LABELS = 16
-"""Labels of each group."""
+"""Largest number of labels of a group of nodes."""
 
 
 class RequestPhase(StrEnum):
@@ -54,7 +54,7 @@ class RequestPhase(StrEnum):
     """State: the run has not begun, or was suspended for another run."""
 
     ADMITTED = "Admitted"
-    """State: the run may run, whoever let it."""
+    """State: the run may run, whether its queue or somebody else has let it."""
 
     FINISHED = "Finished"
     """State: the run has ended."""
@@ -68,29 +68,29 @@ class RequestedEnd(StrEnum):
 
 
 class RequestCondition(StrEnum):
-    """Conditions of a RunRequest; Kueue's words where the meaning is the same."""
+    """Conditions of a RunRequest, with Kueue's names where the meaning is the same."""
 
     ADMITTED = "Admitted"
-    """Condition: the queue lets the run begin; False says what the run waits for."""
+    """Condition: the queue lets the run begin; if False, its reason says what the run waits for."""
 
     PREEMPTED = "Preempted"
     """Condition: the run was suspended, for another run or by hand, and waits again."""
 
 
 class RequestReason(StrEnum):
-    """Reasons of these conditions."""
+    """Reasons of the conditions of a RunRequest."""
 
     ADMITTED = "Admitted"
     NOT_HELD = "NotHeld"
-    """Reason: the run was there before its queue, or others let it begin."""
+    """Reason: the run was created before its queue, or others let it begin."""
     UNPLANNABLE = "Unplannable"
-    """Reason: nobody can say what the run needs, so it does not wait."""
+    """Reason: the run cannot be planned, so its needs are not known and it does not wait."""
     PENDING_EVALUATION = "PendingEvaluation"
-    """Reason: nobody has said yet what the run needs."""
+    """Reason: the run is not planned yet, so its needs are not known."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
     WAITING_FOR_ROOM = "WaitingForRoom"
     NO_MATCHING_NODE = "NoMatchingNode"
-    """A step fits no node, or the run needs more than there is or may ever have."""
+    """Reason: a step fits no node, or the run needs more than the empty cluster has."""
     PREEMPTED = "Preempted"
     """Reason: suspended for a run of a higher priority."""
     BY_REQUEST = "ByRequest"
@@ -99,7 +99,7 @@ class RequestReason(StrEnum):
 
 
 class AcceleratorShare(ResourceModel):
-    """Largest demand of all pods with one accelerator together, for every resource."""
+    """Largest demand of all pods with one kind of accelerator together, for every resource."""
 
     name: ResourceName
     """The accelerator, an extended resource: `nvidia.com/gpu`."""
@@ -119,7 +119,7 @@ class Gang(ResourceModel):
 
 
 class RunDemand(ResourceModel):
-    """The most that what is left of a run takes at any one time."""
+    """Peak demand of what is left of a run."""
 
     peak: Amounts = ()
     """Peak of each resource over time, drivers, workers and `pods` included."""
@@ -145,7 +145,7 @@ def run_demand(demand: Demand) -> RunDemand:
     """Return a demand in the form of a RunRequest.
 
     Raises:
-        LimitError: it lists more than a RunRequest can hold.
+        LimitError: the demand lists more than a RunRequest can hold.
     """
     lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
     if max(map(len, lists)) > MAX_RESOURCES or len(demand.gangs) > MAX_GANGS:
@@ -190,26 +190,26 @@ class NodeGroup(ResourceModel):
     """Nodes that a run may use."""
 
     labels: tuple[NodeLabel, ...] = Field(min_length=1, max_length=MAX_LABELS)
-    """A node must have all of these."""
+    """Labels of the group; its nodes have all of them."""
 
     @property
     def node_selector(self) -> dict[str, str]:
-        """The same as pods say it."""
+        """Labels of the group in the form of a pod's node selector."""
         return {each.key: each.value for each in self.labels}
 
 
 NodeGroups = Annotated[tuple[NodeGroup, ...], Field(max_length=MAX_NODE_GROUPS)]
-"""Groups of nodes; a node of any of them may be used, and any node where there are none."""
+"""Groups of nodes; a run may use the nodes of any group, or all nodes if there is no group."""
 
 
 def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
     """Return groups of nodes in the form of a RunRequest.
 
     Args:
-        selectors: the labels of each, at least one.
+        selectors: labels of each group, at least one label for each.
 
     Raises:
-        LimitError: more than a RunRequest can hold, or what cannot be a label.
+        LimitError: there are more than a RunRequest can hold, or one cannot be a label.
     """
     listed = sorted(sorted(selector.items()) for selector in selectors)
     if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
@@ -230,7 +230,7 @@ class RunRequestSpec(ResourceModel):
     """Needs of a run, as the planner sees them."""
 
     workflow_uid: WorkflowUid
-    """The Workflow."""
+    """Uid of the run's Workflow."""
 
     submitted_at: Moment
     """Moment at which the Workflow was created."""
@@ -242,13 +242,13 @@ class RunRequestSpec(ResourceModel):
     """The RunQueue that its steps name; `default` if they name none or several."""
 
     priority: Priority = 0
-    """The highest that its steps ask for."""
+    """Highest priority that the run's steps ask for."""
 
     demand: RunDemand | None = None
     """Demand of what is left of the run; None = it cannot be planned."""
 
     makespan_seconds: Makespan | None = None
-    """Length of the whole run by a plan of it alone."""
+    """Length of the whole run in a plan without other runs."""
 
     finishes_at: Moment | None = None
     """End of a run that has begun, by the plan in force."""
@@ -257,10 +257,10 @@ class RunRequestSpec(ResourceModel):
     """Reason why no node can take one of its steps."""
 
     problem: Message = ""
-    """Reason why the run cannot be planned: then it does not wait."""
+    """Reason why the run cannot be planned; such a run does not wait in its queue."""
 
     planned_nodes: NodeGroups = ()
-    """The nodes that this is planned for: those of `status.assignedNodes`, once it is."""
+    """Groups of nodes that the run was planned for: `status.assignedNodes` as last read."""
 
     notes: Remarks = ()
     """Warnings for its author, such as that its steps name several queues."""
@@ -292,7 +292,7 @@ class StartRange(ResourceModel):
     """Latest start for four of five runs; None before the queue has seen enough waits."""
 
     forecast: Moment | None = None
-    """Start by the plans in force alone; None for runs that begin after all that was simulated."""
+    """Start by the plans in force alone; None if the run starts after the end of the simulation."""
 
     said_at: Moment | None = None
     """Moment at which the forecast was made."""
@@ -305,22 +305,22 @@ class RunRequestStatus(ResourceStatus):
     """State of the run."""
 
     queue: str | None = Field(default=None, max_length=253)
-    """The RunQueue that decides."""
+    """Name of the RunQueue that decides about the run."""
 
     priority: Priority | None = None
     """Priority that the queue allows."""
 
     position: Position | None = None
-    """Among the runs of its queue that wait, from 1."""
+    """Position among the waiting runs of its queue, from 1."""
 
     waiting: Position | None = None
-    """Number of runs ahead."""
+    """Number of waiting runs of its queue."""
 
     missing: tuple[MissingAmount, ...] = Field(default=(), max_length=MAX_RESOURCES)
     """Shortages that keep the run waiting."""
 
     message: Message | None = None
-    """The same for people: `3rd of 7, lacks 8 cpu of the quota`."""
+    """Position and shortages for people: `3rd of 7, lacks 8 cpu of the quota`."""
 
     notes: Remarks = ()
     """Warnings for its author, such as that its priority is more than the queue allows."""
@@ -332,13 +332,13 @@ class RunRequestStatus(ResourceStatus):
     """First forecast of the start; it stays, so that it can be compared with the real start."""
 
     assigned_nodes: NodeGroups = ()
-    """The nodes that its queue has assigned to it; those of flavors, where Kueue admits runs."""
+    """Groups of nodes that the queue has assigned to the run; with Kueue, those of its flavors."""
 
     waiting_since: Moment | None = None
     """Moment at which the run was held, or suspended."""
 
     admitted_at: Moment | None = None
-    """Moment at which the run was last let run."""
+    """Moment at which the run was last allowed to run."""
 
 
 class RunRequest(Resource):

@@ -1,4 +1,4 @@
-"""Past of the runs of one namespace, or of one pipeline in it, for predictions of the next ones."""
+"""Past of the runs of one namespace, or of one pipeline in it, to predict the next runs."""
 
 from collections.abc import Iterable
 from statistics import median_high
@@ -11,7 +11,7 @@ from kfp_placement_engine.history.step_times import StepTimes
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
 
 _MOST_LOOPS = 10_000
-"""Loops of a namespace; those that were not seen for longest go first."""
+"""Largest number of loops that are kept; the loop that ran longest ago is dropped first."""
 
 
 class Past:
@@ -20,7 +20,7 @@ class Past:
     Attributes:
         steps: run times of steps.
         ends: ends of runs.
-        memory: memory use of the steps; None = nobody asks for it.
+        memory: memory use of the steps; None = it is not kept.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class Past:
         of_namespace: "Past | None" = None,
         memory: MemoryHistory | None = None,
     ) -> None:
-        """Learn from runs, whatever their order.
+        """Learn from runs, given in any order.
 
         Args:
             runs: the runs.
-            of_namespace: the past of the whole namespace, if these are the runs of one pipeline: it
-                is asked for steps that these do not have, and how forecasts miss. None = this is
-                it.
+            of_namespace: past of the whole namespace, if `runs` are those of one pipeline. It
+                answers for steps that these runs do not have, and says how far forecasts miss.
+                None = `runs` are those of the whole namespace.
             memory: store of the memory use of steps; None = it is not kept.
         """
         self.steps: StepTimes = StepTimes(None if of_namespace is None else of_namespace.steps)
@@ -46,7 +46,7 @@ class Past:
             self.observe(run)
 
     def observe(self, run: PastRun) -> None:
-        """Learn from a run that has ended, after all that ended before."""
+        """Learn from an ended run; all runs that ended before it must have been observed."""
         self.steps.observe(run.steps, ended_well="" if run.seconds is None else run.pipeline)
         if run.seconds is not None:
             self.ends.observe(run.pipeline, run.seconds, run.planned_seconds)
@@ -57,7 +57,7 @@ class Past:
             self.memory.observe(run)
 
     def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
-        """Return the widths of a pipeline's loops in its last runs, by path."""
+        """Return the usual width of each loop in a pipeline's last runs, by the loop's path."""
         return {
             loop: LearnedWidth(median_high(widths), len(widths))
             for (name, loop), widths in self._widths.items()

@@ -31,9 +31,9 @@ class Parts:
         options: options of lowering.
         activities: activities that have not ended, run after run.
         edges: dependencies between the activities.
-        has_pod: [A] see `activities.needs_pod`.
+        has_pod: [A] whether the activity needs a pod, see `activities.needs_pod`.
         running: pods that run already.
-        classes: classes of pods that look alike.
+        classes: classes of pods that look alike to a node.
         nodes: arrays of the nodes.
         image_sizes: sizes of the runs' images, by canonical reference.
         images: sizes of the images by number, and the nodes that hold them.
@@ -57,19 +57,19 @@ class Parts:
 
     @property
     def direct_transfers(self) -> bool:
-        """True if data moves from node to node, which it does in all runs or in none."""
+        """True if data moves from node to node; all runs of a problem agree on that."""
         return self.runs[0].graph.direct_transfers
 
 
 def problem_arrays(parts: Parts) -> ProblemArrays:
-    """Put the arrays together, contiguous as the kernel reads them."""
+    """Return the arrays of a problem, each contiguous, as the kernel needs them."""
     arrays = _arrays(parts)
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}
     return arrays._replace(**contiguous)
 
 
 def _work(parts: Parts) -> tuple[Work, Images]:
-    """Return the work that is left, and its images."""
+    """Return the work that is left, and the images with those of running pods as present."""
     assumptions = parts.options.assumptions
     return with_remaining_work(
         work_of(parts.activities, assumptions, direct_transfers=parts.direct_transfers),

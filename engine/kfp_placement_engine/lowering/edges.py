@@ -1,4 +1,4 @@
-"""The edges between activities as arrays, by both of their ends."""
+"""The dependencies between activities as arrays: predecessors and successors of each."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -27,7 +27,7 @@ def edge_arrays(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
 
 
 def edges_between(activities: Sequence[Activity]) -> Edges:
-    """Return the edges: an activity's predecessors in its own order, successors by index."""
+    """Return the edges: predecessors in the order of the activity's list, successors by index."""
     starts, before = edge_arrays([activity.predecessors for activity in activities])
     after = owners(starts)
     return Edges(
@@ -39,7 +39,7 @@ def edges_between(activities: Sequence[Activity]) -> Edges:
 
 
 def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
-    """Return the activities with predecessors first, and otherwise by index.
+    """Return the activities sorted so that predecessors come first.
 
     Raises:
         PlanningError: the dependencies form a cycle; the message names some of its members.
@@ -60,5 +60,5 @@ def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
 
 
 def _starts(counts: Integers) -> Integers:
-    """Return the start of each row, and after them the end of the last."""
+    """Return the start of each row, and at the end of the array the end of the last row."""
     return np.concatenate([[0], np.cumsum(counts)])

@@ -1,4 +1,4 @@
-"""Tables of classes by nodes: filters, scores and round trips before anything of the run starts."""
+"""Tables of pod classes by nodes: filters, scores and round trips before the run starts pods."""
 
 import math
 from collections import defaultdict
@@ -23,12 +23,12 @@ from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 UNKNOWN_EXCESS_MS = 1e6
-"""Excess of a node of unknown latency: more than any latency that a cluster can state."""
+"""Excess for a node of unknown latency; larger than any latency that a cluster can state."""
 
 
 @dataclass(frozen=True)
 class ClassTables:
-    """The tables of classes by nodes, [K, N]; see `problem.ProblemArrays` for the other fields.
+    """The tables of pod classes by nodes, [K, N]; see `problem.ProblemArrays` for the other fields.
 
     Attributes:
         usable: whether the node is feasible and the pod fits beside the pods that run already.
@@ -58,7 +58,7 @@ class NodeTables(NamedTuple):
 
 
 def amounts(rows: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Integers:
-    """Return [rows, R] the amounts of each resource, 0 where a row does not name it."""
+    """Return the amounts of each resource as [rows, R]; 0 where a row does not name it."""
     table = [[min(row.get(name, 0), MAX_AMOUNT) for name in resources] for row in rows]
     return np.array(table, np.int64).reshape(len(rows), len(resources))
 
@@ -79,7 +79,7 @@ def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumpt
 
 
 def _rates(name: str, cluster: Cluster, assumptions: Assumptions) -> Floats:
-    """Return [N] the rate that each node states, else the assumed rate."""
+    """Return as [N] the rate that each node states, or else the assumed rate."""
     assumed = getattr(assumptions, name)
     return np.array([getattr(node, name) or assumed for node in cluster.nodes])
 
@@ -131,9 +131,9 @@ def _excess(
     usable: Booleans,
     tolerance: LatencyTolerance,
 ) -> Floats:
-    """Return [K, N] the round trip beyond what the latency rules allow.
+    """Return as [K, N] how far each round trip is above what the latency rules allow.
 
-    Hard limits are part of it: plans keep them anyway, but baselines may break them.
+    Hard limits count too: plans always keep them, but baselines may break them.
     """
     excess = np.zeros(trips.shape)
     for row, shape in enumerate(shapes):
@@ -148,11 +148,11 @@ def _excess(
 def _static_tables(
     cluster: Cluster, shapes: Sequence[PodShape], pinned: Mapping[str, frozenset[str]]
 ) -> tuple[Booleans, Integers, Integers]:
-    """Return [K, N] `feasible`, `preferred_taints` and `preferred_weight`."""
+    """Return `feasible`, `preferred_taints` and `preferred_weight`, each as [K, N]."""
     count = (len(shapes), len(cluster.nodes))
     feasible = np.zeros(count, np.bool_)
     taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    # Many shapes differ in their requests only.
+    # Many shapes differ only in their requests, and requests are not part of these rules.
     filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
     reachable = {
         claim: np.array([node.name in names for node in cluster.nodes], np.bool_)
@@ -185,7 +185,7 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
 
 
 def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
-    """Return [K, N] whether the pod fits beside the pods that run already."""
+    """Return as [K, N] whether the pod fits beside the pods that run already."""
     room = np.ones((len(requests), len(nodes.free)), np.bool_)
     for amount, free in zip(requests.T, nodes.free.T, strict=True):
         room &= (amount[:, None] <= free) | (amount[:, None] == 0)
@@ -195,7 +195,7 @@ def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
 def _assignment_gain(
     requests: Integers, nodes: NodeTables, images: Images, weights: ResourceWeights
 ) -> Floats:
-    """Return [K, N] the gain of an assignment by the paper's Eq. (1): use and image locality."""
+    """Return as [K, N] the gain of an assignment by the paper's Eq. (1), with image locality."""
     sizes = np.maximum(nodes.allocatable, 1)
     gain = weights.cpu * (requests[:, [0]] / sizes[:, 0])
     gain += weights.memory * (requests[:, [1]] / sizes[:, 1])
@@ -204,7 +204,7 @@ def _assignment_gain(
 
 
 def _round_trips(cluster: Cluster, shapes: Sequence[PodShape]) -> Floats:
-    """Return [K, N] round trips to each class's location in ms; NaN = no rule, or unknown."""
+    """Return as [K, N] round trips to each class's location, in ms; NaN = no rule, or unknown."""
     trips = np.full((len(shapes), len(cluster.nodes)), np.nan)
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, shape in enumerate(shapes):
@@ -217,9 +217,9 @@ def _round_trips(cluster: Cluster, shapes: Sequence[PodShape]) -> Floats:
 
 
 def _band_excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> Floats:
-    """Return [N] the round trip beyond the tolerance band, UNKNOWN_EXCESS_MS if it is unknown.
+    """Return as [N] how far each round trip is above the tolerance band; see `_beyond_ms`.
 
-    The band begins at the best usable node. Where no round trip is known, nothing is beyond it.
+    The band begins at the best usable node. If no round trip is known, no node is above the band.
     """
     usable_trips = trips[usable & ~np.isnan(trips)]
     if usable_trips.size == 0:
@@ -228,7 +228,7 @@ def _band_excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance
 
 
 def _beyond_ms(trips: Floats, limit: float) -> Floats:
-    """Return [N] the round trip beyond a limit, UNKNOWN_EXCESS_MS if it is unknown."""
+    """Return as [N] how far each round trip is above a limit; UNKNOWN_EXCESS_MS if not known."""
     if math.isinf(limit):
         return np.zeros_like(trips)
     return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))

@@ -1,16 +1,16 @@
-"""Keys of runs and claims of a cluster: namespace and name.
+"""Keys of runs, volume claims and queues of a cluster: namespace and name.
 
-Both compare and hash as the plain pair does.
+A key compares and hashes as the plain pair does.
 """
 
 from typing import NamedTuple
 
 
 class RunKey(NamedTuple):
-    """A run in a cluster.
+    """Key of a run in a cluster.
 
     Attributes:
-        namespace: namespace of its pods.
+        namespace: namespace of the run's pods.
         name: name of the object that represents the run.
     """
 
@@ -19,7 +19,7 @@ class RunKey(NamedTuple):
 
 
 class ClaimKey(NamedTuple):
-    """A volume claim in a cluster.
+    """Key of a volume claim in a cluster.
 
     Attributes:
         namespace: namespace of the claim.
@@ -31,11 +31,11 @@ class ClaimKey(NamedTuple):
 
 
 class QueueKey(NamedTuple):
-    """A RunQueue in a cluster.
+    """Key of a RunQueue in a cluster.
 
     Attributes:
         namespace: namespace of the runs that it admits.
-        name: name of the object.
+        name: name of the RunQueue.
     """
 
     namespace: str

@@ -40,7 +40,7 @@ class Explanations:
 def step_rows(
     run: int, lowered: Lowered, schedule: Schedule, explanations: Explanations
 ) -> tuple[PlannedStep, ...]:
-    """Return the steps of one of the runs, in its graph's order."""
+    """Return the planned steps of the run with this index, in the order of its graph."""
     graph, activities = lowered.runs[run].graph, lowered.step_activities[run]
     return tuple(
         _step_row(run, lowered, schedule, activities[step.name], step, explanations)
@@ -51,7 +51,7 @@ def step_rows(
 
 
 def sized_input(step: Step, basis: Basis | None) -> str:
-    """Return the only input of a step whose run time is learned by the input's size, else ""."""
+    """Return the key of the only input, if the run time is learned by its size; else ""."""
     is_by_size = basis is not None and basis.by_size
     return step.inputs[0].key if is_by_size and len(step.inputs) == 1 else ""
 
@@ -139,7 +139,7 @@ def _is_placed(schedule: Schedule, index: int) -> bool:
 
 
 def driver_rows(run: int, lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ...]:
-    """Return the driver pods of one of the runs, by start."""
+    """Return the planned driver pods of the run with this index, sorted by start."""
     own = lowered.problem.is_driver & (lowered.problem.arrays.run == run)
     rows = [
         PlannedDriver(

@@ -1,16 +1,16 @@
-"""Limits of a run: its critical path, and the resource that is scarcest at each moment."""
+"""Causes of a run's length: its critical path, and the scarcest resource over time."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class PieceKind(StrEnum):
-    """Causes for the passing of time on the critical path.
+    """Kinds of pieces of the critical path: work, waits, and the past.
 
-    `RUNNING`, `DATA` and `IMAGE` are work of a step, `DRIVER` that of a KFP driver pod. The others
-    are waits of a pod that is ready: its node is full, its volume is in use, its loop is at its
-    limit, or the plan holds it back although there is room (`ordered` dispatch). `PAST` is what
-    came before the moment of planning, of a run that had begun.
+    `RUNNING`, `DATA` and `IMAGE` are work of a step; `DRIVER` is work of a KFP driver pod. `PAST`
+    is the time before the moment of planning, in a run that had begun. In all others a pod is ready
+    but waits: its node is full, its volume is in use, its loop is at its limit, or the plan holds
+    it back although there is room (`ordered` dispatch).
     """
 
     RUNNING = "running"
@@ -29,14 +29,14 @@ class CriticalPiece:
     """One piece of the critical path; each begins where the one before it ends.
 
     Attributes:
-        step: name of the step whose time it is; of a driver, of its step or group.
-        kind: cause for the passing of time.
-        start_seconds, finish_seconds: begin and end, on the plan's clock.
-        node: name of the node where it passes, or where the step waits to go; None = none.
-        cause: object that it waits for: the image's reference, the volume claim, the loop, the step
-            whose end makes room, or the step for which the plan keeps the room; "" where the kind
-            says it all. Steps of other runs are `key/step`; reserved rooms have the key of their
-            run.
+        step: name of the step that works or waits; for a driver, name of its step or group.
+        kind: kind of the piece.
+        start_seconds, finish_seconds: start and end, on the plan's clock.
+        node: name of the node where the step works, or for which it waits; None = none.
+        cause: object that the step waits for: the image's reference, the volume claim, the loop,
+            the step whose end makes room, or the step for which the plan keeps the room; "" if
+            `kind` says enough. A step of another run is written `key/step`, a reserved room as the
+            key of its run.
     """
 
     step: str
@@ -54,13 +54,13 @@ class CriticalPiece:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """A span of time, and the resource of which the largest share of the cluster is in use.
+    """A span of time, and the resource of which the largest share is in use then.
 
     Attributes:
         start_seconds, finish_seconds: the span, on the plan's clock.
         resource: Kubernetes' name of the resource, such as `cpu`; "" while nothing is in use.
-        share: average share in use of the resource that the nodes of the run have free for
-            runs that are planned, 0 to 1.
+        share: average share in use, 0 to 1, of the amount of the resource that the run's nodes
+            have free for planned runs.
     """
 
     start_seconds: float
@@ -71,12 +71,12 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Time that a step works on its node, by the kind of work.
+    """Time for which a step works on its node, by the kind of work.
 
     Attributes:
         image_pull_seconds: pulling missing image bytes.
         transfer_seconds: downloading inputs and uploading outputs.
-        duration_seconds: run time there.
+        duration_seconds: run time on that node.
     """
 
     image_pull_seconds: float
@@ -92,8 +92,8 @@ class ScheduledStep:
         name: name of the step, as in the plan.
         node: name of the node.
         start_seconds, finish_seconds: time at which its pod is bound, and its outputs are uploaded.
-        phases: part of this time that is work; the rest it waits, such as for a volume. None = all
-            of it runs.
+        phases: time in which the step works; for the rest it waits, such as for a volume.
+            None = it runs all the time.
     """
 
     name: str
@@ -105,12 +105,12 @@ class ScheduledStep:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Limits of a run, where they were asked for.
+    """Causes of a run's length; both attributes are empty unless they were requested.
 
     Attributes:
-        critical_path: causes of the run's length, from its submission to its end without a
-            gap; empty where the run does not end or nobody asked.
-        binding_resources: the resource that is scarcest, over time.
+        critical_path: pieces from the run's submission to its end, without a gap; empty, too, if
+            the run does not end.
+        binding_resources: scarcest resource in each span of time.
     """
 
     critical_path: tuple[CriticalPiece, ...] = ()

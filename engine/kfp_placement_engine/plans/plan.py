@@ -1,8 +1,8 @@
 """The plan of one run, or of several that were planned together.
 
-Times are seconds on the plan's own clock; `PlannedRun.release_seconds` says when on it the run was
-submitted. All figures come from one simulation of the plan; the baselines' figures from the same
-simulation of theirs.
+Times are seconds on the plan's own clock; `PlannedRun.release_seconds` is the time of the run's
+submission on that clock. All figures of a plan come from one simulation of it. The figures of a
+baseline come from the same kind of simulation.
 """
 
 import math
@@ -26,10 +26,10 @@ class PlannedRun:
 
     Attributes:
         name, source: name and source of the `RunGraph`.
-        release_seconds: time of the submission, on the plan's own clock; times since then are
-            the plan's times less this.
-        submitted_at: time of day of the submission, so that the plan's times are shown as times of
-            day; None = they are shown as seconds since then.
+        release_seconds: time of the submission on the plan's own clock; a time of the plan minus
+            this value is the time since the submission.
+        submitted_at: time of day of the submission; the plan's times are then shown as times of
+            day. None = they are shown as seconds since the submission.
     """
 
     name: str
@@ -60,9 +60,9 @@ class SearchRecord:
         planning_seconds: wall time of the search.
         dispatch: `ready` or `ordered`.
         objective: `completion`, `makespan`, `packing` or `paper`.
-        exact: every assignment was tried instead of a search, under `ordered` with every order; see
-            `Result.exact`.
-        weights: weights by which the use of CPU and memory is one figure.
+        exact: whether every assignment was tried instead of a search, under `ordered` dispatch in
+            every order; see `Result.exact`.
+        weights: weights that combine the use of CPU and of memory in one figure.
         latency_tolerance: band within which nodes count as nearest to a place.
     """
 
@@ -78,12 +78,12 @@ class SearchRecord:
 
 @dataclass(frozen=True)
 class Grounds:
-    """Grounds of a plan besides the run and the cluster, in words.
+    """Texts on what a plan rests on besides the run and the cluster.
 
     Attributes:
         assumptions: the assumed values that were used (`duration 60 s for 3 of 7 steps`).
-        all_durations_assumed: every run time is a guess; no percentages are shown then.
-        policy: values from the cluster's PlacementPolicy that are not usual
+        all_durations_assumed: whether every run time is a guess; no percentages are shown then.
+        policy: values of the cluster's PlacementPolicy that differ from the defaults
             (`objective: packing`).
     """
 
@@ -105,11 +105,11 @@ class Plan:
         steps: the steps, in the run graph's order.
         drivers: the driver pods, for the time line.
         unschedulable: name and reason of steps without a node.
-        limits: limits of the run; empty where nobody asked.
+        limits: causes of the run's length; empty unless requested.
         grounds: assumptions and policy of the plan, in words.
         notices: warnings.
-        promise: ranges of the start and end of the run and its steps, by past runs; None = nobody
-            asked.
+        promise: ranges of the start and end of the run and its steps, by past runs; None = not
+            requested.
     """
 
     run: PlannedRun
@@ -134,7 +134,7 @@ class Plan:
         """Return the step of that name.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such step.
         """
         return self._by_name[name]
 
@@ -144,15 +144,16 @@ class RunsPlan:
     """The plans of runs that were planned together; time zero is the moment of planning.
 
     Attributes:
-        plans: plans by the runs' keys, in the order given. Their figures are each run's own,
-            baselines' included; the bound of one of several is its critical path.
+        plans: plan of each run by the run's key, in the given order. All its figures, also those of
+            baselines, are of that run alone. If there are several runs, the bound of each is its
+            critical path.
         terms: terms of the objective, over all plans and the reserved runs; compared as in
             `fitness`.
         completion_seconds: weighted sum of the completions, reserved runs included.
-        makespan_seconds: the latest end of all, likewise.
-        makespan_limit_seconds: limit of that end; what is beyond it counts before completions: 0
-            for the objective `makespan`, infinite without a limit.
-        generations: replays the plans with the seed.
+        makespan_seconds: latest end of all runs, reserved runs included.
+        makespan_limit_seconds: limit of `makespan_seconds`; the time beyond it counts before
+            completions. 0 for the objective `makespan`; infinite without a limit.
+        generations: number of generations; with the same seed they give the same plans again.
         planning_seconds: wall time of the search.
     """
 
@@ -168,15 +169,15 @@ class RunsPlan:
 def reserved_run(
     key: str, plan: Plan, *, elapsed_seconds: float = 0.0, weight: float = 1.0
 ) -> ReservedRun:
-    """Return the room that a plan's steps take, to plan other runs beside it.
+    """Return the room that a plan's steps take, so that other runs are planned beside them.
 
     Driver pods are left out: they are small, and the default scheduler places them.
 
     Args:
-        key: the run's.
+        key: key of the run.
         plan: plan of the run.
         elapsed_seconds: time since the plan's time zero.
-        weight: weight of its completion.
+        weight: weight of the run's completion.
     """
     rooms = tuple(
         ReservedRoom(

@@ -1,18 +1,18 @@
-"""Progress of something that takes a while, for whoever shows it."""
+"""Callbacks by which reading and searching report their progress."""
 
 from collections.abc import Callable
 
 Progress = Callable[[float, str], None]
-"""Called with the share done (0 to 1) and a short text."""
+"""Callback for progress: the share done (0 to 1) and a short text."""
 
 
 GenerationProgress = Callable[[int, float], None]
-"""Called with the generation and the share of a running time that is spent (0 to 1)."""
+"""Callback for a search: the generation and the share of the running time spent (0 to 1)."""
 
 
 def no_progress(share: float, text: str) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 def no_generation_progress(generation: int, share: float) -> None:
-    """Tell nobody."""
+    """Ignore the progress of a search."""

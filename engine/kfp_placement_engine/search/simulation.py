@@ -28,8 +28,8 @@ class TieBreak:
 
     Attributes:
         listed: [N] nodes in the order in which kube-scheduler lists them; empty = as numbered.
-            Since 1.35 a heap over that list decides.
-        draw: seed, 0 or more, of the random choice that decided until 1.34.
+            Since Kubernetes 1.35 a heap over that list decides.
+        draw: seed, 0 or more, of the random choice that decided until Kubernetes 1.34.
     """
 
     listed: Integers = field(default_factory=lambda: _AS_NUMBERED)
@@ -37,12 +37,12 @@ class TieBreak:
 
 
 AS_LISTED = TieBreak()
-"""The tie-break for the simulation of plans, in which it matters to driver pods."""
+"""Tie-break in simulations of plans, where only the nodes of driver pods depend on it."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The course of a run by a placement or a policy.
+    """Result of a simulation: where and when each activity runs.
 
     Attributes:
         start: [A] time of the bind, in seconds after submission; infinite if it never starts.
@@ -64,7 +64,7 @@ class Schedule:
 
     @property
     def finished(self) -> Booleans:
-        """[A] Whether each activity ends at all."""
+        """[A] Whether the activity ends."""
         return np.asarray(np.isfinite(self.end))
 
     @property
@@ -85,7 +85,7 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
 
 
 def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, Floats, Floats]:
-    """Return a placement's arrays for the kernel: nodes, priorities, and starts to wait for.
+    """Return a placement's arrays for the kernel: nodes, priorities, and earliest starts.
 
     Raises:
         PlanningError: the placement does not fit the problem.
@@ -110,17 +110,17 @@ def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
-    """Simulate list scheduling: smallest priority first, on the node where it ends first."""
+    """Simulate list scheduling: smallest priority first, each on the node where it ends first."""
     return _simulate(problem, native.GREEDY, priority=priority)
 
 
 def simulate_fullest(problem: PlacementProblem, priority: Floats) -> Schedule:
-    """Simulate packing: each node takes the ready steps that fill it most; then by priority."""
+    """Simulate packing: each node takes the ready steps that fill it most, ties by priority."""
     return _simulate(problem, native.FULLEST, priority=priority)
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
-    """Simulate backfilling: on its planned node each step that is ready and fits, by priority."""
+    """Simulate backfilling: ready steps start by priority on their planned nodes, if they fit."""
     return _simulate(problem, native.BACKFILL, gene_nodes, priority)
 
 
@@ -139,10 +139,10 @@ def _simulate(
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
-    """Return [A] the times at which activities take their places in the schedule's `ordered` plan.
+    """Return as [A] when activities take their slots if a schedule becomes an `ordered` plan.
 
-    With direct transfers a planned step takes its place when its inputs have arrived. In schedules
-    of other policies it may take its place before.
+    With direct transfers, a planned step takes its slot when its inputs have arrived. In schedules
+    of other policies a step may take its slot earlier.
     """
     if not problem.direct_transfers or problem.dispatch != "ordered":
         return schedule.start

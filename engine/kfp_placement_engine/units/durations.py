@@ -1,8 +1,8 @@
-"""Durations and round trips as text, both ways; every form of either is written here.
+"""Durations and round trips: reading them from text, and all forms in which they are written.
 
-Inside are seconds for durations and milliseconds for round trips. What is written for programs can
-be read again and keeps its bytes, since annotations, resources and files of older versions have
-them; what is written for people is as long as the place where it stands needs.
+In code, durations are seconds and round trips are milliseconds. Forms for programs can be read
+again. They never change, because annotations, resources and files of older versions contain them.
+Forms for people have as many digits as their place needs.
 """
 
 import math
@@ -38,17 +38,17 @@ _WORDS = {
     "hour": "h",
     "day": "d",
 }
-"""Units as people write them, each also with an s -> Go's."""
+"""Unit as people write it, with or without a final s -> unit as Go writes it."""
 _PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
 
 MAX_DURATION_SECONDS = 10 * 366 * 86400.0
-"""Ten years: what is longer is a typing error, not a step."""
+"""Longest duration that is accepted, ten years; a longer one is a typing error."""
 
 MAX_LATENCY_MS = 3_600_000.0
-"""One hour: what is longer is not a network latency."""
+"""Longest round trip that is accepted, one hour; a longer one is not a network latency."""
 
 _ALMOST_A_SECOND = 0.9995
-"""Seconds from which milliseconds would be rounded to 1000."""
+"""Shortest time below one second that would be rounded to 1000 milliseconds."""
 
 _HOUR = 3600
 
@@ -56,7 +56,7 @@ _HOUR = 3600
 def parse_duration(text: object) -> float:
     """Read a duration in seconds: Go's form ("1h30m", "500ms") plus "d"; a bare number is seconds.
 
-    Also what people write besides: "20min", "20 minutes", "1 hour 30 min", a `timedelta`.
+    It also reads "20min", "20 minutes", "1 hour 30 min" and a `timedelta`.
 
     Raises:
         QuantityError: malformed, negative, or longer than ten years.
@@ -71,7 +71,8 @@ def parse_duration(text: object) -> float:
 def parse_latency_ms(text: object) -> float:
     """Read a round trip in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
 
-    Or a `timedelta`; but no words, as a node's label counts as a round trip if it reads as one.
+    It also reads a `timedelta`. It does not read units as words ("20 minutes"), because any label
+    of a node that can be read as a round trip counts as one.
 
     Raises:
         QuantityError: malformed, negative, or longer than an hour.
@@ -84,18 +85,18 @@ def parse_latency_ms(text: object) -> float:
 
 
 def _go_duration(
-    text: object, bare_unit: Fraction, what: str, examples: str, *, words: bool = False
+    text: object, bare_unit: Fraction, noun: str, examples: str, *, words: bool = False
 ) -> Fraction:
-    """Return seconds exactly: rounding waits until the caller's unit is known."""
+    """Return the exact number of seconds; the caller rounds it in its own unit."""
     source = _as_text(text)
     if source.startswith("-"):
-        raise QuantityError(f"{what} {shown_value(text)} is negative; it must be 0 or more")
+        raise QuantityError(f"{noun} {shown_value(text)} is negative; it must be 0 or more")
     source = source.removeprefix("+")
     if _PLAIN_NUMBER.match(source):
         return Fraction(source.removesuffix(".")) * bare_unit
-    seconds = _sum_of_parts(_in_go_s_units(source) if words else source)
+    seconds = _sum_of_parts(_in_go_form(source) if words else source)
     if seconds is None:
-        raise QuantityError(f"{shown_value(text)} is not a {what}; write for example {examples}")
+        raise QuantityError(f"{shown_value(text)} is not a {noun}; write for example {examples}")
     return seconds
 
 
@@ -110,8 +111,8 @@ def _as_text(value: object) -> str:
     return short_text(value)
 
 
-def _in_go_s_units(source: str) -> str:
-    """Return the text with `min`, `minutes`, spaces and the like as Go writes them."""
+def _in_go_form(source: str) -> str:
+    """Return the text in Go's form: "20 minutes" becomes "20m"; unreadable text stays as it is."""
     written, position = "", 0
     while part := _WORDED_PART.match(source, position):
         number, unit = part.groups()
@@ -138,7 +139,7 @@ def plain_decimal(value: float) -> str:
 def duration_text(seconds: float) -> str:
     """Write seconds for programs, in resources: "0.5s", "90s", "22m5.203s", "48h".
 
-    To the nanosecond, as Go does.
+    They are rounded to the nanosecond, as in Go.
     """
     exact = Decimal(repr(round(seconds, 9)))
     return f"{_shortest(exact)}s" if exact < 120 else _hours_text(exact)
@@ -147,8 +148,8 @@ def duration_text(seconds: float) -> str:
 def exact_duration_text(seconds: float) -> str:
     """Write seconds for programs, in annotations: "0.5s", "1m30s", "1325.203s", "48h".
 
-    It reads back as the same number, whatever it is. Compiled pipelines and their golden files have
-    this form, so it is not the one of resources.
+    The text reads back as exactly the same number. Compiled pipelines and their golden files have
+    this form, so it differs from the form in resources.
     """
     if seconds != int(seconds):
         return exact_seconds_text(seconds)
@@ -156,7 +157,7 @@ def exact_duration_text(seconds: float) -> str:
 
 
 def _hours_text(seconds: Decimal) -> str:
-    """Return `1h30m`, or "" for no time at all."""
+    """Return hours, minutes and seconds, as in `1h30m`; "" for 0 seconds."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
@@ -176,7 +177,7 @@ def latency_text(latency_ms: float) -> str:
 def exact_latency_text(latency_ms: float) -> str:
     """Write a round trip for programs, in annotations and Cluster files.
 
-    It reads back as the same number.
+    The text reads back as the same number.
     """
     return f"{plain_decimal(latency_ms)}ms"
 
@@ -194,7 +195,7 @@ def format_duration(seconds: float) -> str:
 
 
 def _units(seconds: int) -> list[str]:
-    """Return the days, hours, minutes and seconds of which there are any."""
+    """Return the days, hours, minutes and seconds that are not 0, as in `["1h", "30m"]`."""
     parts = []
     for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
         amount, seconds = divmod(seconds, size)
@@ -204,9 +205,9 @@ def _units(seconds: int) -> list[str]:
 
 
 def format_addable_duration(seconds: float) -> str:
-    """Return a duration for tables: "1h1m1s", since figures in a table may be added up.
+    """Write seconds for a table: "1h1m1s", so that readers can add up its rows.
 
-    Seconds stay up to a day; beside days they do not matter.
+    From one day on, hours and minutes are enough.
     """
     whole = round(seconds)
     if whole < _HOUR:
@@ -217,27 +218,27 @@ def format_addable_duration(seconds: float) -> str:
 
 
 def whole_seconds_text(seconds: float) -> str:
-    """Return a duration for messages of processes, to be compared with a setting: "90 s"."""
+    """Write seconds for messages that readers compare with a setting in seconds: "90 s"."""
     return f"{seconds:.0f} s"
 
 
 def round_trip_text(latency_ms: float) -> str:
-    """Write a round trip for a sentence: "0.289 ms"; its size matters, nothing is added up."""
+    """Write a round trip for a sentence, with three digits: "0.289 ms"."""
     return f"{latency_ms:.3g} ms"
 
 
 def round_trip_figure(latency_ms: float) -> str:
-    """Write a round trip for a table: "0.2893 ms"; rows are held against each other and a sum."""
+    """Write a round trip for a table, whose rows readers compare and add up: "0.2893 ms"."""
     return f"{latency_ms:.4g} ms"
 
 
 def given_round_trip_text(latency_ms: float) -> str:
-    """Write a limit or a tolerance that somebody has set: they find their own number."""
+    """Write a limit or a tolerance with the digits that its author has set: "20 ms"."""
     return f"{latency_ms:g} ms"
 
 
 def marked_round_trip_text(latency_ms: float) -> str:
-    """Write a mark's limit where the mark is repeated as in its author's code: "20ms"."""
+    """Write the limit of a mark as its author writes it in code: "20ms"."""
     return f"{latency_ms:g}ms"
 
 

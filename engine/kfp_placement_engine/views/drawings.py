@@ -9,7 +9,7 @@ from kfp_placement_engine.model.promise import TimeRange
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar on a lane, such as a step; all seconds are those of the time line.
+    """Bar on a lane, such as a step; all times are seconds on the scale of the time line.
 
     Attributes:
         label: short name, unique in a schedule.
@@ -34,11 +34,12 @@ class Lane:
     """Lane of a schedule: all bars in one place, such as a node.
 
     Attributes:
-        name: name of the place, whose colour the bars have.
+        name: name of the place, which decides the colour of the bars.
         note: short remark on the content of the lane.
         bars: bars of the lane.
-        thin: bars of things that need hardly any room, such as driver pods.
-        levels: instead of bars, the number that run at a time, in equal parts of the time line.
+        thin: bars that are drawn thin: of pods that need hardly any room, such as drivers.
+        levels: numbers of bars at a time, in equal parts of the time line; drawn instead of bars
+            where there are too many.
     """
 
     name: str
@@ -70,7 +71,7 @@ class TimeLine:
         description: one or two sentences for readers who do not see it.
         schedules: schedules from top to bottom.
         end_seconds: right end of the scale, which begins at 0.
-        limit: second before which nothing can end, and words for it; 0 = not known.
+        limit: second before which no schedule can end, and its label; 0 = not known.
         key: phases and marks that occur, each with its meaning.
         begin: time of day of second 0; None = times are durations.
         title: heading.
@@ -93,12 +94,12 @@ class Box:
     """Box of a graph, such as a step.
 
     Attributes:
-        key: unique name, which other boxes have as a parent.
+        key: unique name, by which other boxes name it as a parent.
         parents: keys of the boxes that come before it.
         label: short name, unique in a graph.
         note: short remark below the label.
         title: sentence with all details.
-        place: name of the place whose colour the box has; "" = no colour.
+        place: name of the place, which decides the colour of the box; "" = no colour.
         marks: special properties: `conditional`, `assumed`.
         is_missing: whether the box has no place, though it needs one.
     """
@@ -120,7 +121,7 @@ class Graph:
     Attributes:
         name: name of the drawing for readers who do not see it.
         boxes: boxes, each after its parents.
-        is_summed_up: whether there are too many boxes to draw each.
+        is_summed_up: whether the boxes stand for groups, because there are too many to draw each.
         title: heading.
         notes: remarks on parts that are summed up or left out.
     """

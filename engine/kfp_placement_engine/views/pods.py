@@ -1,4 +1,4 @@
-"""Views of the pods of a run: gates, messages of Kubernetes, nodes, limits."""
+"""Views of a run's pods: nodes, gates, latency limits, and messages from Kubernetes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
-"""Length of any text of a pod that is kept, in characters."""
+"""Longest text of a pod that is kept, in characters; the rest is cut off."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -35,8 +35,8 @@ class PodView:
         node: node to which the pod is bound; "" = none.
         phase: phase of the pod.
         gates: scheduling gates, ours and others'.
-        message: Kubernetes' message on what keeps the pod from running, or "".
-        deviation: message of the event that the pod is off its planned node, or "".
+        message: Kubernetes' message on what keeps the pod from running; "" = none.
+        deviation: message of the event about a pod that is off its planned node; "" = none.
         created_at: time of creation, as Kubernetes writes it.
         scheduler: scheduler that places the pod.
         mark: scheduler that the step asks for; "" = none.
@@ -144,7 +144,7 @@ def _message(status: Fields) -> str:
 
 
 def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the last message of an event on each pod, by the uid of the pod."""
+    """Return the latest `PlacedElsewhere` message about each pod, by the pod's uid."""
     latest: dict[str, tuple[str, str]] = {}
     for raw in events:
         try:

@@ -1,4 +1,4 @@
-"""News of a run for those who follow it: a line for each change between two looks."""
+"""News of a run that somebody follows: one line for each change between two looks at it."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 
 _NEWS_SECONDS = 5.0
-"""A planned end that moves by less is not reported: every end of a step moves it a little."""
+"""Largest move of a planned end that is not reported: each step that ends moves it a little."""
 
 
 def news(before: RunView | None, run: RunView, announced: RunView | None = None) -> Iterator[str]:
@@ -27,7 +27,7 @@ def news(before: RunView | None, run: RunView, announced: RunView | None = None)
     Args:
         before: run as it was seen last; None at the first look.
         run: run as it is seen now.
-        announced: run with the plan that was announced last; None = the plan of `before`.
+        announced: run with the plan that was announced last; None = `before`.
     """
     if before is None or not before.has_plan:
         yield summary(run)
@@ -46,21 +46,22 @@ def news(before: RunView | None, run: RunView, announced: RunView | None = None)
     old_steps = {step.name: step for step in before.steps}
     for step in run.steps:
         old = old_steps.get(step.name)
-        if old is None or _where_it_is(old) != _where_it_is(step):
+        if old is None or _state_and_node(old) != _state_and_node(step):
             yield f"{name_text(step.name)}: {_step_news(run, step)}"
     if run.phase != before.phase:
         yield state_text(run) if run.ended else facts(word(run.phase), progress_text(run))
 
 
 def is_news(announced: RunView, run: RunView) -> bool:
-    """Return whether the plan or the promised end is worth a line after the announced one."""
+    """Return whether the plan or the promised end has changed enough to be reported."""
     return is_replanned(announced, run) or is_promised_anew(announced, run)
 
 
 def is_replanned(announced: RunView, run: RunView) -> bool:
-    """Return whether a later plan is worth a line: it moves steps, or the end of the run.
+    """Return whether a later plan is reported: it moves steps, or the end of the run.
 
-    While a step waits, every plan ends later by the time that has passed: that is not reported.
+    While a step waits, the end of each plan moves by the time that has passed. This move is not
+    reported.
 
     Args:
         announced: run with the plan that was announced last.
@@ -86,7 +87,7 @@ def is_replanned(announced: RunView, run: RunView) -> bool:
 
 
 def is_promised_anew(announced: RunView, run: RunView) -> bool:
-    """Return whether the promised end is the first one, or outside of the announced range.
+    """Return whether the run has its first promised end, or one outside the announced range.
 
     Args:
         announced: run with the promise that was announced last.
@@ -98,7 +99,7 @@ def is_promised_anew(announced: RunView, run: RunView) -> bool:
     return not old.low_seconds <= ends.typical_seconds <= old.high_seconds
 
 
-def _where_it_is(step: StepView) -> tuple[str, str | None, str]:
+def _state_and_node(step: StepView) -> tuple[str, str | None, str]:
     return step.state, step.node, "" if step.waiting is None else step.waiting.what
 
 

@@ -14,12 +14,12 @@ from kfp_placement_engine.units.durations import round_trip_text
 from kfp_placement_engine.views.pods import PodView
 
 UNKNOWN_STATE = "unknown"
-"""State of a step of which the status does not speak, as it follows another revision."""
+"""State of a step that the status does not list, as it follows another revision of the plan."""
 
 NOT_BEGUN = frozenset({StepState.PENDING, StepState.WAITING, UNKNOWN_STATE})
 
 _ROUNDED_SECONDS = 0.5
-"""Rows keep seconds to a tenth, long times to whole ones."""
+"""Largest error by rounding: rows keep tenths of a second, and long times in whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class StepView:
 
     Attributes:
         name: name of the step.
-        state: one of `StepState`, or a word of a newer revision.
-        node: node of its pod, present or past; None = it has no node yet.
-        planned_node: node by the plan in force; None = none.
-        planned_start_seconds, planned_finish_seconds: start and end by the plan in force.
+        state: a `StepState`, `UNKNOWN_STATE`, or a state that only newer versions know.
+        node: node on which its pod runs or ran; None = it has no node yet.
+        planned_node: node in the plan in force; None = none.
+        planned_start_seconds, planned_finish_seconds: start and end in the plan in force.
         start_seconds, end_seconds: time at which the pod was bound, and at which it ended.
         promise: promised start and end; None = not known, or the step has ended.
         duration_source: origin of the run time, a `DurationSource`; "" = not known.
@@ -55,9 +55,9 @@ class StepView:
         location: location of the step's users; "" = not known.
         latency_ms: round trip from its node, else from the planned one; None = not known.
         max_latency_ms: hard limit of the round trip; None = none, or not known.
-        nodes_beyond: number of nodes beyond the limit; None = not known.
+        nodes_beyond: number of nodes with a round trip above the limit; None = not known.
         why: reason for the planned node; None = not known.
-        reason: reason in a sentence; "" = not known.
+        reason: the same reason as a sentence; "" = not known.
         alternatives: next best nodes.
         waiting: cause of waiting; None = the step does not wait.
         pod: latest pod; None = none, or not read.
@@ -109,15 +109,16 @@ class StepView:
 
     @property
     def elsewhere(self) -> str:
-        """Reason why the pod is off its planned node, and a warning on its limit; "" = neither."""
+        """Reason why the pod is off its planned node, and warning about its limit; "" = neither."""
         deviation = self.pod.deviation if self.is_deviating and self.pod is not None else ""
         return "; ".join(filter(None, (deviation, self._unkept_limit)))
 
     @property
     def _unkept_limit(self) -> str:
-        """Warning that another scheduler placed the pod, which knows no latency limits; or "".
+        """Warning that a scheduler which does not know latency limits placed the pod; "" = none.
 
-        Under gates another scheduler places too, but the pod requires the nodes within its limit.
+        With gates, too, another scheduler places the pod. But then the pod itself requires nodes
+        within its limit, so there is no warning.
         """
         pod, limit_ms = self.pod, self.max_latency_ms
         if pod is None or not pod.node or limit_ms is None or pod.requires_hosts:
@@ -133,7 +134,7 @@ class StepView:
         )
 
     def with_state_of(self, old: "StepView | None") -> "StepView":
-        """Return the step, with the state of an earlier view if its status has none yet."""
+        """Return this view; while the status does not list the step, with the state of `old`."""
         if old is None or self.state != UNKNOWN_STATE:
             return self
         return replace(
@@ -150,7 +151,7 @@ class StepView:
 def step_view(
     placement: PipelinePlacement, row: PlannedRow, state: StateRow, pod: PodView | None
 ) -> StepView:
-    """Join plan, status and pod of a step to a view.
+    """Return the view of a step, joined from plan, status and pod.
 
     Args:
         placement: PipelinePlacement of the run.
@@ -170,7 +171,7 @@ def step_view(
         limit_ms = limit_ms if pod.max_latency_ms is None else pod.max_latency_ms
     reason = "" if row.reason is None else reason_text(row.reason, nodes)
     if bound is not None and row.reason is not None and row.reason.code == "unschedulable":
-        # It has got a node since.
+        # The step has a node now: the reason was true only when the plan was made.
         reason = f"at the time of the plan: {reason}"
     may_wait = state.state in (StepState.WAITING, StepState.PENDING)
     return StepView(
@@ -201,7 +202,7 @@ def step_view(
 
 
 def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
-    """Return location, and round trip from the planned node, by the reason of the plan."""
+    """Return the location, and the round trip from the planned node, that the reason names."""
     if reason is None:
         return "", None
     trip_ms = reason.says("own_ms" if reason.code in FAR_FROM_USERS else "latency_ms")
@@ -209,7 +210,7 @@ def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
 
 
 def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
-    """Return the number of nodes beyond the limit, the location, and the limit."""
+    """Return the number of nodes beyond the limit, the location and the limit in the reason."""
     objections = None if reason is None else reason.says("others") or reason.says("objections")
     for number, each in objections or ():
         if each.code == "latency" and each.values is not None:
@@ -218,9 +219,9 @@ def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
 
 
 def _loss_seconds(reason: Reason | None, other: Alternative) -> float:
-    """Return by how many seconds the run ends later on another node.
+    """Return by how many seconds the run ends later if the step goes to another node.
 
-    If the reason names that node, its number counts, so that both texts agree.
+    If the reason names that node, its figure is returned, so that both texts agree.
     """
     is_named = reason is not None and reason.code == "run-later"
     if reason is None or not is_named or reason.says("node") != other.node:

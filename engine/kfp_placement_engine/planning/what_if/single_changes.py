@@ -1,7 +1,8 @@
 """The single changes that may shorten a run, to be tried one by one.
 
-They are: one more empty node of each shape; one node with twice the CPU, or the memory; each limit
-of a loop one higher, or off; one image held by every node; one volume ReadWriteMany.
+Each change is one of these: one more empty node of a shape; one node with twice the CPU or twice
+the memory; the limit of one loop raised by one, or removed; one image held by every node; one
+volume made ReadWriteMany. The shape of a node is its kind when it is empty (`_kinds_of_nodes`).
 """
 
 from collections import Counter, defaultdict
@@ -35,7 +36,7 @@ from kfp_placement_engine.units.resources import Resources
 
 _DOUBLED = ("cpu", "memory")
 _BYTES = 10**7
-"""Smallest amount that counts as bytes."""
+"""Smallest amount that is taken for bytes."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,13 @@ class SuggestionParams:
     Attributes:
         busiest: number of nodes of each shape that are tried at twice their size, starting with the
             node that the plan uses most.
-        work: work to spend on the search for each change; 20 ms.
-        finalists: number of changes that are searched again, those with the earliest ends.
-        finalist_work: work to spend on each of these, and on the run without a change; 0.4 s.
+        work: work to spend on the search for each change; by default 20 ms.
+        finalists: number of changes with the earliest ends, which are searched again.
+        finalist_work: work to spend on each of these, and on the run without a change; by default
+            0.4 s.
         least: smallest gain, as a share of the run's time, that is worth a change.
-        alike: largest difference of two ends, as a share of the run's time, that counts as none.
+        alike: largest difference between two ends that count as equal, as a share of the run's
+            time.
     """
 
     busiest: int = 3
@@ -102,7 +105,7 @@ def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
 
 
 def _rounded(allocatable: Resources) -> Resources:
-    """Round bytes to two figures, since machines of one type differ by some MiB."""
+    """Round bytes to two digits, since machines of one type differ by some MiB."""
     return {
         name: int(float(f"{amount:.2g}")) if amount >= _BYTES else amount
         for name, amount in allocatable.items()
@@ -110,7 +113,7 @@ def _rounded(allocatable: Resources) -> Resources:
 
 
 def _emptied(cluster: Cluster) -> Cluster:
-    """Return the cluster with fresh machines like its nodes."""
+    """Return the cluster with an empty copy of each node, and with volumes that no node uses."""
     claims = tuple(replace(claim, used_on=()) for claim in cluster.claims)
     nodes = tuple(empty_copy(node, node.name) for node in cluster.nodes)
     return replace(cluster, nodes=nodes, claims=claims)
@@ -130,7 +133,7 @@ def _larger_nodes(
     kinds: Mapping[str, Hashable],
     busiest: int,
 ) -> Iterator[Change]:
-    """Yield changes of the busiest nodes of each shape, one of each kind."""
+    """Yield changes that double the busiest nodes of each shape, one node of each kind."""
     busy: defaultdict[str | None, float] = defaultdict(float)
     for step in plan.steps:
         busy[step.node] += step.phases.duration_seconds
@@ -146,7 +149,7 @@ def _larger_nodes(
 
 
 def _higher_limits(graph: RunGraph) -> Iterator[Change]:
-    """Yield limits one higher, and off; a loop inside a loop is in the run several times."""
+    """Yield changes that raise a limit by one, or remove it; an inner loop occurs several times."""
     iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
     widths = Counter(group.parent for group in iterations)
     for group in graph.groups:
@@ -158,7 +161,7 @@ def _higher_limits(graph: RunGraph) -> Iterator[Change]:
 
 
 def _held_images(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
-    """Return changes for the images of pods that some node does not hold."""
+    """Return changes that put an image on all nodes, for images that some node does not hold."""
     used = {
         canonical(step.image): step.image
         for step in reversed(graph.steps)

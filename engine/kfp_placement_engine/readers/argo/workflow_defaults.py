@@ -1,7 +1,8 @@
 """Constraints that an administrator sets for all pods of KFP's Workflows.
 
-They are in the Workflow's spec, its `templateDefaults`, its `podSpecPatch` or the executors'
-template; KFP's driver puts each task's own settings on top when the pod is made.
+An administrator sets them in the Workflow's spec, its `templateDefaults`, its `podSpecPatch` or the
+template of KFP's executors. When a pod is made, KFP's driver adds the task's own settings, which
+take precedence.
 """
 
 from dataclasses import replace
@@ -37,7 +38,7 @@ class WorkflowDefaults:
         self._patch = pod_spec_patch(spec, TagReader({}, {}))
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
-        """Return the leaf with the defaults of its pod's template beneath its own settings.
+        """Return the leaf with the defaults of its pod's template; its own settings win.
 
         Args:
             leaf: leaf of the task, as KFP describes it.
@@ -61,13 +62,16 @@ class WorkflowDefaults:
         return replace(
             leaf,
             node_selectors=own_selectors,
-            # Of two lists Kubernetes' patches keep the later one.
+            # Kubernetes' patches replace a list as a whole, so the task's own list wins.
             tolerations=leaf.tolerations or ((Constant(tolerations),) if tolerations else ()),
             affinities=self._affinities(leaf, affinity),
         )
 
     def _pod_template(self, template: str) -> str:
-        """Return the name of the pod's template: KFP's executors are DAGs of one task."""
+        """Return the name of the template that makes the pod.
+
+        The template of a KFP executor is a DAG of one task, which names the pod's template.
+        """
         dag = self._templates.template(template).fields("dag")
         tasks = dag.entries("tasks")
         if not tasks:

@@ -16,7 +16,7 @@ from kfp_placement_engine.readers.text.place import Place, kind_of
 _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE"}
 _TRUTH = {"true": True, "false": False}
 
-# Go's YAML takes these for booleans where they stand without quotes, and KFP writes y and n so.
+# Go's YAML parser reads these as booleans unless they are quoted; KFP writes y and n unquoted.
 _BOOLEAN_KEY = re.compile(
     rb"^[ ]*(y|n|yes|no|on|off|Y|N|Yes|No|On|Off|YES|NO|ON|OFF):", re.MULTILINE
 )
@@ -25,7 +25,7 @@ _BOOLEAN_KEY = re.compile(
 def pipeline_arguments(
     root: Fields, given: Mapping[str, Any], file: Place
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of a pipeline's parameters, and the names of those without one.
+    """Return the values of a pipeline's parameters, and the names of those without a value.
 
     Args:
         root: root component of the pipeline.

@@ -1,7 +1,7 @@
 """The expansion of a task tree to a `RunGraph`: loops become steps, DAGs become dependencies.
 
-Names, dependencies, conditions, exit tasks, claims and groups follow one rule, whatever the source
-was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
+Names, dependencies, conditions, exit tasks, claims and groups follow the same rules for every
+source. A DAG ends when its sinks end: the tasks that no other task of the DAG waits for.
 """
 
 from collections.abc import Mapping
@@ -41,10 +41,11 @@ from kfp_placement_engine.readers.tree.values import (
 
 
 def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
-    """Expand a run.
+    """Expand a task tree to the graph of its run.
 
     Raises:
-        InputError: dependencies are dangling or circular, names are equal, or values malformed.
+        InputError: a dependency is missing or circular, a name occurs twice, or a value is
+            malformed.
         LimitError: the run has more steps or dependencies than `options` allows.
     """
     check_size(tree.root, options)
@@ -59,11 +60,11 @@ class _Position:
         prefix: beginning of step names: "", or a path and a dot.
         group: name of the innermost group.
         iteration: loop indexes, outermost first.
-        items: digests of the same loops' items, or indexes of items that are not known.
+        items: digest of the item of each of these loops, or its index if the item is not known.
         conditions: condition expressions, outermost first.
         upstream: steps that must have ended before anything here starts, sorted.
-        exit_task: whether it is inside an exit task.
-        assumed: whether it is inside an iteration of an assumed width.
+        exit_task: whether the position is inside an exit task.
+        assumed: whether the position is inside an iteration of a loop of assumed width.
     """
 
     prefix: str = ""
@@ -163,7 +164,7 @@ class _Expander:
         scope: Scope,
         artifact_scope: Scope,
     ) -> Result:
-        """Expand one run of a task's body; `name` is the task's, with its loop index if any."""
+        """Expand a task's body once; `name` is the task's name, with a loop index if it has one."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
         own = Scope(inputs)
         inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
@@ -194,7 +195,7 @@ class _Expander:
             )
             self._add_group(group)
             position = replace(position, group=name)
-        runs: list[Result] = []
+        iterations: list[Result] = []
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
             name = f"{task.name}[{index}]"
@@ -211,9 +212,9 @@ class _Expander:
                 items=(*position.items, _item_key(item, index)),
                 assumed=position.assumed or width.assumed,
             )
-            of_item = replace(scope, item=item)
-            runs.append(self._body(task, inside, name, of_item, artifacts))
-        return LoopResult(tuple(runs), position.upstream)
+            item_scope = replace(scope, item=item)
+            iterations.append(self._body(task, inside, name, item_scope, artifacts))
+        return LoopResult(tuple(iterations), position.upstream)
 
     def _leaf(
         self,
@@ -284,7 +285,7 @@ class _Expander:
 
 
 def _item_key(item: Value, index: int) -> str:
-    """Return a key of a loop's item, which is the same in other runs if the item is known."""
+    """Return a key of a loop's item; the key of a known item is the same in all runs."""
     text = known_text(item)
     return f"[{index}]" if text is None else text_digest(text)
 

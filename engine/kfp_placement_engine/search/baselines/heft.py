@@ -12,7 +12,10 @@ from kfp_placement_engine.search.simulation import Schedule, simulate
 
 
 def heft_placement(problem: PlacementProblem) -> Placement:
-    """Return HEFT's nodes in the order of HEFT's own starts; decoded by rank it would be worse."""
+    """Return HEFT's placement: its nodes, with steps in the order in which HEFT starts them.
+
+    In the order of the upward ranks, the schedule would be worse.
+    """
     start, node = native.heft(problem)
     return Placement.of_schedule(problem, np.where(np.isfinite(start), start, 1e300), node)
 
@@ -20,16 +23,19 @@ def heft_placement(problem: PlacementProblem) -> Placement:
 def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate HEFT's plan under the problem's dispatch.
 
-    Upward ranks, earliest finish over all nodes, insertion into gaps in which all requested
-    resources are free. Under `ready` dispatch no step waits for its node, so the order is lost.
-    HEFT does not know limits of loops: where there are some, the order in which its steps start
-    without one counts as well, and the better of both is returned. The seed is not used.
+    HEFT takes the steps by upward rank and puts each on the node where it finishes first, also in
+    a gap between other steps if all requested resources are free there. Under `ready` dispatch only
+    its nodes count: a step that is ready does not wait for its turn.
+
+    HEFT does not know the limits of loops. Under `ordered` dispatch of a run with such limits, the
+    order in which the steps start under `ready` dispatch is simulated too, and the better schedule
+    is returned. The seed is not used.
     """
     placement = heft_placement(problem)
     schedule = simulate(problem, placement)
     if problem.dispatch != "ordered" or not problem.arrays.loop_parallelism.size:
         return schedule
-    # In the order of HEFT's starts, iterations would wait for others that are not admitted yet.
+    # In HEFT's own order, iterations would wait for others that their loop has not admitted yet.
     free = simulate(replace(problem, dispatch="ready"), placement)
     other = simulate(problem, Placement.of_schedule(problem, free.start, free.node))
     return other if better(other.terms, schedule.terms) else schedule

@@ -1,4 +1,4 @@
-"""Texts on the ends that a plan promises by past runs."""
+"""Texts on the starts and ends that a plan promises on the basis of past runs."""
 
 from datetime import datetime
 
@@ -19,8 +19,8 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
     """Format a moment of a plan: since the submission, or the time of day to the second.
 
     Args:
-        seconds: seconds since the submission; None = there is none.
-        begin: the time of day of the submission; None = moments are durations.
+        seconds: seconds since the submission; None = there is no such moment.
+        begin: time of day of the submission; None = moments are shown as durations.
     """
     if begin is None or finite(seconds) is None:
         return duration(seconds)
@@ -36,9 +36,9 @@ def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
 
 
 def submission(plan: Plan) -> str:
-    """Format the time from which times of day count; "" = not known.
+    """Format date and time of the submission; "" = not known.
 
-    A time of day alone may be that of today or of tomorrow.
+    Without the date, readers cannot tell a time of today from the same time of tomorrow.
     """
     at = plan.run.submitted_at
     return "" if at is None else f"submitted {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
@@ -47,7 +47,7 @@ def submission(plan: Plan) -> str:
 def headline(plan: Plan) -> str:
     """Describe the promised end: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
 
-    "" where nobody asked, or the run does not end at all.
+    The text is "" if no promise was requested, or if the run does not end.
     """
     figure = end(plan)
     if plan.promise is None or figure is None:
@@ -60,7 +60,7 @@ def headline(plan: Plan) -> str:
 
 
 def end(plan: Plan) -> tuple[str, str] | None:
-    """Return the promised end as a figure: `12m (11m-14m)`, `by 14m (95%)`; None = no promise."""
+    """Return the promised end and the latest one: `12m (11m-14m)`, `by 14m (95%)`; or None."""
     if plan.promise is None or plan.figures.unplaced:
         return None
     if plan.promise.ends is None:
@@ -70,17 +70,17 @@ def end(plan: Plan) -> tuple[str, str] | None:
 
 
 def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
-    """Format promised start and end of a step: `3m (2m-5m)`; "" = not known."""
+    """Format the promised start and end of a step, each as `3m (2m-5m)`; "" = not known."""
     promise = plan.promise or Promise()
-    known = promise.steps.get(step.name)
-    if known is None:
+    times = promise.steps.get(step.name)
+    if times is None:
         return "", ""
     begin, confidence = plan.run.submitted_at, promise.confidence
-    return range_text(known.starts, begin, confidence), range_text(known.ends, begin, confidence)
+    return range_text(times.starts, begin, confidence), range_text(times.ends, begin, confidence)
 
 
 def basis(step: PlannedStep) -> str:
-    """Return the basis of the run time: `9 runs`, `hint`, `assumed`."""
+    """Describe what a step's run time rests on: `9 runs`, `hint`, `assumed`."""
     return basis_text(str(step.run_time.source), step.run_time.basis, step.run_time.sized_input)
 
 
