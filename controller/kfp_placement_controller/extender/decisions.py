@@ -1,8 +1,9 @@
 """The extender's decisions: which nodes a pod may go to, and how good each of them is.
 
-A decision is pure, from what is known at one moment. These count, in this order: a hard latency
-limit, the node that holds the pod's volume, live latency for ruled steps, the plan, the plan's
-next best. A pod without plan and rules keeps every node.
+A decision depends only on its arguments. It follows these rules, in this order: the pod's hard
+latency limit, the node that mounts the pod's volume, live latency if a latency rule covers the
+step, the planned node, the next best node of the plan. A pod without a plan and rules keeps every
+node.
 """
 
 import heapq
@@ -25,35 +26,35 @@ from kfp_placement_engine.model.latency import UNKNOWN_MS
 from kfp_placement_engine.units.durations import latency_text
 
 CANDIDATES = 4
-"""Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
+"""Most nodes that `filter` leaves if it has to rank them; kube-scheduler scores them."""
 
 
 class DecisionReason(StrEnum):
     """The rule that decided an answer to `filter`."""
 
     PLAN = "plan"
-    """The planned node, alone."""
+    """The planned node is the only one that stays."""
 
     LIMIT = "latency-limit"
     """The planned node is beyond the pod's hard limit."""
 
     VOLUME = "volume"
-    """A running pod mounts the pod's volume elsewhere, or there is no plan that says where."""
+    """The nodes that mount the pod's volume stay; no planned node is among them."""
 
     LATENCY = "latency"
-    """A ruled step: nodes other than the planned one are nearest now, or there is no plan."""
+    """The nodes nearest to the users stay; no planned node is among them."""
 
     NEXT_BEST = "next-best"
-    """The planned node is not among those offered."""
+    """The planned node was not offered, so the next best stay."""
 
     NOTHING_KNOWN = "nothing-known"
-    """The pod has neither plan nor rule: all nodes stay."""
+    """The pod has neither a plan nor a rule: all nodes stay."""
 
     REFUSED = "refused"
     """The pod's hard limit excludes every node: none stays."""
 
     TAKEN = "taken"
-    """The room of every node has just gone to another scheduler: none stays."""
+    """Another scheduler has just taken the room of every offered node: none stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class Decision:
     Attributes:
         nodes: nodes that remain, the best first.
         reason: rule that decided.
-        planned: the node that the plan wants; None without a plan.
-        reasons: objection to every node; empty where any remains.
+        planned: the planned node; None without a plan.
+        reasons: objection to each node, by node; empty if any node remains.
     """
 
     nodes: tuple[str, ...]
@@ -74,12 +75,12 @@ class Decision:
 
 
 def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
-    """Decide to which of the offered nodes a pod may go.
+    """Return the offered nodes to which a pod may go, and the reason.
 
     Args:
         knowledge: state of the cluster, as far as it is known.
         pod: the pod to place.
-        offered: nodes that kube-scheduler's own filters leave.
+        offered: nodes that kube-scheduler's own filters have left.
     """
     target = knowledge.target_of(pod)
     planned = None if target is None else target.node
@@ -108,7 +109,7 @@ def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
 
 
 def taken_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
-    """Refuse nodes that all have just lost their room: the pod is tried again when one has some."""
+    """Return a refusal of all nodes, as another scheduler has taken their room; the pod waits."""
     target = knowledge.target_of(pod)
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
     return Decision((), DecisionReason.TAKEN, None if target is None else target.node, reasons)
@@ -117,7 +118,7 @@ def taken_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) 
 def prioritize_nodes(
     knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]
 ) -> dict[str, int]:
-    """Give the offered nodes points: 10 to the best, 9 to the next, and so on; equals are equal.
+    """Return the points of the offered nodes: 10 for the best, 9 for the next; ties share points.
 
     One point outweighs all of kube-scheduler's own scores, so only the order counts.
     """
@@ -141,7 +142,7 @@ def _reason(
     *,
     is_ruled: bool,
 ) -> DecisionReason:
-    """Return the rule that decides where the planned node is not the answer."""
+    """Return the rule that decides if the planned node is not the only one to stay."""
     if planned in allowed:
         return DecisionReason.LATENCY if planned in pool else DecisionReason.VOLUME
     if planned in offered:
@@ -156,14 +157,14 @@ def _reason(
 def _within_limit(
     knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float
 ) -> Sequence[str]:
-    """Return nodes within the hard limit; only where there are none, those we have not seen yet."""
+    """Return the nodes within the hard limit; if there are none, the nodes not observed yet."""
     return nodes_within(knowledge, pod, offered, limit) or [
         name for name in offered if name not in knowledge.nodes
     ]
 
 
 def _too_far(place: str, trip: float, limit: float) -> str:
-    """Return one of two sentences: kube-scheduler counts nodes by sentence."""
+    """Return the objection to a node, in one of two texts: kube-scheduler counts nodes by text."""
     if trip == UNKNOWN_MS:
         return f"no round trip to {place} is known"
     return f"round trip to {place} is over {latency_text(limit)}"

@@ -1,4 +1,4 @@
-"""A loop that decides: one thread takes in what has come, decides, and carries that out."""
+"""The main loop of a process: one thread takes messages, decides, and carries the decision out."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -12,20 +12,20 @@ from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_engine.units.durations import whole_seconds_text
 
 LEAST_PAUSE_SECONDS = 0.05
-"""Between two looks: changes come in bursts."""
+"""Pause after each decision, in which changes that come in bursts collect."""
 
 STUCK_SECONDS = 120.0
-"""A loop that has not come round for this long hangs; a look takes a second at most."""
+"""Time without progress after which a loop counts as hung; a decision takes 1 s at most."""
 
 MAX_BATCH_SECONDS = 0.1
-"""Longest time spent on changes between two looks: reading a graph takes tens of milliseconds."""
+"""Longest time spent on messages between two decisions; reading a graph takes tens of ms."""
 
 
 class Decider(Protocol):
-    """Decides, from the messages and the time."""
+    """The state of a process, which messages change and from which it decides."""
 
     def next_at(self, now: datetime, /) -> datetime:
-        """Return when to decide again if nothing changes before."""
+        """Return the time of the next decision if no message comes before."""
         ...
 
 
@@ -34,15 +34,15 @@ DeciderT = TypeVar("DeciderT", bound=Decider)
 
 @dataclass
 class DecisionLoop(ABC, Generic[DeciderT]):
-    """The one thread that calls a decider.
+    """The loop of the only thread that calls a decider.
 
     Attributes:
         name: name of the process, for messages.
-        decider: decides.
-        inbox: the messages for it.
+        decider: state of the process, which decides.
+        inbox: messages for the decider.
         clock: time of day.
-        monotonic: count of seconds that nobody sets.
-        caught_up: everything there was at the start has been taken in.
+        monotonic: monotonic clock, in seconds.
+        caught_up: whether all objects that existed at the start have been taken in.
     """
 
     name: ClassVar[str]
@@ -54,20 +54,20 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Count from now for how long the loop has not come round."""
+        """Measure the time without progress from now on."""
         self._came_round_at = self.monotonic()
 
     @abstractmethod
     def _decide(self) -> None:
-        """Let the decider decide, and carry out what it has decided; end early if stopping."""
+        """Ask the decider for actions and carry them out; return early while stopping."""
 
     def stop(self) -> None:
-        """Let it end; from any thread, or a signal."""
+        """Make `run` return soon; safe to call from any thread or signal handler."""
         self._stopping.set()
         self.inbox.wake()
 
     def stuck(self) -> str:
-        """Return for how long the loop hangs, in words, or "" while it works."""
+        """Return a message that says for how long the loop hangs, or "" while it works."""
         seconds = self.monotonic() - self._came_round_at
         if seconds <= STUCK_SECONDS:
             return ""
@@ -77,16 +77,16 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         """Work in this thread until `stop`.
 
         Args:
-            is_synced: whether everything there was at the start is in the inbox or was taken in.
-            stand_for_election: called once, when it was all taken in.
+            is_synced: returns whether all objects that existed at the start have reached the inbox.
+            stand_for_election: is called once, when all those objects have been taken in.
         """
         look_less_often()
         while not self._stopping.is_set():
             self._came_round_at = self.monotonic()
             is_complete = not self.caught_up and is_synced()
             if self._take() and is_complete:
-                # A replica that has not seen everything does not stand for election: others can
-                # lead, and report if none does.
+                # A replica stands for election only after it has seen everything. Until then
+                # others can lead.
                 keep_what_is_there()
                 stand_for_election()
                 self.caught_up = True
@@ -95,9 +95,10 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 self._stopping.wait(LEAST_PAUSE_SECONDS)
 
     def _take(self) -> bool:
-        """Take in what has come, or wait until it is time to look; returns whether none is left.
+        """Take messages until the next decision is due; return whether no message is left.
 
-        What there was at the start is taken in whole: plans are adopted by runs that are known.
+        Before `caught_up` there is no time limit: a run adopts its stored plan only if all objects
+        of the start are known.
         """
         now = self.clock()
         pause_seconds = max(0.0, (self.decider.next_at(now) - now).total_seconds())

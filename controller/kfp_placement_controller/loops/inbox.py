@@ -1,4 +1,4 @@
-"""Messages of other threads to the one that decides, in the order in which they came."""
+"""Messages from other threads to the thread that decides, in the order of their arrival."""
 
 import queue
 from collections import deque
@@ -9,32 +9,32 @@ from typing import Generic, TypeVar
 DeciderT = TypeVar("DeciderT")
 
 Message = Callable[[DeciderT, datetime], None]
-"""Tells the decider something, in its own thread and with its time."""
+"""A call on the decider with the current time, made in the decider's thread."""
 
 
 class Inbox(Generic[DeciderT]):
-    """Takes messages from any thread; one thread takes them out."""
+    """Queue of messages that any thread fills and one thread empties."""
 
     def __init__(self) -> None:
-        """Hold none."""
+        """Start without messages."""
         self._messages: queue.SimpleQueue[Message[DeciderT]] = queue.SimpleQueue()
         self._first: deque[Message[DeciderT]] = deque()
 
     def put(self, message: Message[DeciderT]) -> None:
-        """Pass a message to the decider; returns at once."""
+        """Queue a message for the decider, without waiting."""
         self._messages.put(message)
 
     def put_first(self, message: Message[DeciderT]) -> None:
-        """Pass a message that is taken out ahead of all others; returns at once.
+        """Queue an urgent message ahead of all others, without waiting.
 
-        A renewed Lease is such a message: behind a backlog of many seconds it would come too late,
-        and its holder would be taken for dead.
+        A renewed Lease is urgent: behind a backlog of many seconds it would arrive so late that
+        its holder would seem dead.
         """
         self._first.append(message)
         self.wake()
 
     def wake(self) -> None:
-        """Let the decider look at once, with nothing to tell."""
+        """Make the decider decide now, without a message that changes anything."""
         self._messages.put(_nothing)
 
     def next_message(self, wait_seconds: float = 0.0) -> Message[DeciderT] | None:
@@ -52,4 +52,4 @@ class Inbox(Generic[DeciderT]):
 
 
 def _nothing(_decider: object, _now: datetime) -> None:
-    """Wake the decider, and tell it nothing."""
+    """Change nothing: this message only wakes the decider."""

@@ -1,4 +1,4 @@
-"""Nodes, slimmed."""
+"""Nodes as the planner sees them: slim values made from the API server's objects."""
 
 from collections.abc import Mapping
 from typing import Any

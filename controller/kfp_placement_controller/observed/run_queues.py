@@ -21,8 +21,8 @@ _DOWN = "onControllerDown"
 _KEPT = (_DOWN, "holdDeadline", "localQueue")
 """Fields of a malformed spec that still count.
 
-They tell what happens to runs while nobody admits them, and which backend admitted the runs that
-are running.
+They decide whether runs wait while no controller admits them, and name the backend that admitted
+the running ones.
 """
 
 
@@ -68,8 +68,7 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
     generation = metadata.count("generation", maximum=2**53) or None
     # The status is read on its own: even with a malformed spec we need to know whether new runs
     # are held, and since when the spec is malformed.
-    said = raw.get("status")
-    status = RunQueueStatus.model_validate(readable_fields(RunQueueStatus, said))
+    status = RunQueueStatus.model_validate(readable_fields(RunQueueStatus, raw.get("status")))
     try:
         spec, problem = read_resource(RunQueue, {**raw, "status": None}).spec, ""
         if spec.backend not in [*QueueBackend]:

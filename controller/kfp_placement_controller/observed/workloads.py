@@ -70,7 +70,7 @@ class ObservedWorkload:
     flavors: tuple[str, ...]
 
     def is_(self, condition: str) -> bool:
-        """Return whether the Workload has a condition that is true."""
+        """Return whether a condition of the Workload is true."""
         found = self.conditions.get(condition)
         return found is not None and found.holds
 
@@ -154,7 +154,7 @@ def _owner_uid(metadata: Fields) -> str:
 
 
 def _pod_sets(spec: Fields) -> tuple[QuotaUnits, ...] | None:
-    """Read the quota of each podSet; None = others have changed the podSets into something else."""
+    """Return the quota of each podSet; None = the podSets are not in the form that we write."""
     try:
         found = [*spec.each("podSets")]
         if len(found) > MAX_POD_SETS:

@@ -75,7 +75,7 @@ class Coordinator:
 
     Attributes:
         sources: kinds of objects that are runs.
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
         own_namespace: the controller's namespace.
         params: times and thresholds.
         policy: policy in force; its defaults while there is none.

@@ -1,8 +1,8 @@
-"""Rules by which gated pods go on, and to which node.
+"""Rules that decide when the gate of a pod comes off, and which node the pod then prefers.
 
-On every node a pod waits for its turn and for room (`node_queue` of the engine says whose turn it
-is). Nothing waits beyond its deadline, whatever the plan says; a pod that no plan knows does not
-wait at all. The gate controller applies hard latency limits afterwards.
+A pod waits for its turn on its planned node, and for room there (the engine's `node_queue` decides
+whose turn it is). No pod waits beyond its deadline, and a pod without a plan does not wait at all.
+The gate controller applies hard latency limits afterwards.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class UnboundStep:
         return self.run, self.step
 
     def for_pod(self, pod: ObservedPod | None) -> QueuedStep:
-        """Return the step in its queue, with the pod that waits for its turn, if there is one."""
+        """Return the step as queued, ready to start with the requests of its pod if it has one."""
         if pod is None:
             return self.queued
         return self.queued._replace(requests=pod.requests, is_ready=True)
@@ -50,8 +50,8 @@ class GatedPod:
 
     Attributes:
         pod: the pod as observed.
-        run: key of its run; None = no plan knows the run.
-        step: name of its step; "" = no plan knows the step.
+        run: key of its run; None = the run is not planned.
+        step: name of its step; "" = the step is not planned.
     """
 
     pod: ObservedPod
@@ -63,27 +63,27 @@ class Cause(StrEnum):
     """Cause for which a gate comes off."""
 
     TURN = "turn"
-    """Turn of the pod on its planned node."""
+    """It is the turn of the pod on its planned node."""
 
     OVERDUE = "overdue"
-    """Deadline of the gate has passed."""
+    """The deadline of the gate has passed."""
 
     PAUSED = "paused"
-    """Policy is paused."""
+    """The policy is paused."""
 
     NOT_PLANNED = "not-planned"
-    """Step without a plan, or without a node in it."""
+    """The step has no plan, or no node in its plan."""
 
     NODE_GONE = "node-gone"
-    """Planned node is gone."""
+    """The planned node is gone."""
 
     BY_OTHERS = "by-others"
-    """Gate taken off by somebody other than this planner."""
+    """Somebody other than this planner has removed the gate."""
 
 
 @dataclass(frozen=True)
 class OpenGate:
-    """Take our gate off a pod.
+    """Action that removes our gate from a pod.
 
     Attributes:
         pod: the pod.
@@ -106,7 +106,7 @@ def releases(
     deadline_seconds: float,
     running: Mapping[str, Sequence[RunningStep]],
 ) -> list[OpenGate]:
-    """Return the gates that come off now, on each node in the plan's order.
+    """Return the gates to remove now; those on the same node are in the plan's order.
 
     Args:
         gated: pods with our gate.
@@ -114,7 +114,7 @@ def releases(
             they have a pod.
         nodes: nodes by name, with the room that bound pods take now.
         now: the time.
-        deadline_seconds: age at which a pod goes on, planned or not.
+        deadline_seconds: age at which a pod loses its gate, planned or not.
         running: steps that run, whose ends are expected, by node.
     """
     released: list[OpenGate] = []

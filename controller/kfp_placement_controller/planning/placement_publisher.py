@@ -1,4 +1,4 @@
-"""Publishing of PipelinePlacements: plans and conditions at once, rows after a pause."""
+"""Publishing of PipelinePlacements: plans and conditions at once, the state of steps later."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ class _PublishedPlan(NamedTuple):
     Attributes:
         revision: revision of the plan; 0 = there is none.
         epoch: epoch of the planner's Lease.
-        nodes: number of nodes that are named.
+        nodes: number of node names in the spec.
         first: first promise; None = nothing was promised yet, or a retry has withdrawn it.
     """
 
@@ -67,13 +67,14 @@ class _Publication:
     Attributes:
         uid: uid of the run.
         state: state of the object: what is left out of it, its conditions.
-        published: digest as last written; None = this planner has not written it, or it is gone.
-        publishing: digest as being written; None = nothing has been yet.
-        closed: whether the run's end is written for good, by this planner or an earlier one.
+        published: digest of the last write; None = this planner has not written the object, or it
+            is gone.
+        publishing: digest of the write under way; None = there was none yet.
+        closed: whether the run has ended and its object needs no further write.
         written_at: time of the last write; None = there was none.
         bytes: size of the object at the last write.
-        paused_at: time of a failed write, after which there is a pause; None = there is no pause.
-        problem: reason of the failure; "" = the last write did not fail.
+        paused_at: start of the pause after a failed write; None = there is no pause.
+        problem: reason why the last write failed; "" = it did not fail.
         announced: whether an event about the refusal has been decided.
     """
 
@@ -161,14 +162,14 @@ class PlacementPublisher:
             epoch: epoch of the planner's Lease.
             problem: reason why there is no plan, or no better one; "" = there is no problem.
             now: the time.
-            monotonic_seconds: the present moment.
+            monotonic_seconds: the time on the monotonic clock.
         """
         publication = self._publication(run)
         if publication is None or (
             publication.closed and publication.published is None and run.observed.ended
         ):
             return []
-        # A run that has failed can be tried again, as the same object.
+        # Somebody can retry a failed run: its object stays the same.
         publication.closed = False
         if lasts(self.params.retry_seconds, publication.paused_at, monotonic_seconds):
             return []
@@ -186,7 +187,7 @@ class PlacementPublisher:
         except LimitError as error:
             run.refuse(str(error))
             built = placement_of(run, publication.state, epoch, now, problem)
-        # Rows that do not fit, and nodes of pods, may make another plan.
+        # The plan may change: rows that do not fit are left out, and pods may be on other nodes.
         run.plan = built.plan
         publication.state = built.state
         publication.publishing = _state_of(run, publication.state, epoch, problem)
@@ -207,7 +208,7 @@ class PlacementPublisher:
         publication.bytes = json_bytes(write.placement.to_object())
 
     def write_failed(self, write: WritePlacement, why: str, monotonic_seconds: float) -> None:
-        """Take in that a write has failed: try it again later, and log a new reason."""
+        """Take in that a write has failed: retry it later, and log the reason if it is new."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
@@ -217,7 +218,7 @@ class PlacementPublisher:
         publication.paused_at = monotonic_seconds
 
     def is_done(self, run: TrackedRun) -> bool:
-        """Return whether a run has ended and `due` has left nothing of it to write."""
+        """Return whether a run has ended and its object needs no further write."""
         if not run.observed.ended:
             return False
         publication = self._publications.get(run.key)
@@ -226,7 +227,8 @@ class PlacementPublisher:
     def lost(self, run: TrackedRun, monotonic_seconds: float) -> None:
         """Take in that the object of a run is gone: write it again soon, unless the run has ended.
 
-        Not at once: our own writes remove objects too, and somebody may do so repeatedly.
+        The write waits because our own writes also remove objects, and somebody may remove this one
+        repeatedly.
         """
         publication = self._publications.get(run.key)
         if publication is None:

@@ -20,13 +20,13 @@ V = TypeVar("V")
 
 @dataclass
 class Reactions:
-    """Reactions to changes: the state of the cluster is kept, and runs are planned again for it.
+    """Reactions to changes: they update the state of the cluster, and trigger new plans.
 
     Attributes:
         registry: all runs.
         cluster: state of the cluster.
         planner: planner of the runs.
-        requests: needs of runs, which are planned as well.
+        requests: needs of runs, which depend on the cluster as well.
     """
 
     registry: RunRegistry
@@ -62,7 +62,7 @@ class Reactions:
                 self.planner.trigger(active.tracked)
 
     def volume(self, change: Change[Any]) -> None:
-        """Take in a volume; a change of it that matters to runs shows in its claim."""
+        """Take in that a volume has changed; if that matters to runs, its claim changes too."""
         _keep(self.cluster.volumes, change.key[1], change.new)
 
     def location(self, change: Change[Any]) -> None:
@@ -71,7 +71,7 @@ class Reactions:
         self._replan_all()
 
     def namespace(self, change: Change[ObservedNamespace]) -> None:
-        """Take in whether a namespace takes part, which counts from its next run on."""
+        """Take in that a namespace has changed; whether it takes part counts for its next runs."""
         _keep(self.registry.namespaces, change.key[1], change.new)
         if change.old != change.new:
             self.requests.conditions_changed()
@@ -87,14 +87,14 @@ class Reactions:
             self.requests.conditions_changed()
 
     def _replan_all(self) -> None:
-        """Plan all runs again that have a step left to start."""
+        """Trigger new plans of all runs that have a step left to start."""
         for planned in self.registry.planned():
             if planned.tracked.unstarted():
                 self.planner.trigger(planned.tracked)
 
 
 def _keep(objects: dict[K, V], key: K, value: V | None) -> None:
-    """Keep an object as it is now; None = it is gone."""
+    """Store the new version of an object; None = the object is gone."""
     if value is None:
         objects.pop(key, None)
     else:

@@ -1,13 +1,13 @@
-"""The heart of `queue`: changes and the time in, decisions out. Decide, then write.
+"""Decisions of the queue process: they follow from observed changes and the time.
 
-One thread owns all of this. It calls no API, starts no thread and reads no clock. A decision takes
-these steps (`tick`):
+Only one thread uses the coordinator, which neither calls an API nor starts a thread: others carry
+out the actions that it returns. Each `tick` takes these steps:
 
-1. `steering`: runs that start whatever their queue decides, and runs that wait;
-2. `situation`: the waiting and admitted runs, the RunQueues, and the room of the cluster;
-3. `backends`: verdicts on the waiting runs, and runs that must stop;
-4. `ranges`: when waiting runs are likely to start;
-5. `steering`, `publisher`: actions that follow, on runs and on statuses.
+1. `steering` separates the runs that start whatever their queue decides from those that wait.
+2. `situation` collects the waiting and admitted runs, the RunQueues, and the room of the cluster.
+3. `backends` decide which waiting runs start, and which admitted runs must stop.
+4. `ranges` forecasts when the other waiting runs start.
+5. `steering` and `publisher` return the actions on runs and on statuses.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,14 +45,14 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 
 _IDLE_SECONDS = 5.0
-"""Time between two decisions where nothing has happened: priorities grow."""
+"""Time between two decisions without changes: priorities grow while runs wait."""
 
 _BURST_SECONDS = 0.1
 """Shortest time between two decisions: changes come in bursts."""
 
 _BURST_SECONDS_PER_RUN = 0.001
-"""The same for each run that waits: a decision about a thousand of them takes some 50 ms on a busy
-machine, so that at most 5% of a core are spent on it."""
+"""Shortest time between two decisions for each waiting run: a decision about 1000 of them takes
+some 50 ms on a busy machine, so that decisions take at most 5% of a core."""
 
 
 class QueueCoordinator:
@@ -62,11 +62,11 @@ class QueueCoordinator:
         epoch: epoch of our Lease, or None while another process leads.
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
-        planner: whether a planner is there to say what runs need.
+        planner: watch on whether a planner works, which must write what runs need.
         own_namespace: the controller's namespace, which takes no part.
         opt_in: whether only namespaces that ask for it take part.
         decided_at: time of the last decision, or None before the first.
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class QueueCoordinator:
         Args:
             sources: sources of runs, which say which run a pod belongs to.
             backends: deciders about runs; each RunQueue names one of them.
-            monotonic: count of seconds that nobody sets.
+            monotonic: monotonic clock, in seconds.
             own_namespace: the controller's namespace, which takes no part.
             opt_in: whether only namespaces that ask for it take part.
         """
@@ -127,7 +127,7 @@ class QueueCoordinator:
             change: the object before and after.
         """
         is_news = self._handlers.get(kind, self.runs.run_changed)(change)
-        # Most that changes in pods and in running runs matters to no queue.
+        # Most changes of pods and of running runs do not matter to queues.
         if is_news is not False:
             self.decide_soon()
 
@@ -160,7 +160,7 @@ class QueueCoordinator:
         self.planner.lease.observe(lease, self.monotonic())
 
     def follow_election(self, epoch: int | None) -> None:
-        """Begin or stop leading, as the election says now.
+        """Begin or stop leading, by the outcome of the election.
 
         Args:
             epoch: epoch of our Lease, or None while another process leads.
@@ -177,7 +177,7 @@ class QueueCoordinator:
     # What follows.
 
     def tick(self, now: datetime) -> list[QueueAction]:
-        """Return what must be done now; call it after changes, and when `next_at` says so."""
+        """Return the actions to take now; call it after changes, and at the time of `next_at`."""
         monotonic_seconds = self.monotonic()
         if self.epoch is None or self._pause_seconds(monotonic_seconds) > 0:
             return []
@@ -210,10 +210,11 @@ class QueueCoordinator:
         actions: list[QueueAction] = []
         actions += [each for each in decided.writes if self.steering.may_try(each.target)]
         actions += self._steering_actions(steered, situation, now)
-        # A RunRequest must not say forever that its run waits, once the namespace takes no part.
+        # In a namespace that no longer takes part, the RunRequest of a run that has started would
+        # otherwise say forever that the run waits.
         others = (each for each in self.runs if each.key.namespace not in namespaces)
-        left = [each for each in others if not each.is_waiting]
-        actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
+        started = [each for each in others if not each.is_waiting]
+        actions += self.publisher.requests([*taking_part, *started], situation, decided, now)
         if planner.is_known:
             actions += self.publisher.queues(
                 taking_part, situation, decided, self._policy, self._excluded, now
@@ -221,26 +222,26 @@ class QueueCoordinator:
         return actions
 
     def next_at(self, now: datetime) -> datetime:
-        """Return when to tick again if nothing changes before."""
+        """Return the time of the next tick if nothing changes before."""
         pause_seconds = RETRY_SECONDS
         if self._decided_at is not None and self.epoch is not None:
             pause_seconds = self._pause_seconds(self.monotonic())
         return now + timedelta(seconds=pause_seconds)
 
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
-        """Return the seconds that the longest waiting run of each namespace has waited."""
+        """Return the longest wait of a waiting run in seconds, by namespace."""
         longest: dict[str, float] = {}
         for run in self.runs:
             if run.is_waiting:
                 seconds = (now - run.waiting_since(now)).total_seconds()
-                space = run.key.namespace
-                longest[space] = max(longest.get(space, 0.0), seconds)
+                namespace = run.key.namespace
+                longest[namespace] = max(longest.get(namespace, 0.0), seconds)
         return longest
 
     def _steering_actions(
         self, steered: Sequence[SteeringAction], situation: Situation, now: datetime
     ) -> Iterator[QueueAction]:
-        """Yield the actions that were not tried just now, and note why runs start."""
+        """Yield the actions that were not tried a short time ago, and record why runs start."""
         for action in steered:
             if not self.steering.may_try(action.target):
                 continue
@@ -255,9 +256,9 @@ class QueueCoordinator:
     def _cause(
         self, planner: PlannerState, now: datetime, run: RequestedRun
     ) -> ReleaseCause | None:
-        """Return why a waiting run starts whatever its queue decides; None = it waits."""
-        space = run.key.namespace
-        queue = None if self._excluded(space) else self.queues.of_namespace(space)
+        """Return why a waiting run starts whatever its queue decides; None = its queue decides."""
+        namespace = run.key.namespace
+        queue = None if self._excluded(namespace) else self.queues.of_namespace(namespace)
         return self.releases.cause(run, queue, planner, now)
 
     def _pause_seconds(self, monotonic_seconds: float) -> float:

@@ -84,7 +84,7 @@ class Releases:
     """Decides which runs go on in any case.
 
     Attributes:
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
     """
 
     monotonic: Callable[[], float]

@@ -22,7 +22,7 @@ class QueueRules:
         overcommit: factor on the capacity of the cluster that admitted runs may take. Runs seldom
             take their peaks at the same time; at 1 much of the cluster is idle.
         capacity: amounts that replace the sum of the nodes, where node pools grow.
-        reserve_after_seconds: time after its submission from which room is kept for a waiting run.
+        reserve_after_seconds: time from the submission of a waiting run until room is kept for it.
         aging_per_hour: growth of a run's priority in each hour that it waits.
     """
 
@@ -35,12 +35,12 @@ class QueueRules:
 
 
 NO_RULES = QueueRules()
-"""The rules of a RunQueue that is not there: those of an empty one."""
+"""Rules of a RunQueue that does not exist: those of an empty spec."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A run that waits, as decisions and forecasts take it.
+    """A waiting run, reduced to what decisions and forecasts need.
 
     Attributes:
         key: key of the run.
@@ -49,10 +49,10 @@ class WaitingRun:
         submitted_at: time of its submission; a suspended run keeps it.
         demand: resources that it needs.
         unschedulable: reason why no node can take one of its steps, or "".
-        has_victims: whether runs were suspended for it. Runs behind it do not get the room that
-            this makes, even if it is not enough yet.
-        goes_last: whether somebody has asked that it stops: then all others go first.
-        makespan_seconds: duration by a plan of it alone, or None without one.
+        has_victims: whether runs were suspended for it. Runs behind it do not get their room, even
+            if it is not enough for this run yet.
+        goes_last: whether somebody has asked that the run stops; all others then go first.
+        makespan_seconds: duration by a plan of the run alone, or None without such a plan.
     """
 
     key: RunKey
@@ -66,7 +66,7 @@ class WaitingRun:
     makespan_seconds: float | None = None
 
     def as_admitted(self, now: datetime) -> "AdmittedRun":
-        """Return the run as it takes room once it is started.
+        """Return the run as if it started now.
 
         Args:
             now: the time.
@@ -78,16 +78,16 @@ class WaitingRun:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedRun:
-    """A run that may run, as decisions and forecasts take it.
+    """An admitted run, reduced to what decisions and forecasts need.
 
     Attributes:
         key: key of the run.
         queue: RunQueue that decides about it.
         priority: priority that its queue allows.
         admitted_at: time of its last start.
-        demand: resources that its steps which have not ended need.
-        suspended: whether it was stopped; it takes room until its running steps have ended.
-        is_fixed: whether it cannot be stopped: another backend has admitted it, somebody else has
+        demand: resources that its remaining steps need.
+        suspended: whether it is suspended; it keeps room until its running steps have ended.
+        is_fixed: whether it cannot be suspended: another backend has admitted it, somebody else has
             suspended it, or its object refuses to be changed.
         ends_at: end by the plan in force, or None without a plan.
     """
@@ -103,5 +103,5 @@ class AdmittedRun:
 
     @property
     def may_be_suspended(self) -> bool:
-        """Return whether it can be stopped."""
+        """Return whether the run can be suspended."""
         return not self.suspended and not self.is_fixed

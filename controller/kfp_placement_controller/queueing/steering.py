@@ -1,4 +1,4 @@
-"""Starts and stops of runs: each such write is made once, until the object of the run shows it."""
+"""Starts and stops of runs: a write is repeated only if the run's object does not show it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,22 +18,22 @@ from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
 RETRY_SECONDS = 2.0
-"""Time between two tries of the same write; what it changes comes by a watch."""
+"""Time between two tries of the same write; a watch shows its effect earlier."""
 
 _REFUSED_SECONDS = 60.0
-"""Time for which a run is left alone after the API server refused to change its object, as an
-admission webhook of others can do: else it would keep its place in the queue forever."""
+"""Time for which a run does not take part after the API server refused to change its object, for
+example by somebody's admission webhook; otherwise the run would block its queue forever."""
 
 _MOST_REMEMBERED = 10_000
-"""Number of runs for which the last request to stop is remembered."""
+"""Most runs for which the last request to stop is remembered."""
 
 
 @dataclass
 class Standing:
-    """Runs by where they stand before their queues decide.
+    """Runs, sorted by what their queues may still decide about them.
 
     Attributes:
-        wanted: actions to take whatever queues decide.
+        wanted: actions to take whatever the queues decide.
         waiting: runs that wait.
         refused: runs that may start, but whose objects refuse to be changed.
         starting: runs that are being started.
@@ -47,10 +47,10 @@ class Standing:
 
 @dataclass
 class Steering:
-    """Decides how to start and stop runs, and remembers what was tried a short time ago.
+    """Decisions on how to start and stop runs, with memory of the latest tries.
 
     Attributes:
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
     """
 
     monotonic: Callable[[], float]
@@ -65,13 +65,13 @@ class Steering:
         return bool(self._tried)
 
     def clear(self) -> None:
-        """Forget what was tried."""
+        """Forget all tries."""
         self._tried.clear()
         self._started.clear()
         self._refused.clear()
 
     def forget(self) -> None:
-        """Forget what was tried longer ago: it may be tried again."""
+        """Forget older tries, so that these actions may be tried again."""
         now = self.monotonic()
         self._tried = {target: at for target, at in self._tried.items() if now - at < RETRY_SECONDS}
         self._started = {run: at for run, at in self._started.items() if now - at < RETRY_SECONDS}
@@ -85,11 +85,11 @@ class Steering:
         cause_of: Callable[[RequestedRun], ReleaseCause | None],
         now: datetime,
     ) -> Standing:
-        """Sort runs by where they stand before their queues decide.
+        """Sort runs by what their queues may still decide about them.
 
         Args:
             runs: all runs.
-            cause_of: says why a waiting run starts whatever its queue decides; None if it waits.
+            cause_of: returns why a waiting run starts whatever its queue decides, or None.
             now: the time.
         """
         standing = Standing([], [], [], [])
@@ -125,7 +125,7 @@ class Steering:
         return action(run.observed, cause, max(0.0, waited.total_seconds()), outcome)
 
     def refused(self, action: SteeringAction) -> None:
-        """Remember that the API server has refused an action, and would again."""
+        """Remember that the API server has refused an action, and would refuse it again."""
         self._refused[action.run.owner.uid] = self.monotonic()
 
     def is_refused(self, run: RequestedRun) -> bool:
@@ -143,8 +143,8 @@ class Steering:
 
         Args:
             waiting: runs that wait.
-            situation: situation on which the decision was made.
-            decided: the decision.
+            situation: situation in which the backends decided.
+            decided: decisions of the backends.
             now: the time.
         """
         for run in waiting:
@@ -168,16 +168,16 @@ class Steering:
                 yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
 
     def may_try(self, target: tuple[str, ...]) -> bool:
-        """Return whether an action was not tried just now, and remember this try."""
+        """Return whether an action was not tried a short time ago, and remember this try."""
         if target in self._tried:
             return False
         self._tried[target] = self.monotonic()
         return True
 
     def _obey(self, uid: str, asked_at: datetime | None) -> None:
-        """Remember the request for which a run has stopped.
+        """Remember the request by which somebody stopped a run.
 
-        If somebody starts the run again within the same second, it must not stop for it again.
+        If somebody starts the run within the same second, the old request must not stop it again.
         """
         self._obeyed.pop(uid, None)
         if asked_at is not None:

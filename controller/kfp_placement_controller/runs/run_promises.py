@@ -1,4 +1,4 @@
-"""Promises about the end of one run: the first one, and the last."""
+"""First and last promise about when a run ends."""
 
 from dataclasses import dataclass, replace
 
@@ -11,9 +11,9 @@ class RunPromises:
 
     Attributes:
         first: first promise of its end; None = there was none.
-        last: last promise of when the run and its steps start and end; None = nobody knows.
-        made_at: time of the last promise; None = one must be made as soon as it can be.
-        is_counted: whether an earlier planner has counted if the run ended as promised.
+        last: last promise of when the run and its steps start and end; None = there was none.
+        made_at: time of the last promise; None = a new one must be made as soon as possible.
+        is_counted: whether an earlier planner has already counted the run in the metrics.
     """
 
     first: Promise | None = None
@@ -24,10 +24,10 @@ class RunPromises:
     def take(
         self, promise: Promise, made_seconds: float, begin_seconds: float, *, may_be_first: bool
     ) -> None:
-        """Take in a new promise; one that differs little from the last is not worth a write.
+        """Take in a new promise, unless it differs too little from the last to be written.
 
         Args:
-            promise: promise in seconds since the submission, or after the start.
+            promise: promise in seconds since the submission, or since the start.
             made_seconds: time at which it was made, in seconds since the submission.
             begin_seconds: time at which the run began, in seconds since the submission.
             may_be_first: whether no step has ended yet.

@@ -1,4 +1,4 @@
-"""One run that is followed: its object, its pods, the statuses of its steps, and its plan."""
+"""State of one run: its object, its pods, the statuses of its steps, and its plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from kfp_placement_engine.readers.tree.run_outcomes import PodRole, RunOutcome
 
 @dataclass
 class HoldWatch:
-    """Watch on whether one run is held back.
+    """Detector of whether something holds a run back.
 
     Attributes:
         why: reason why the run is held back, as of the last evaluation; "" = it is not.
@@ -43,11 +43,11 @@ class HoldWatch:
         has_pods: bool,
         begin_seconds: float,
     ) -> bool:
-        """Evaluate again; return whether a run that had been held back goes on.
+        """Evaluate the run; return whether it was held back and no longer is.
 
         Args:
             state: state of the run, as last observed.
-            now: the time. Ages count from the first evaluation, so that only our clock counts.
+            now: the time. The wait counts from the first evaluation, so that only our clock counts.
             has_pods: whether there are pods of the run.
             begin_seconds: longest time until a run begins, unless something holds it back.
         """
@@ -72,19 +72,19 @@ class TrackedRun:
         attach_failures: volumes that could not be attached, of the pods of all runs.
         refusal: reason why the run is not planned, or no longer; "" = it is planned.
         pods: pods of the run.
-        plan: plan in force, or until the run was refused; None = it has none yet.
-        is_whole: whether the plan has a row for every step; loops may have become wider.
+        plan: plan in force, or the last one before the run was refused; None = it has none yet.
+        is_whole: whether the plan has a row for every step; a loop may have got more iterations.
         statuses: statuses of its steps, as of the last evaluation.
         first_makespan_seconds: makespan of its first plan; None = it had none.
         promises: promises of the ends of the run and its steps.
         pending: whether the run must be planned again.
-        crashes: number of its searches that ended a worker.
+        crashes: number of its searches that crashed a worker process.
         changed: whether something has been observed since the last evaluation.
-        outdated: whether the plan was made while the run was held back, or could use other nodes.
+        outdated: whether the plan was made while the run was held back, or for other nodes.
         hold: watch on whether the run is held back.
-        learned_end: end that later runs have learned from; None = they have learned from none.
-        peaks: memory in bytes that pods used at most, by uid; None = it has not been answered.
-        outcome: outcome of the steps, as its object stated it at the last evaluation.
+        learned_end: last end of the run that was learned from; None = none yet.
+        peaks: peak memory of pods in bytes, by uid; None = the answer has not come yet.
+        outcome: outcome of the steps by the run's object, as of the last evaluation.
     """
 
     observed: ObservedRun
@@ -110,7 +110,7 @@ class TrackedRun:
     _drift: DriftWatch = field(default_factory=DriftWatch)
 
     def __post_init__(self) -> None:
-        """Tell pods apart by the steps of the graph."""
+        """Assign pods to the steps of the graph."""
         if self.reading is not None:
             self.pods.use_index(self.reading.index)
 
@@ -131,7 +131,7 @@ class TrackedRun:
 
     @property
     def waits_to_begin(self) -> bool:
-        """True if the run is held back, and nothing of it has begun."""
+        """True if the run is held back, and no pod of it exists."""
         return self.held and not any(True for _ in self.pods)
 
     @property
@@ -173,7 +173,7 @@ class TrackedRun:
         self.observed = observed
         self.changed = True
         if observed.ended:
-            # The object may stay for days, and has no use for its past.
+            # The object may stay for days, and an ended run does not need past runs.
             self.use_past(None)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
@@ -185,7 +185,7 @@ class TrackedRun:
         self.changed = True
 
     def evaluate(self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams) -> bool:
-        """Work out the statuses of the steps; return whether the run must be planned again."""
+        """Update the statuses of the steps; return whether the run must be planned again."""
         reading = self.reading
         self.changed = False
         if reading is None:
@@ -216,7 +216,7 @@ class TrackedRun:
         return is_other and self.is_open
 
     def put_into_force(self, plan: CurrentPlan) -> None:
-        """Follow a plan from now on; of the first one the makespan is kept."""
+        """Follow a plan from now on, and keep the makespan of the first plan."""
         self.plan = plan
         self.is_whole = self._is_covered()
         self.outdated = False
@@ -225,9 +225,9 @@ class TrackedRun:
             self.first_makespan_seconds = plan.makespan_seconds
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
-        """Go on with what an earlier planner has planned; evaluate it first, for its states.
+        """Follow an earlier planner's plan of the run, which must be evaluated first.
 
-        It may have left steps out that have ended.
+        The plan may lack steps that have ended.
         """
         self.plan = plan
         statuses = self.statuses.items()
@@ -248,7 +248,7 @@ class TrackedRun:
         return any(status.unstarted for status in self.statuses.values())
 
     def awaits_pod(self, step: str) -> bool:
-        """Return whether a step cannot start, as the run is held back and no pod of it is there."""
+        """Return whether a step waits for a pod, which does not come while the run is held back."""
         pod = self.pods.executor(step)
         return self.held and (pod is None or pod.ended)
 
@@ -271,7 +271,7 @@ class TrackedRun:
         return all(step.name in rows for step in self.reading.graph.steps)
 
     def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
-        """Read the outcome of the steps; return the run as it is read now."""
+        """Update the outcome of the steps; return the current reading of the run."""
         now = read_on(self.observed, reading, policy, self.nodes)
         self.outcome = now.outcome
         if now.reading is not reading:

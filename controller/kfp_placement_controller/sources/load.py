@@ -1,7 +1,7 @@
-"""Running sums of the resources that bound pods take on each node, by run.
+"""Sums of the resources that bound pods take on each node, by run.
 
-A snapshot of the cluster needs these sums; adding up all pods for each snapshot takes too long.
-Pods of a run that is being planned are left out: its plan has them as steps that are running.
+Each change of a pod updates the sums, as adding up all pods for each snapshot takes too long. The
+pods of a run that is being planned can be left out: its plan contains them as running steps.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -49,7 +49,7 @@ class Load:
     """Resources that bound pods take, and the nodes where they mount claims.
 
     Attributes:
-        sources: sources of runs, which tell the run of a pod.
+        sources: sources of runs, which find the run of a pod.
     """
 
     sources: RunSources

@@ -22,47 +22,48 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
 _MOST_COMPARED = 20_000
-"""Bounds the work of finding out whom a waiting run can make stop: runs that could, times runs that
-would have to."""
+"""Most pairs that are compared to find runs to suspend, of a waiting run and a run with room."""
 
 _DRAINING_SHARE = 0.1
-"""Share of a run's remaining time after which its running steps are taken to end once it stops."""
+"""Share of a stopped run's remaining time after which its running steps are expected to end."""
 
 
 class BuiltinBackend:
-    """Decides from nothing but the situation: it has no objects of its own."""
+    """Backend that decides from the situation alone: it has no objects in the cluster."""
 
     kinds: Collection[Kind] = ()
 
     def observe(self, kind: Kind, change: Change[Any]) -> None:
-        """Take in nothing: no kind is observed."""
+        """Do nothing: this backend observes no kinds."""
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
-        """Decide about all waiting runs, and about one for which others must stop."""
+        """Decide which waiting runs start, and which runs stop for one of the others."""
         nodes, rules = situation.nodes, situation.queues.rules()
-        here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
+        own_runs = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
         draining = situation.draining.values()
         preemptors = {run.observed.preempted_for for run, _ in draining}
         preemptors |= {run.observed.preempted_for for run in situation.waiting}
-        waiting = {run.key: _as_waiting(run, situation, preemptors) for run in here}
+        waiting = {run.key: _as_waiting(run, situation, preemptors) for run in own_runs}
         admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
         admitted += [_as_draining(run, taken, situation, now) for run, taken in draining]
         verdicts = decide(waiting.values(), admitted, rules, nodes, now)
-        let = [waiting[each.key] for each in verdicts if each.is_admitted]
-        left = [each for each in verdicts if not each.is_admitted]
+        starting = [waiting[each.key] for each in verdicts if each.is_admitted]
+        held = [each for each in verdicts if not each.is_admitted]
         used: dict[QueueKey, Counter[str]] = {}
         for run in admitted:
             add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-        taking = [*admitted, *(run.as_admitted(now) for run in let)]
-        stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
-        # Room that is kept for a run counts as if it had it already.
+        taking = [*admitted, *(run.as_admitted(now) for run in starting)]
+        stuck = [waiting[each.key] for each in held if each.missing[0].rule in GIVEN_BACK]
+        # A run for which room is kept counts as if it were admitted.
         kept = [
             replace(waiting[each.key].as_admitted(now), is_fixed=True)
-            for each in left
+            for each in held
             if each.keeps_room
         ]
-        victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
-        uids = {run.key: run.observed.owner.uid for run in here}
+        victims, preemptor = _preempted(
+            stuck, taking, kept, {run.key for run in starting}, rules, nodes
+        )
+        uids = {run.key: run.observed.owner.uid for run in own_runs}
         stops = {}
         if preemptor is not None:
             note = f"suspended: run {preemptor.name} of a higher priority needs the room"
@@ -72,7 +73,7 @@ class BuiltinBackend:
             stops=stops,
             used=used,
             simulations=(
-                QueueSimulation([waiting[each.key] for each in left], taking, rules, nodes),
+                QueueSimulation([waiting[each.key] for each in held], taking, rules, nodes),
             ),
         )
 
@@ -81,22 +82,22 @@ def _preempted(
     stuck: Sequence[WaitingRun],
     taking: Sequence[AdmittedRun],
     kept: Sequence[AdmittedRun],
-    let: Collection[RunKey],
+    starting: Collection[RunKey],
     rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[Resources],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
-    """Return the runs to suspend for the first waiting run that can use that, and that run."""
+    """Return the first waiting run that can start if others stop, after the runs to suspend."""
     lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
     if lowest is None:
         return (), None
     stuck = [run for run in stuck if not run.goes_last and run.priority > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
-        # What others give back must not be kept for somebody else.
+        # The room that suspended runs give back must not be kept for another run.
         beside = [*taking, *(each for each in kept if each.key != run.key)]
         victims = preempted(run, beside, rules, nodes)
-        # Those that are only being let run now have nothing to give back yet.
-        if victims and not set(victims) & set(let):
+        # Runs that start only now have no room to give back yet.
+        if victims and not set(victims) & set(starting):
             return victims, run.key
     return (), None
 
@@ -107,11 +108,11 @@ def preempted(
     rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[Resources],
 ) -> list[RunKey]:
-    """Return the runs to suspend so that a waiting run can start; none of them could be left out.
+    """Return the runs to suspend so that a waiting run can start; all of them are needed.
 
-    Of lower priorities only: the lowest first, of these the latest admission. Priorities are not
-    aged here: else runs of one priority would suspend each other in turn. Runs that are suspended
-    already count as gone.
+    Only runs of lower priorities are suspended: the lowest first, and of equal ones the run
+    admitted last. Waiting does not raise priorities here, as runs of the same priority would
+    otherwise suspend each other in turn. Runs that are already suspended count as gone.
 
     Args:
         run: a waiting run.
@@ -120,7 +121,7 @@ def preempted(
         nodes: the cluster.
 
     Returns:
-        No run if `run` fits as soon as the suspended runs have stopped, or cannot fit at all.
+        Empty if `run` fits as soon as the suspended runs have stopped, or cannot fit at all.
     """
     staying = [each for each in admitted if not each.suspended]
     lower = [each for each in staying if each.may_be_suspended and each.priority < run.priority]
@@ -133,7 +134,7 @@ def preempted(
         released.append(lower[len(released)])
         reservations.release(released[-1])
     victims = []
-    # Some made room where it was not lacking: whoever can stay does, those released last first.
+    # Some runs give back room that is not needed. Let these stay, starting with the last one.
     for each in reversed(released):
         reservations.reserve(each)
         if reservations.lacks(run):
@@ -167,7 +168,7 @@ def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> Admi
 def _as_draining(
     run: RequestedRun, taken: Resources, situation: Situation, now: datetime
 ) -> AdmittedRun:
-    """Return a preempted run that reserves what its last pods take."""
+    """Return a preempted run that keeps only the room of its last pods."""
     gangs = () if run.demand is None else run.demand.gangs
     admitted = _as_admitted(run, situation, now)
     demand, ends_at = Demand(peak=taken, gangs=gangs), admitted.ends_at

@@ -1,4 +1,4 @@
-"""Conditions of RunQueues and RunRequests: what they must say, and what to write for that."""
+"""Conditions of RunQueues and RunRequests: those wanted, and the changes to the stored ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_MESSAGE_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ConditionFinding:
-    """A condition that an object must have.
+    """A wanted condition of an object.
 
     Attributes:
         condition: type of the condition.
@@ -40,7 +40,7 @@ def status_changes(
     """Return the fields to change in a status.
 
     Args:
-        stored: the status as it is.
+        stored: the status as stored.
         fields: wanted values of its fields, except for the conditions.
         findings: wanted conditions; those of other types stay.
         generation: generation of the spec that was read, or None to leave it out.
@@ -64,7 +64,7 @@ def condition_dicts(
 
     Args:
         findings: wanted conditions.
-        stored: conditions as they are; those of other types stay.
+        stored: conditions as stored; those of other types stay.
         generation: generation of the spec that was read, or None to leave it out.
         now: the time.
     """
@@ -86,7 +86,7 @@ def condition_dicts(
 
 
 def condition_dict(finding: ConditionFinding, since: datetime) -> dict[str, Any]:
-    """Return a condition in the form that a status has.
+    """Return a condition in the JSON form of a status.
 
     Args:
         finding: the condition.

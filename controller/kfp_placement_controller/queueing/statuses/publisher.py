@@ -91,7 +91,7 @@ class QueuePublisher:
 
     Attributes:
         ranges: ranges in which runs are likely to start.
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
         counts: numbers of each queue at the last decision.
     """
 

@@ -43,14 +43,14 @@ def findings_of(
     is_excluded: bool,
     is_paused: bool,
 ) -> list[ConditionFinding]:
-    """Return the conditions that a queue must have.
+    """Return the conditions to write into the status of a queue.
 
     Args:
         queue: the queue.
         situation: situation of all queues and runs.
-        backend_problem: reason why its backend admits nobody new, while admitted runs continue; ""
-            if it admits runs, None if it is a backend that is always there.
-        is_excluded: whether its namespace takes no part: then admission leaves its runs alone.
+        backend_problem: reason why its backend admits no new runs, while admitted runs continue;
+            "" if it admits runs, None if its backend cannot fail.
+        is_excluded: whether its namespace takes no part, so that its runs start at once.
         is_paused: whether the policy is paused.
     """
     has_rules = situation.queues.has_rules(queue.key)
@@ -81,9 +81,9 @@ def _admitting(
 
     Args:
         queue: the queue.
-        planner_problem: reason why no planner says what runs need, or "".
-        nobody_admitted: type of the condition that says why no new run is admitted, or "" if runs
-            are admitted.
+        planner_problem: reason why no planner writes what runs need, or "".
+        nobody_admitted: type of the condition with the reason why no new run is admitted, or "" if
+            runs are admitted.
     """
     if planner_problem:
         holds = queue.holds_without_controller
@@ -111,12 +111,12 @@ def status_patch(
     counts: QueueCounts,
     now: datetime,
 ) -> dict[str, Any] | None:
-    """Return what to change in the status of a queue, or None if nothing.
+    """Return the patch of the status of a queue, or None if nothing changes.
 
     Args:
-        queue: the queue as it is.
-        findings: conditions that it must have, `Ready` first.
-        counts: numbers that it must show.
+        queue: the queue as stored.
+        findings: conditions to write, `Ready` first.
+        counts: numbers to write.
         now: the time.
     """
     fields = {

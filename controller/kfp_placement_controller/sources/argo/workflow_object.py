@@ -1,4 +1,4 @@
-"""A Workflow as the API server prints it, read with care: anybody may have written it."""
+"""A Workflow from the API server, any part of which may be malformed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class WorkflowObject:
         """Return the key of the run, the Workflow as its owner, and the creation time.
 
         Raises:
-            InputError: it has no name, no uid or no time of creation.
+            InputError: the Workflow has no name, no uid or no creation time.
         """
         namespace, name, uid = (
             _text(self.metadata.get(key)) for key in ("namespace", "name", "uid")
@@ -71,7 +71,7 @@ class WorkflowObject:
 
     @property
     def is_pipeline(self) -> bool:
-        """Return whether KFP has made the Workflow."""
+        """Return whether KFP has created the Workflow."""
         return is_kfp_workflow(self.spec)
 
     @property
