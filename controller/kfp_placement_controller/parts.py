@@ -9,17 +9,17 @@ class Part(Protocol):
     """Part of a process that works in a thread of its own."""
 
     def start(self) -> None:
-        """Start; returns at once."""
+        """Start the thread, without waiting."""
         ...
 
     def stop(self) -> None:
-        """End; returns when it has."""
+        """Stop the thread, and wait until it has ended."""
         ...
 
 
 @contextlib.contextmanager
 def working(*parts: Part) -> Iterator[None]:
-    """Let parts work as long as the context lasts; what starts last stops first.
+    """Start parts in order, and stop them in reverse order at the end of the context.
 
     If one does not start, those before it stop.
     """

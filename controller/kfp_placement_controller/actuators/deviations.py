@@ -1,4 +1,4 @@
-"""Says that a pod is not on its planned node: in an event on the pod, and in the metrics."""
+"""Reports of pods that are not on their planned nodes, as events and in the metrics."""
 
 from kfp_placement_controller.metrics import PLACED_ELSEWHERE as COUNTED
 from kfp_placement_controller.observed.deviations import Deviation
@@ -8,7 +8,7 @@ from kfp_placement_kube.kinds import PODS
 
 
 def report_deviation(events: EventRecorder, deviation: Deviation) -> None:
-    """Say it in an event on the pod, and count it; returns at once."""
+    """Record an event on the pod and count the deviation, without waiting."""
     COUNTED.labels(deviation.reason).inc()
     pod = deviation.pod
     regarding = Regarding(PODS, pod.name, pod.namespace, pod.uid)

@@ -12,24 +12,24 @@ from kfp_placement_kube.exceptions import AccessError, KubernetesError
 _LOG = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
-"""Pause between two lists: kopf does not report objects that are deleted while it reconnects."""
+"""Pause between two full reads, as kopf misses objects that are deleted while it reconnects."""
 
 RETRY_SECONDS = 5.0
-"""Pause between two tries to list."""
+"""Pause between two tries of a failed read."""
 
 MAX_PROBLEM_CHARACTERS = 900
-"""Longest text about a problem; a condition shows it after a few words of its own."""
+"""Longest text about a problem, in characters; a condition adds a few words."""
 
 
 @dataclass
 class KueueFollowing:
-    """Reads Kueue's objects while a RunQueue asks for Kueue; without one, Kueue may be missing.
+    """Reader of Kueue's objects while a RunQueue asks for Kueue; otherwise Kueue may be missing.
 
     Attributes:
         objects: objects of Kueue that the backend decides by.
-        check: checks that Kueue is there and may be used; raises AccessError or KubernetesError.
+        check: checks that Kueue is there and usable; raises AccessError or KubernetesError.
         read: reads all of Kueue's objects as they are now; raises KubernetesError.
-        monotonic: count of seconds that nobody sets.
+        monotonic: monotonic clock, in seconds.
         began: function called once the objects can be read, to follow them.
         ended: function called when no RunQueue asks for Kueue any more, or we do not lead.
     """

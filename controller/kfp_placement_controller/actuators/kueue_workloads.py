@@ -46,11 +46,11 @@ KUEUE_NEEDS = (
 
 @dataclass
 class KueueWriter:
-    """Carries out the writes of the Kueue backend.
+    """Writer of the Kueue backend's objects.
 
     Attributes:
         client: the API server.
-        clock: the time.
+        clock: time of day.
     """
 
     client: KubeClient
@@ -78,7 +78,7 @@ class KueueWriter:
                 raise TypeError(f"not an action on Kueue's objects: {action}")
 
     def check(self) -> None:
-        """Check that Kueue is there, and may be used.
+        """Check that Kueue is installed, and that we may use it.
 
         Raises:
             AccessError: it is not; the message names the rights that are missing.

@@ -53,10 +53,10 @@ from kfp_placement_kube.kinds import PODS
 _LOG = logging.getLogger(__name__)
 
 REFUSED_REASON = "Misconfigured"
-"""Reason of the event about a run that is not planned."""
+"""Event reason for a run that is not planned."""
 
 _Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
-"""Actions that are tried: if one fails, it is decided again."""
+"""Actions whose failure is only logged, as the coordinator decides them again."""
 
 
 @dataclass
@@ -136,7 +136,7 @@ class ActionRunner:
             _LOG.warning("%s", error)
             coordinator.follow()
         except NotFoundError as error:
-            # The run is gone, or somebody has deleted the object: then it is made again.
+            # The run is gone, or somebody has deleted the object, which is then created again.
             self._known.pop(write.key, None)
             coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         except (KubernetesError, InputError) as error:
@@ -145,7 +145,7 @@ class ActionRunner:
             coordinator.publisher.written(write, coordinator.monotonic())
 
     def _attempt(self, action: _Attempted) -> None:
-        """Write; what fails is decided again at the next evaluation."""
+        """Write an object; a failed write is decided again at the next evaluation."""
         try:
             match action:
                 case OpenGate():
@@ -179,7 +179,7 @@ class ActionRunner:
 
 
 def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:
-    """Delete a pod unless it has been bound to a node, also at the last moment.
+    """Delete a pod unless it is bound to a node, even if that happens at the last moment.
 
     A pod that waits for a dead scheduler cannot change to another one; its run makes a new pod.
 
@@ -187,7 +187,7 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
         client: the API server.
         namespace: namespace of the pod.
         name: name of the pod.
-        uid: identifier of the pod; a later one of the same name is left alone.
+        uid: identifier of the pod; a later pod of the same name stays.
 
     Returns:
         Whether this call deleted the pod.
@@ -211,7 +211,7 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
 
 
 def _write_request(client: KubeClient, write: WriteRequest) -> None:
-    """Write a RunRequest; if somebody has written it since, nothing happens.
+    """Write a RunRequest, unless somebody has changed it since it was read.
 
     Raises:
         KubernetesError: refused, or no answer.
@@ -225,7 +225,7 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
         patch = {"metadata": {"resourceVersion": write.version}, "spec": spec}
         client.patch(RUN_REQUESTS, name, namespace, patch)
     except (ConflictError, NotFoundError):
-        # What there is now comes by the watch, and is compared again.
+        # The watch delivers the current object, which is then compared again.
         return
 
 

@@ -8,12 +8,12 @@ from kfp_placement_engine.model.keys import RunKey
 
 @dataclass(frozen=True)
 class MemoryPod:
-    """A pod whose memory is asked for.
+    """A pod whose memory peak is requested.
 
     Attributes:
         uid: identifier of the pod.
         name: name of the pod.
-        since_start_seconds: time since its step began.
+        since_start_seconds: time since the step began.
     """
 
     uid: str
@@ -23,7 +23,7 @@ class MemoryPod:
 
 @dataclass(frozen=True)
 class AskMemory:
-    """Ask Prometheus how much memory pods used; the answer comes later, or never.
+    """Action that asks Prometheus how much memory pods used; the answer may never come.
 
     Attributes:
         url: address of the server.
@@ -38,12 +38,12 @@ class AskMemory:
 
 @dataclass(frozen=True)
 class MemoryAnswer:
-    """The answer to a question.
+    """Answer of Prometheus to one question.
 
     Attributes:
         question: question that is answered.
-        peaks: bytes by uid of the pod, of those that the server knows.
-        failure: reason that there is no answer; empty if there is one.
+        peaks: memory peaks in bytes by uid, of the pods that the server knows.
+        failure: reason why there is no answer; empty if there is one.
     """
 
     question: AskMemory

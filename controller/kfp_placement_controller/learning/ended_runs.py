@@ -31,7 +31,7 @@ LONGEST_GAP = timedelta(minutes=10)
 """Longest time between two pods of a run; drivers and Argo take seconds."""
 
 LONGEST_BACKOFF = timedelta(minutes=70)
-"""The same before a step's next attempt: KFP lets steps wait for an hour, unless they say more."""
+"""Longest time before a step's next attempt; KFP waits for an hour unless a step sets more."""
 
 _MORE_THAN_ALLOCATABLE = 1.25
 """Highest memory peak that is believed, as a multiple of the node's allocatable memory: a node has
@@ -61,7 +61,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
         return None
     is_whole = (
         run.observed.state.end is RunEnd.SUCCEEDED
-        # One that took everything from the cache does not say what a run takes.
+        # A run of which every step came from the cache says nothing about durations.
         and any(each.seconds is not None for each in steps)
         and not _was_interrupted(run, life)
     )
@@ -94,12 +94,12 @@ class _Life:
     end: datetime
 
     def has(self, began_at: datetime, ended_at: datetime) -> bool:
-        """Return whether something of the run can have happened then."""
+        """Return whether a part of the run can have lasted from `began_at` to `ended_at`."""
         return self.submitted_at - MOST_LAG <= began_at <= ended_at <= self.end + MOST_LAG
 
 
 def _life(run: TrackedRun, now: datetime) -> _Life | None:
-    """Return when a run was there; None = it goes on, or its times cannot be true."""
+    """Return the lifetime of a run; None = it has not ended, or its times cannot be true."""
     submitted_at, finished_at = run.observed.submitted_at, run.observed.state.finished_at
     if run.observed.state.end is None or finished_at is None:
         return None
@@ -110,7 +110,7 @@ def _life(run: TrackedRun, now: datetime) -> _Life | None:
 
 
 def _seconds(run: TrackedRun, life: _Life) -> float | None:
-    """Return what a run took to the end of its last step, as in plans and in what is promised.
+    """Return the seconds until the last step of a run ended, as plans and promises count them.
 
     When Argo notices that it has ended says something of Argo.
     """
@@ -121,7 +121,7 @@ def _seconds(run: TrackedRun, life: _Life) -> float | None:
 
 
 def _was_interrupted(run: TrackedRun, life: _Life) -> bool:
-    """Return whether no pod of the run was there for long: held back, suspended, or tried again.
+    """Return whether the run had no pod for long: it was held back, suspended or retried.
 
     Nobody may have seen why, such as a planner that has just started.
     """
@@ -140,7 +140,7 @@ def _was_interrupted(run: TrackedRun, life: _Life) -> bool:
 def _past_steps(
     run: TrackedRun, reading: RunReading, life: _Life, nodes: Mapping[str, Node]
 ) -> Iterator[PastStep]:
-    """Yield the steps that tell something."""
+    """Yield the steps from which something can be learned."""
     for step in reading.graph.steps:
         last = run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or last is None:
@@ -168,10 +168,10 @@ def _past_steps(
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
-    """Return the time of the container that runs the step; KFP's transfers are in it."""
+    """Return the run time of the step's container in seconds, with KFP's transfers."""
     if pod.pod.phase != "Succeeded" or pod.running_at is None or pod.ended_at is None:
         return None
-    # What it says itself, where it does: `RunPod` has put times into their order.
+    # The times that the pod states come first: `RunPod` may have changed them to be in order.
     stated = (pod.pod.running_at or pod.running_at, pod.pod.finished_at or pod.ended_at)
     if not (life.has(*stated) and life.has(pod.running_at, pod.ended_at)):
         return None
@@ -191,7 +191,7 @@ def _reference_seconds(seconds: float, step: Step, node: Node | None, reading: R
 
 
 def _possible_bytes(pod: ObservedPod, amount: float | None, nodes: Mapping[str, Node]) -> float:
-    """Return how much memory a pod had; 0 = that is not known, or more than its node has."""
+    """Return the memory of a pod in bytes; 0 = it is not known, or more than its node can have."""
     node = nodes.get(pod.node_name)
     capacity = None if node is None else node.allocatable.get("memory")
     had_bytes = amount or 0.0
@@ -200,7 +200,7 @@ def _possible_bytes(pod: ObservedPod, amount: float | None, nodes: Mapping[str, 
 
 
 def _loop_widths(run: TrackedRun) -> Mapping[str, int]:
-    """Return the widths of loops that have ended, or whose driver has said it."""
+    """Return the numbers of iterations of the loops for which they are known, by loop."""
     widths: dict[str, list[int]] = {}
     for name, width in run.outcome.widths.items():
         widths.setdefault(task_of(name), []).append(width)
