@@ -3,5 +3,5 @@ kubectl get pods -A --field-selector=spec.schedulerName=kfp-placement,spec.nodeN
 kubectl delete mutatingwebhookconfigurations -l app.kubernetes.io/part-of=kfp-placement
 kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies \
     -l app.kubernetes.io/part-of=kfp-placement     # from 1.36 on; below there are none
-kubectl delete -k my-overlay --ignore-not-found    # takes the kinds along, and with them all plans
-kubectl delete clusterroles,clusterrolebindings -l app.kubernetes.io/part-of=kfp-placement    # of features left out before
+kubectl delete -k my-overlay --ignore-not-found    # deletes the kinds too, and with them all plans
+kubectl delete clusterroles,clusterrolebindings -l app.kubernetes.io/part-of=kfp-placement    # of features that you removed before

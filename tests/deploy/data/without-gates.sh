@@ -1,5 +1,5 @@
 kubectl -n kfp-placement rollout status deployment/plan
-kubectl get placementpolicy default -o jsonpath='{.spec.actuator}'    # extender; if not, somebody else has set it too
+kubectl get placementpolicy default -o jsonpath='{.spec.actuator}'    # must print extender; if not, something else has set the field
 kubectl get pods -A -o 'custom-columns=NAMESPACE:.metadata.namespace,POD:.metadata.name,GATES:.spec.schedulingGates[*].name' \
     | grep kfp-placement.dev/plan    # until none is left
 kubectl -n kfp-placement delete cronjobs,serviceaccounts release
