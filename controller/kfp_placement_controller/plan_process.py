@@ -119,7 +119,9 @@ class PlanProcess(LeadingProcess):
         searches = SearchWorker(told(coordinator.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_marks.containers}
         prometheus = Prometheus(transport_to, containers)
-        memory = Worker("memory", prometheus.answer, told(coordinator.memory_answered))
+        memory = Worker(
+            "memory", prometheus.answer, told(coordinator.memory_answered), prometheus.failed
+        )
         election = LeaderElection(
             connect_promptly(settings),
             settings.own_namespace,
@@ -129,7 +131,9 @@ class PlanProcess(LeadingProcess):
             changed=lambda _epoch: inbox.wake(),
         )
         writer = HistoryWriter(connect_promptly(settings), lambda: election.epoch)
-        histories = Worker("histories", writer.write, told(coordinator.history_answered))
+        histories = Worker(
+            "histories", writer.write, told(coordinator.history_answered), writer.failed
+        )
         runner = ActionRunner(client, events, searches, wall_clock, memory.submit, histories.submit)
         leading = Leading(election, runner, wall_clock, time.monotonic)
         super().__init__(

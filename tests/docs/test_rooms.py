@@ -45,8 +45,7 @@ SHORT = {
 CATCH_ALL = {
     # Outermost loop of a process or of one of its threads: one object's defect holds up no other.
     "kfp_placement_kube.watch": 1,
-    "kfp_placement_controller.actuators.histories": 1,
-    "kfp_placement_controller.actuators.prometheus": 1,
+    "kfp_placement_controller.actuators.worker": 1,
     "kfp_placement_controller.loops.guard_loop": 1,
     "kfp_placement_controller.warning_log": 1,
     "kfp_placement.cli.group": 1,

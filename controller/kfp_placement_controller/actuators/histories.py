@@ -77,12 +77,14 @@ class HistoryWriter:
             is_gone = f'namespaces "{action.namespace}" not found' in error.why
             outcome = HistoryOutcome.NAMESPACE_GONE if is_gone else HistoryOutcome.FAILED
             why = "" if is_gone else str(error)
-        except Exception as error:
-            self._warnings.warn_of_defect(
-                f"some PipelineHistories of namespace {action.namespace} are not written", error
-            )
-            outcome = HistoryOutcome.REFUSED
         return HistoryAnswer(action, outcome, why)
+
+    def failed(self, task: HistoryTask, error: Exception) -> HistoryAnswer:
+        """Log a defect once, and return the answer: the change is not tried again."""
+        self._warnings.warn_of_defect(
+            f"some PipelineHistories of namespace {task.action.namespace} are not written", error
+        )
+        return HistoryAnswer(task.action, HistoryOutcome.REFUSED)
 
     def _must_lead(self, epoch: int | None) -> None:
         """Check that we still lead, before every write.

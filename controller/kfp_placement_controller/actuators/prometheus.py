@@ -76,10 +76,10 @@ class Prometheus:
             return MemoryAnswer(question, self.peaks(question))
         except (KubeError, EngineError) as error:
             return MemoryAnswer(question, failure=f"{error!s:.300}")
-        except Exception as error:
-            # Whatever the server answers, and whatever we make of it: plans do without.
-            what = f"defect: {type(error).__name__}: {error!s:.200}"
-            return MemoryAnswer(question, failure=what)
+
+    def failed(self, question: AskMemory, error: Exception) -> MemoryAnswer:
+        """Return the answer after a defect: plans do without the peaks."""
+        return MemoryAnswer(question, failure=f"defect: {type(error).__name__}: {error!s:.200}")
 
     def _query(self, namespace: str, pods: Sequence[MemoryPod]) -> str:
         longest = max(each.since_start_seconds for each in pods) + _RANGE_MORE_SECONDS

@@ -1,4 +1,7 @@
-"""A thread that does one thing after another, so that nobody else waits for the answers."""
+"""A thread that does one thing after another, so that nobody else waits for the answers.
+
+Its loop is the one place where a defect in a task becomes an answer: the thread goes on.
+"""
 
 import queue
 import threading
@@ -15,17 +18,24 @@ class Worker(Generic[TaskT, AnswerT]):
     """Thread that does one task after another, and passes on the answer to each."""
 
     def __init__(
-        self, name: str, answer: Callable[[TaskT], AnswerT], answered: Callable[[AnswerT], None]
+        self,
+        name: str,
+        answer: Callable[[TaskT], AnswerT],
+        answered: Callable[[AnswerT], None],
+        failed: Callable[[TaskT, Exception], AnswerT] | None = None,
     ) -> None:
         """Prepare the thread without starting it.
 
         Args:
             name: name of the thread.
-            answer: function that does a task; failures and defects are answers, too.
+            answer: function that does a task; a failure is an answer, too.
             answered: function that is given every answer, in this worker's thread.
+            failed: function that returns the answer after a defect in `answer`; None = a defect
+                ends the thread.
         """
         self._answer = answer
         self._answered = answered
+        self._failed = failed
         self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
@@ -49,4 +59,10 @@ class Worker(Generic[TaskT, AnswerT]):
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._answered(self._answer(task))
+            try:
+                answer = self._answer(task)
+            except Exception as error:
+                if self._failed is None:
+                    raise
+                answer = self._failed(task, error)
+            self._answered(answer)

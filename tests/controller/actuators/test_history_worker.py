@@ -35,7 +35,9 @@ class Writing:
         self.epoch: int | None = 1
         self.answers: list[HistoryAnswer] = []
         self.writer = HistoryWriter(cast("Any", server), lambda: self.epoch)
-        self.worker = Worker("histories", self.writer.write, self.answers.append)
+        self.worker = Worker(
+            "histories", self.writer.write, self.answers.append, self.writer.failed
+        )
 
     def answer(self, action: WriteHistory | DeleteHistory = WRITE) -> HistoryAnswer:
         return self.writer.write(HistoryTask(action, 1))
@@ -109,9 +111,12 @@ def test_a_defect_costs_one_write_and_is_said_once(monkeypatch, caplog):
 
     monkeypatch.setattr(f"{histories.__name__}.history_status", broken)
     bad = WriteHistory("team", "bad", (a_past_run("bad", 1),))
-    for _ in range(3):
-        assert writing.answer(bad) == HistoryAnswer(bad, HistoryOutcome.REFUSED)
-    assert writing.answer().outcome is HistoryOutcome.DONE
+    writing.worker.start()
+    for action in (bad, bad, bad, WRITE):
+        writing.worker.submit(HistoryTask(action, 1))
+    writing.worker.stop()
+    refused = HistoryAnswer(bad, HistoryOutcome.REFUSED)
+    assert writing.answers == [*3 * [refused], HistoryAnswer(WRITE, HistoryOutcome.DONE)]
     assert len([each for each in caplog.messages if "made up" in each]) == 1
 
 

@@ -12,6 +12,7 @@ from kfp_placement_controller.actuators.prometheus import (
     MOST_SECONDS,
     Prometheus,
 )
+from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.configuration import Configuration
@@ -152,5 +153,9 @@ def test_a_defect_is_an_answer_too():
     def fail(_url: str) -> Transport:
         raise ZeroDivisionError("made up")
 
-    found = Prometheus(fail, {"main"}).answer(asked())
-    assert found.failure == "defect: ZeroDivisionError: made up"
+    prometheus, answers = Prometheus(fail, {"main"}), list[MemoryAnswer]()
+    worker = Worker("memory", prometheus.answer, answers.append, prometheus.failed)
+    worker.start()
+    worker.submit(asked())
+    worker.stop()
+    assert [each.failure for each in answers] == ["defect: ZeroDivisionError: made up"]
