@@ -95,7 +95,7 @@ class RequestedRun:
 
     @property
     def has_waited(self) -> bool:
-        """Whether it waits since a time before now: it is new, or its status says that time."""
+        """Return whether it is known when it began to wait: at its submission, or by its status."""
         waits = self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None
         return waits or self._is_new
 
