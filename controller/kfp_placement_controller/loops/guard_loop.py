@@ -1,4 +1,8 @@
-"""The loop of `extend`: lets the guard look after what is dead, about once a second."""
+"""The loop of `extend`: lets the guard look after what is dead, about once a second.
+
+A module of its own because it catches every defect, as the outermost loop of a thread; its importer
+only connects the parts of the process.
+"""
 
 import logging
 import threading

@@ -1,4 +1,7 @@
-"""Memory limits of steps that were killed for memory: such a step needs more than its limit."""
+"""Memory limits of steps that were killed for memory: such a step needs more than its limit.
+
+A module of its own because `pods`, its importer, is the longest module of the room already.
+"""
 
 from collections.abc import Collection
 

@@ -1,4 +1,8 @@
-"""Nodes on which steps take longer than their declared speeds say."""
+"""Nodes on which steps take longer than their declared speeds say.
+
+A module of its own because it learns from past runs, as all of this room does; its importer is a
+rule of the command line.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
