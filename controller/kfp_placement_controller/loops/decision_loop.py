@@ -78,7 +78,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
 
         Args:
             is_synced: returns whether all objects that existed at the start have reached the inbox.
-            stand_for_election: is called once, when all those objects have been taken in.
+            stand_for_election: function to call once, when all those objects have been taken in.
         """
         look_less_often()
         while not self._stopping.is_set():
