@@ -26,7 +26,7 @@ from kfp_placement_engine.model.latency import UNKNOWN_MS
 from kfp_placement_engine.units.durations import latency_text
 
 CANDIDATES = 4
-"""Most nodes that `filter` leaves if it has to rank them; kube-scheduler scores them."""
+"""Limit of the nodes that `filter` leaves if it has to rank them; kube-scheduler scores them."""
 
 
 class DecisionReason(StrEnum):
@@ -54,7 +54,7 @@ class DecisionReason(StrEnum):
     """The pod's hard limit excludes every node: none stays."""
 
     TAKEN = "taken"
-    """Another scheduler has just taken the room of every offered node: none stays."""
+    """Every node is excluded: another scheduler has just taken the room of every offered node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Cause(StrEnum):
     """Cause for which a gate comes off."""
 
     TURN = "turn"
-    """It is the turn of the pod on its planned node."""
+    """The turn of the pod on its planned node has come."""
 
     OVERDUE = "overdue"
     """The deadline of the gate has passed."""
@@ -78,7 +78,7 @@ class Cause(StrEnum):
     """The planned node is gone."""
 
     BY_OTHERS = "by-others"
-    """Somebody other than this planner has removed the gate."""
+    """The gate was removed by somebody other than this planner."""
 
 
 @dataclass(frozen=True)

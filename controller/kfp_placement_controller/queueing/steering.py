@@ -25,7 +25,7 @@ _REFUSED_SECONDS = 60.0
 example by somebody's admission webhook; otherwise the run would block its queue forever."""
 
 _MOST_REMEMBERED = 10_000
-"""Most runs for which the last request to stop is remembered."""
+"""Limit of the runs for which the last request to stop is remembered."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
 _MOST_COMPARED = 20_000
-"""Most pairs that are compared to find runs to suspend, of a waiting run and a run with room."""
+"""Limit of the pairs (a waiting run, a run with room) that are compared to find runs to suspend."""
 
 _DRAINING_SHARE = 0.1
 """Share of a stopped run's remaining time after which its running steps are expected to end."""
@@ -34,7 +34,7 @@ class BuiltinBackend:
     kinds: Collection[Kind] = ()
 
     def observe(self, kind: Kind, change: Change[Any]) -> None:
-        """Do nothing: this backend observes no kinds."""
+        """Ignore the change: this backend observes no kinds."""
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Decide which waiting runs start, and which runs stop for one of the others."""
