@@ -54,7 +54,7 @@ class DecisionReason(StrEnum):
     """The pod's hard limit excludes every node: none stays."""
 
     TAKEN = "taken"
-    """Every node is excluded: another scheduler has just taken the room of every offered node."""
+    """The room of all offered nodes has just gone to another scheduler: none stays."""
 
 
 @dataclass(frozen=True, slots=True)
