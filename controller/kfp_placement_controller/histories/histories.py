@@ -107,7 +107,7 @@ class Histories:
         return before is not None and before >= ended_at.replace(microsecond=0)
 
     def run_ended(self, namespace: str, run: PastRun) -> bool:
-        """Learn from a run, once; from one that was tried again as it ended last.
+        """Learn from an ended run, once; a run that was retried counts as it ended last.
 
         Returns:
             Whether the run ended for the first time, so that its end counts.

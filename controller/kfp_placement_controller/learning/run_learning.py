@@ -119,7 +119,7 @@ class RunLearning:
             run.learned_end = finished_at
             return 0
         past = ended_run(run, self.nodes, now)
-        # If it is tried again, it is asked for again.
+        # If the run is retried, a Prometheus is asked again for the memory of its pods.
         run.peaks = None
         if past is not None:
             run.learned_end = finished_at

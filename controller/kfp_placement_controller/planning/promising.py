@@ -72,10 +72,10 @@ class Promising:
         return goes_on and run.reading.forecast is not None
 
     def _news(self, run: PlannedRun) -> KnownPast | None:
-        """Return the past of a run that began before it was known, or is not promised by it.
+        """Return the past runs of a pipeline if they tell something new about `run`, else None.
 
-        The first runs of a pipeline may have begun before one of them ended. None = it tells
-        nothing else than when the run was read.
+        The first runs of a pipeline may have begun before one of them ended; then the run was read
+        without a past, or its promise does not rest on it.
         """
         reading, last = run.reading, run.tracked.promises.last
         is_promised = last is not None and last.ends is not None and not last.after_start

@@ -125,7 +125,7 @@ class EndRange(ResourceModel):
 
     @property
     def times(self) -> TimeRange:
-        """The other way."""
+        """Range of the end as a noun of the model: the inverse of `of`."""
         return TimeRange(self.low, self.typical, self.high)
 
 

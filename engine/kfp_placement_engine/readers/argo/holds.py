@@ -102,9 +102,9 @@ def hold_operations(
 ) -> list[dict[str, Any]]:
     """Return the JSON patch that lets a Workflow wait from its admission; empty = it does not wait.
 
-    Only a run that is new to Argo, or tried again after its end, may wait: Argo does not see the
-    steps of a run end that gets the label while it goes on. A Workflow that asks for another
-    workflow controller is left alone as long as it does. The status of a new Workflow does not
+    Only a run that is new to Argo, or retried after its end, may wait: if a run gets the label
+    while its steps run, Argo does not notice their ends. A Workflow that asks for another workflow
+    controller is left alone as long as it does. The status of a new Workflow does not
     count: its creator may write anything into it.
 
     Args:
