@@ -1,6 +1,5 @@
 """Redrawing in place on a terminal: a line of progress, and a block below lines that stay."""
 
-import shutil
 import sys
 import time
 from typing import Self
@@ -75,6 +74,9 @@ class RedrawnBlock:
         """Show a view in place of the last one, cut off at the edges of the terminal."""
         if not self._can_redraw:
             return
+        # Only `watch` draws blocks, and this import takes as long as those of a small command.
+        import shutil
+
         columns, rows = shutil.get_terminal_size()
         style = TextStyle(columns_of(sys.stdout), has_colour(sys.stdout))
         lines = ["", *document_text(view, style).splitlines()]

@@ -98,7 +98,7 @@ class Preview:
         Raises:
             UnknownStepError: there is no such step.
         """
-        steps = self._steps.named(step)
+        steps = [self.plan.step(each.name) for each in self._steps.named(step)]
         waiting = waiting_for(self.plan)
         return "\n".join(explained(self.plan, item, waiting.get(item.name)) for item in steps)
 

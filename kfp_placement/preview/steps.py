@@ -2,16 +2,20 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 
 from typing_extensions import override
 
 from kfp_placement.exceptions import UnknownStepError
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedStep
+from kfp_placement_engine.plans.planned_step import Alternative, PlannedStep
+from kfp_placement_engine.units.resources import Resources
 from kfp_placement_engine.views.formatting import duration, visible
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.step_labels import title
@@ -42,44 +46,77 @@ class Range:
 
 
 @dataclass(frozen=True)
-class PreviewedStep(PlannedStep):
-    """A step of a plan, with what is known of it from past runs.
+class PreviewedStep:
+    """A step of a plan as notebooks show it: one flat record of plain values.
 
     Attributes:
+        name, task, kind, iteration, assumed, conditional, type, location: fields of the step in the
+            run graph.
+        node: name of the node; None if no node can take the step, or if it comes from the cache.
+        start_seconds: time at which its pod is bound; None if unschedulable or ended.
+        finish_seconds: end of the upload of its outputs; None if unschedulable or ended.
+        image_pull_seconds: time spent on pulling missing parts of the image.
+        transfer_seconds: time spent on downloading inputs and uploading outputs.
+        duration_seconds: run time on the node.
+        duration_source: kind of the source of the run time.
+        latency_ms: round trip between its location and the node; None = no rule or unknown.
+        requests: resources that the planner reserves for the step.
+        image, labels, attempt_limit, depends_on: fields of the step in the run graph.
+        reason: reason for the node, in one sentence.
+        type_guessed: whether the type was guessed from the name.
+        is_latency_ruled: whether its type goes to the node of least round trip to its location.
+        requests_nothing: whether `requests` are defaults, since nobody said what it needs.
+        cached: whether it is taken to come from the cache; then it has times but no node.
+        progress: whether it waits, runs or has ended.
+        why: reason for programs; its nodes are positions in `Plan.cluster.nodes`.
+        alternatives: the next best nodes, if they were asked for; nodes as in `why`.
+        display_name: name that its author gave to the task, or "".
+        node_speed: speed of its node, by which its run time was divided.
+        duration_basis: past runs that the run time rests on; None = none.
+        sized_input: name of its only input, where its size decides the run time; "" = there is
+            no such input.
+        is_guessed: whether the run time is assumed, or rests on steps that are hardly alike.
         starts, ends: ranges of its start and end by past runs; None = not known.
         basis: origin of its run time: `9 runs`, `same image, 3 runs`, `hint`, `assumed`.
     """
 
-    starts: Range | None = None
-    ends: Range | None = None
-    basis: str = ""
-
-    # Attributes of the parts of a planned step, under the names that notebooks use.
-    task = property(attrgetter("spec.task"))
-    display_name = property(attrgetter("spec.display_name"))
-    kind = property(attrgetter("spec.kind"))
-    iteration = property(attrgetter("spec.iteration"))
-    assumed = property(attrgetter("spec.assumed"))
-    conditional = property(attrgetter("spec.is_conditional"))
-    type = property(attrgetter("spec.type"))
-    type_guessed = property(attrgetter("spec.type_guessed"))
-    location = property(attrgetter("spec.location"))
-    image = property(attrgetter("spec.image"))
-    labels = property(attrgetter("spec.labels"))
-    attempt_limit = property(attrgetter("spec.attempt_limit"))
-    depends_on = property(attrgetter("spec.depends_on"))
-    cached = property(attrgetter("is_cached"))
-    image_pull_seconds = property(attrgetter("phases.image_pull_seconds"))
-    transfer_seconds = property(attrgetter("phases.transfer_seconds"))
-    duration_seconds = property(attrgetter("phases.duration_seconds"))
-    duration_source = property(attrgetter("run_time.source"))
-    duration_basis = property(attrgetter("run_time.basis"))
-    sized_input = property(attrgetter("run_time.sized_input"))
-    node_speed = property(attrgetter("run_time.node_speed"))
-    is_guessed = property(attrgetter("run_time.is_guess"))
-    reason = property(attrgetter("explanation.sentence"))
-    why = property(attrgetter("explanation.reason"))
-    alternatives = property(attrgetter("explanation.alternatives"))
+    name: str
+    task: str
+    kind: StepKind
+    iteration: tuple[int, ...]
+    assumed: bool
+    conditional: bool
+    type: str
+    location: str
+    node: str | None
+    start_seconds: float | None
+    finish_seconds: float | None
+    image_pull_seconds: float
+    transfer_seconds: float
+    duration_seconds: float
+    duration_source: DurationSource
+    latency_ms: float | None
+    requests: Resources
+    image: str
+    labels: Mapping[str, str]
+    attempt_limit: int
+    depends_on: tuple[str, ...]
+    reason: str
+    type_guessed: bool
+    is_latency_ruled: bool
+    requests_nothing: bool
+    cached: bool
+    progress: ProgressState
+    why: Reason | None
+    alternatives: tuple[Alternative, ...]
+    display_name: str
+    node_speed: float
+    duration_basis: Basis | None
+    sized_input: str
+    is_guessed: bool
+    starts: Range | None
+    ends: Range | None
+    basis: str
 
 
 def range_of(times: TimeRange | None) -> Range | None:
@@ -90,8 +127,42 @@ def range_of(times: TimeRange | None) -> Range | None:
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
     """Return a step of a plan as the step of a preview."""
     promise = None if plan.promise is None else plan.promise.steps.get(step.name)
+    spec, phases, run_time, explanation = step.spec, step.phases, step.run_time, step.explanation
     return PreviewedStep(
-        **{field.name: getattr(step, field.name) for field in fields(step)},
+        name=step.name,
+        task=spec.task,
+        kind=spec.kind,
+        iteration=spec.iteration,
+        assumed=spec.assumed,
+        conditional=spec.is_conditional,
+        type=spec.type,
+        location=spec.location,
+        node=step.node,
+        start_seconds=step.start_seconds,
+        finish_seconds=step.finish_seconds,
+        image_pull_seconds=phases.image_pull_seconds,
+        transfer_seconds=phases.transfer_seconds,
+        duration_seconds=phases.duration_seconds,
+        duration_source=run_time.source,
+        latency_ms=step.latency_ms,
+        requests=step.requests,
+        image=spec.image,
+        labels=spec.labels,
+        attempt_limit=spec.attempt_limit,
+        depends_on=spec.depends_on,
+        reason=explanation.sentence,
+        type_guessed=spec.type_guessed,
+        is_latency_ruled=step.is_latency_ruled,
+        requests_nothing=step.requests_nothing,
+        cached=step.is_cached,
+        progress=step.progress,
+        why=explanation.reason,
+        alternatives=explanation.alternatives,
+        display_name=spec.display_name,
+        node_speed=run_time.node_speed,
+        duration_basis=run_time.basis,
+        sized_input=run_time.sized_input,
+        is_guessed=run_time.is_guess,
         starts=None if promise is None else range_of(promise.starts),
         ends=None if promise is None else range_of(promise.ends),
         basis=visible(promises.basis(step)),

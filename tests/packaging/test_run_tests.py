@@ -28,6 +28,9 @@ case "$*" in *"{word}"*) exit {code} ;; esac
 """
 
 
+ON_CONTROL_PLANE = "-n 2 --dist loadfile --no-loadscope-reorder --cluster -m cluster"
+
+
 @dataclass
 class Checkout:
     """A folder with the script and the fake Python."""
@@ -64,24 +67,24 @@ def test_all_tests_are_run_without_coverage_where_it_costs_much(checkout, monkey
     monkeypatch.setenv("COVERAGE", "no")
     assert checkout.run() == 0
     unit, cluster = checkout.calls()
-    assert unit == "-m pytest -ra -n 2 -m not cluster"
-    assert cluster == "-m pytest -ra -n 2 --dist loadfile --cluster -m cluster"
+    assert unit == "-m pytest -ra -n 2 --dist worksteal -m not cluster"
+    assert cluster == f"-m pytest -ra {ON_CONTROL_PLANE}"
 
 
 def test_the_tests_on_a_control_plane_are_skipped_unless_asked_for(checkout, monkeypatch):
     monkeypatch.setenv("COVERAGE", "no")
     monkeypatch.delenv("CLUSTER")
     assert checkout.run() == 0
-    assert checkout.calls() == ["-m pytest -ra -n 2"]
+    assert checkout.calls() == ["-m pytest -ra -n 2 --dist worksteal"]
     assert not (checkout.folder / "builder").exists()
 
 
 def test_all_tests_are_run_and_the_coverage_judged(checkout):
     assert checkout.run() == 0
     unit, coverage, cluster = checkout.calls()
-    assert unit == "-m pytest -ra -n 2 -m not cluster --cov --cov-report="
+    assert unit == "-m pytest -ra -n 2 --dist worksteal -m not cluster --cov --cov-report="
     assert coverage.startswith("-m coverage report --fail-under 100")
-    assert cluster == "-m pytest -ra -n 2 --dist loadfile --cluster -m cluster"
+    assert cluster == f"-m pytest -ra {ON_CONTROL_PLANE}"
 
 
 def test_the_build_runs_meanwhile_and_ends_with_the_tests(checkout):
@@ -93,14 +96,20 @@ def test_the_build_runs_meanwhile_and_ends_with_the_tests(checkout):
 def test_chosen_tests_are_run_without_a_build_and_a_judgement(checkout):
     assert checkout.run("-k", "two words") == 0
     unit, cluster = checkout.calls()
-    assert unit == "-m pytest -ra -n 2 -m not cluster -k two words"
-    assert cluster == "-m pytest -ra -k two words -n 2 --dist loadfile --cluster -m cluster"
+    assert unit == "-m pytest -ra -n 2 --dist worksteal -m not cluster -k two words"
+    assert cluster == f"-m pytest -ra -k two words {ON_CONTROL_PLANE}"
     assert not (checkout.folder / "builder").exists()
 
 
 @pytest.mark.parametrize(
     ("word", "code"),
-    [("not cluster", 1), ("coverage report", 1), ("--dist", 1), ("not cluster", 2), ("--dist", 2)],
+    [
+        ("not cluster", 1),
+        ("coverage report", 1),
+        ("loadfile", 1),
+        ("not cluster", 2),
+        ("loadfile", 2),
+    ],
 )
 def test_every_part_is_run_once_and_any_can_fail_the_whole(checkout, word, code):
     assert checkout.run(word=word, code=code) == 1

@@ -9,6 +9,7 @@ islands (`search/island.py`).
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def starting_schedules(
     problem: PlacementProblem, seed: int = 0, warm_start: Placement | None = None
 ) -> Iterator[Schedule]:
     """Yield the schedules of all plans that a search with this seed and warm start begins with."""
-    for candidates in (candidates_of(problem, warm_start), *seeds_of(problem, seed)):
+    for candidates in chain([candidates_of(problem, warm_start)], seeds_of(problem, seed)):
         yield from (candidate.schedule for candidate in candidates)
 
 
