@@ -189,7 +189,7 @@ class Preview:
             raise MissingLibraryError(
                 "to_dataframe() needs pandas, which is not installed: `pip install pandas`"
             ) from error
-        rows = [row_of(self.plan, step) for step in self.plan.steps]
+        rows = [row_of(self.plan, step) for step in self._steps.values()]
         return DataFrame(rows).set_index("step")
 
     @override

@@ -225,46 +225,46 @@ class StepMapping(Mapping[str, PreviewedStep]):
         return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_MAX_NAMES])}>"
 
 
-def row_of(plan: Plan, step: PlannedStep) -> dict[str, object]:
+def row_of(plan: Plan, step: PreviewedStep) -> dict[str, object]:
     """Return a step as a row of a DataFrame; names of columns end with their unit."""
     others = {
         name: amount for name, amount in step.requests.items() if name not in _WITHOUT_OWN_COLUMN
     }
     return {
         "step": step.name,
-        "task": step.spec.task,
-        "display_name": step.spec.display_name,
-        "type": step.spec.type,
-        "location": step.spec.location,
-        "kind": str(step.spec.kind),
+        "task": step.task,
+        "display_name": step.display_name,
+        "type": step.type,
+        "location": step.location,
+        "kind": str(step.kind),
         "node": step.node,
         "start_seconds": _number(step.start_seconds),
         "finish_seconds": _number(step.finish_seconds),
-        "run_seconds": _number(step.phases.duration_seconds),
-        "run_time_source": str(step.run_time.source),
-        "image_pull_seconds": _number(step.phases.image_pull_seconds),
-        "transfer_seconds": _number(step.phases.transfer_seconds),
+        "run_seconds": _number(step.duration_seconds),
+        "run_time_source": str(step.duration_source),
+        "image_pull_seconds": _number(step.image_pull_seconds),
+        "transfer_seconds": _number(step.transfer_seconds),
         "round_trip_milliseconds": _number(step.latency_ms),
         "cpu_cores": step.requests.get("cpu", 0) / 1000,
         "memory_bytes": step.requests.get("memory", 0),
-        "image": step.spec.image,
-        "conditional": step.spec.is_conditional,
-        "cached": step.is_cached,
-        "reason": step.explanation.sentence,
+        "image": step.image,
+        "conditional": step.conditional,
+        "cached": step.cached,
+        "reason": step.reason,
         **others,
         **_promised_columns(plan, step),
     }
 
 
-def _promised_columns(plan: Plan, step: PlannedStep) -> dict[str, object]:
+def _promised_columns(plan: Plan, step: PreviewedStep) -> dict[str, object]:
     """Return the columns from past runs; none for a plan without past runs."""
     if plan.promise is None:
         return {}
-    preview, columns = previewed(plan, step), dict[str, object]()
-    for name, times in (("starts", preview.starts), ("ends", preview.ends)):
+    columns = dict[str, object]()
+    for name, times in (("starts", step.starts), ("ends", step.ends)):
         for part in ("low", "typical", "high"):
             columns[f"{name}_{part}_seconds"] = math.nan if times is None else getattr(times, part)
-    return {**columns, "run_time_basis": preview.basis}
+    return {**columns, "run_time_basis": step.basis}
 
 
 def _number(value: float | None) -> float:
