@@ -10,7 +10,7 @@ from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
 from kfp_placement_engine.plans.limits import Phases
-from kfp_placement_engine.plans.plan import Plan, PlannedCluster, PlannedRun, SearchRecord
+from kfp_placement_engine.plans.plan import ClusterRecord, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.plans.planned_step import (
     Explanation,
     PlannedDriver,
@@ -36,8 +36,8 @@ _STEP = PlannedStep(
 )
 
 _PLAN = Plan(
-    run=PlannedRun("made-up", "kfp-package"),
-    cluster=PlannedCluster(("node-0",), "cluster.yaml"),
+    run=RunRecord("made-up", "kfp-package"),
+    cluster=ClusterRecord(("node-0",), "cluster.yaml"),
     search=SearchRecord(0, 120, 2.0, "ready", "completion"),
     figures=Figures(0, 0.0, 0.0, 60.0),
     comparison=Comparison(Bound(50.0, "critical-path")),

@@ -21,7 +21,7 @@ from kfp_placement_engine.planning.plan_rows import (
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep
-from kfp_placement_engine.plans.plan import Grounds, Plan, PlannedCluster, PlannedRun, SearchRecord
+from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
@@ -150,8 +150,8 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
     problem, active = lowered.problem, lowered.runs[run]
     graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.explanations)
     return Plan(
-        run=PlannedRun(graph.name, graph.source, active.release_seconds),
-        cluster=PlannedCluster(problem.node_names, cluster.source),
+        run=RunRecord(graph.name, graph.source, active.release_seconds),
+        cluster=ClusterRecord(problem.node_names, cluster.source),
         search=SearchRecord(
             seed=result.seed,
             generations=result.generations,

@@ -1,6 +1,6 @@
 """The plan of one run, or of several that were planned together.
 
-Times are seconds on the plan's own clock; `PlannedRun.release_seconds` is the time of the run's
+Times are seconds on the plan's own clock; `RunRecord.release_seconds` is the time of the run's
 submission on that clock. All figures of a plan come from one simulation of it. The figures of a
 baseline come from the same kind of simulation.
 """
@@ -21,7 +21,7 @@ from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class RunRecord:
     """The run that a plan is for.
 
     Attributes:
@@ -39,7 +39,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class PlannedCluster:
+class ClusterRecord:
     """The cluster that a plan is for.
 
     Attributes:
@@ -112,8 +112,8 @@ class Plan:
             requested.
     """
 
-    run: PlannedRun
-    cluster: PlannedCluster
+    run: RunRecord
+    cluster: ClusterRecord
     search: SearchRecord
     figures: Figures
     comparison: Comparison
