@@ -33,14 +33,21 @@ from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
-from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_controller.watches.watch_group import USUAL_PARAMS, WatchGroup
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import PAGE_SIZE, KubeClient
+from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.watch import WatchParams
+
+_PARAMS: Mapping[Kind, WatchParams] = {
+    EVENTS: WatchParams(most_objects=MAX_ATTACH_FAILURES),
+    PIPELINE_HISTORIES: WatchParams(page_size=HISTORIES_PER_PAGE),
+}
+"""Sizes of the watches whose objects may be many, or large."""
 
 
 def readers(
@@ -97,14 +104,12 @@ def plan_watches(
     watched = readers(sources, pipelines, ended, queues=settings.queues)
     deciding = [each for each in (pipelines, ended) if each is not None]
     for kind, read in watched.items():
-        is_event = kind == EVENTS
         watches.add(
             kind,
             read,
             partial(_changed, inbox, deciding, kind),
-            field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
-            most_objects=MAX_ATTACH_FAILURES if is_event else None,
-            page_size=HISTORIES_PER_PAGE if kind == PIPELINE_HISTORIES else PAGE_SIZE,
+            field_selector=ATTACH_FAILED_SELECTOR if kind == EVENTS else "",
+            params=_PARAMS.get(kind, USUAL_PARAMS),
             after=before_runs if kind in runs else (),
             readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
         )

@@ -25,10 +25,11 @@ from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import LEASES, NAMESPACES, NODES, PODS, Kind
+from kfp_placement_kube.watch import WatchParams
 
-_MISSING_SECONDS = 60.0
-"""Time after which objects of a kind that is not served are gone. Without their RunRequests all
-waiting runs would start."""
+_PARAMS = WatchParams(missing_seconds=60.0)
+"""Times of the watches: a kind may be missing for a moment, as all runs would start without their
+RunRequests."""
 
 
 def queue_readers(
@@ -69,7 +70,7 @@ def queue_watches(
     """
     watches = WatchGroup(client, listed=inbox.wake)
     for kind, read in queue_readers(sources, pods_of).items():
-        watches.add(kind, read, partial(_changed, inbox, kind), missing_seconds=_MISSING_SECONDS)
+        watches.add(kind, read, partial(_changed, inbox, kind), params=_PARAMS)
     # The planner's Lease, and no other.
     watches.add(
         LEASES,

@@ -10,7 +10,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import PAGE_SIZE, KubeClient
+from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 
@@ -19,6 +19,9 @@ STALE_STREAM_SECONDS = 180.0
 
 OPTIONAL_WAIT_SECONDS = 30.0
 """Longest wait after the start for kinds that a process can do without."""
+
+USUAL_PARAMS = WatchParams()
+"""Sizes and times of a watch that needs no others."""
 
 T = TypeVar("T")
 
@@ -50,9 +53,7 @@ class WatchGroup:
         *,
         namespace: str = "",
         field_selector: str = "",
-        most_objects: int | None = None,
-        page_size: int = PAGE_SIZE,
-        missing_seconds: float = 0.0,
+        params: WatchParams = USUAL_PARAMS,
         after: Collection[Kind] = (),
         readable: Callable[[bool], None] | None = None,
     ) -> None:
@@ -64,9 +65,7 @@ class WatchGroup:
             changed: function called with every change, in a thread of this watch.
             namespace: namespace to watch; "" = all of them.
             field_selector: selector of the objects to watch, in Kubernetes' form.
-            most_objects: number of objects after which more are skipped; None = all are kept.
-            page_size: objects of one answer of a list.
-            missing_seconds: time after which the objects of a kind that is not served are gone.
+            params: sizes and times of the watch.
             after: kinds of which everything must have been reported before; each has one watch.
             readable: the process can do without this kind, which has one watch: nothing waits for
                 it for long, and nobody restarts the process if it hangs. It is called with False
@@ -81,9 +80,7 @@ class WatchGroup:
             field_selector=field_selector,
             listed=partial(self._go_on, kind, reported=True),
             malformed=InputError,
-            params=WatchParams(
-                page_size=page_size, most_objects=most_objects, missing_seconds=missing_seconds
-            ),
+            params=params,
         )
         self._watchers.append(watcher)
         if after:
