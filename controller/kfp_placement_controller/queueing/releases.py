@@ -137,8 +137,10 @@ class Releases:
             now: the time.
         """
         monotonic_seconds, uid = self.monotonic(), run.observed.owner.uid
+        since = monotonic_seconds
         # A preempted run whose RunRequest is missing for a moment begins to wait only now.
-        since = self._waiting.get(uid, monotonic_seconds) if run.has_waited else monotonic_seconds
+        if run.stated_wait_start is not None:
+            since = self._waiting.get(uid, since)
         self._still_waiting[uid] = since
         if run.observed.is_terminated:
             return ReleaseCause.TERMINATED

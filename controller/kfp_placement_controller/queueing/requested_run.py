@@ -89,19 +89,19 @@ class RequestedRun:
         Args:
             now: the time, at which a run without a time in its status began to wait.
         """
-        if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
-            return max(self.observed.submitted_at, min(self.status.waiting_since, now))
-        return self.observed.submitted_at if self._is_new else now
+        since = self.stated_wait_start
+        return now if since is None else max(self.observed.submitted_at, min(since, now))
 
     @property
-    def has_waited(self) -> bool:
-        """Return whether it is known when it began to wait: at its submission, or by its status."""
-        waits = self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None
-        return waits or self._is_new
+    def stated_wait_start(self) -> datetime | None:
+        """Time at which it began to wait: its submission if it is new, else by its status, if any.
 
-    @property
-    def _is_new(self) -> bool:
-        return self.status.phase is None and self.observed.is_held and not self.observed.has_begun
+        None = nothing states that time, as for a preempted run whose RunRequest is missing.
+        """
+        if self.status.phase == RequestPhase.WAITING:
+            return self.status.waiting_since
+        is_new = self.status.phase is None and self.observed.is_held and not self.observed.has_begun
+        return self.observed.submitted_at if is_new else None
 
     def first_starts(self, now: datetime) -> StartRange | None:
         """Return the first forecast of its start since it began to wait, or None without one.
