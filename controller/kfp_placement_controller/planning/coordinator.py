@@ -49,7 +49,7 @@ from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
-from kfp_placement_controller.planning.run_plans import RunPlans
+from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.parameters import PlanningParams
@@ -284,7 +284,7 @@ class Coordinator:
 
     def _aside(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work that plans can do without, or None after a defect in it."""
-        return self._warnings.take_turn("past runs do not count for some plans", turn)
+        return self._warnings.take_turn(WITHOUT_PAST_RUNS, turn)
 
     def _adopt(self, run: TrackedRun, now: datetime) -> None:
         """Go on with what another planner has written of a run, if anything."""
@@ -332,7 +332,9 @@ class Coordinator:
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
         self.registry.pod_changed(change, now)
-        self.gates.pod_changed(change, self.policy.spec, now, leads=self.epoch is not None)
+        leads = self.epoch is not None
+        self.gates.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
+        self.gates.pod_changed(change)
 
     def _policy(self, change: Change[PlacementPolicy], _now: datetime) -> None:
         """Take in that a PlacementPolicy is new, has changed or is gone; only one counts."""

@@ -51,23 +51,8 @@ class GateController:
         self._round_trips = RoundTrips(self.cluster)
         self.deviations = DeviationWatch(self.registry, self.cluster)
 
-    def pod_changed(
-        self,
-        change: Change[ObservedPod],
-        policy: PlacementPolicySpec,
-        now: datetime,
-        *,
-        leads: bool,
-    ) -> None:
-        """Take in that a pod is new, has changed or is gone.
-
-        Args:
-            change: change of the pod.
-            policy: policy in force.
-            now: the time.
-            leads: whether this planner leads.
-        """
-        self.deviations.pod_changed(change, policy, now, leads=leads)
+    def pod_changed(self, change: Change[ObservedPod]) -> None:
+        """Take in that a pod is new, has changed or is gone."""
         old, new = change.old, change.new
         if new is not None and PLAN_GATE in new.gates:
             self._gated[new.uid] = new

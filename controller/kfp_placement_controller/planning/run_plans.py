@@ -28,6 +28,9 @@ from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
+WITHOUT_PAST_RUNS = "past runs do not count for some plans"
+"""Consequence of a defect in what past runs are used for."""
+
 
 class PlanUpdate(NamedTuple):
     """Changes of plans in one tick.
@@ -84,7 +87,7 @@ class RunPlans:
             self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, policy, now))
         next_round = self.planner.next_round(policy, now, monotonic_seconds)
         self._warnings.take_turn(
-            "past runs do not count for some plans",
+            WITHOUT_PAST_RUNS,
             partial(self.promising.promise, policy, now, monotonic_seconds),
         )
         return PlanUpdate(evaluated, planned, next_round)

@@ -21,8 +21,14 @@ def a_gate_controller(limit_ms=20.0, **round_trips):
     cluster = ClusterState(Load(DEFAULT_SOURCES), nodes=nodes)
     keeper = GateController(registry, cluster)
     limited = a_pod("limited", location="home-edge", max_latency_ms=limit_ms, gates=(PLAN_GATE,))
-    keeper.pod_changed(pod_change(limited), POLICY, after(0), leads=True)
+    take_in(keeper, limited, POLICY)
     return keeper
+
+
+def take_in(keeper, pod, policy):
+    """A pod is new."""
+    keeper.deviations.pod_changed(pod_change(pod), policy, after(0), leads=True)
+    keeper.pod_changed(pod_change(pod))
 
 
 def opened(keeper, seconds, policy=POLICY):
@@ -77,5 +83,5 @@ def test_the_limit_of_a_type_holds_as_the_pod_s_own():
     policy = a_policy(defaults={"byType": [{"type": "x", "maxLatency": "20ms"}]})
     keeper = a_gate_controller(None, far="90ms", near="9ms")
     typed = a_pod("typed", location="HOME-EDGE", step_type="X", gates=(PLAN_GATE,))
-    keeper.pod_changed(pod_change(typed), policy, after(0), leads=True)
+    take_in(keeper, typed, policy)
     assert opened(keeper, 1, policy) == [(Cause.NOT_PLANNED, ()), (Cause.NOT_PLANNED, ("near",))]
