@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine import (
+    ActiveRun,
+    GeneticParams,
+    PlanOptions,
+    ReservedRoom,
+    ReservedRun,
+    plan_run,
+    plan_runs,
+)
 from kfp_placement_engine.planning import plan_bounds
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.comparison import Bound
-from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
 

@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import lower_bound
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine import (
+    ActiveRun,
+    LoweringOptions,
+    ProgressState,
+    StepProgress,
+    lower_bound,
+)
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.problem.limited_loops import together_seconds
 from kfp_placement_engine.search.baselines import kube_default

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from kfp_placement_engine.bounds.lower_bound import lower_bound, lower_bounds, usable_nodes
+from kfp_placement_engine import BASELINES, ActiveRun, LoweringOptions, lower_bound
+from kfp_placement_engine.bounds.lower_bound import lower_bounds, usable_nodes
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.search.baselines.heft import heft
 from kfp_placement_engine.search.simulation import simulate_list
 from tests.engine.planning.mixed_runs import SOURCES, Mixture, begun_run, mixed_cluster, mixed_run

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.contract.fields import Resource
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
@@ -20,7 +21,6 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.search.fitness import OBJECTIVES
-from kfp_placement_engine.search.parameters import GeneticParams
 from tests.support.placements import planned_nodes
 from tests.support.structural_schemas import MANIFESTS, documents
 

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import PlanOptions, plan_run, read_cluster_file, read_run_file
 from kfp_placement_engine.contract.rows import PlannedRow, planned_row
 from kfp_placement_engine.contract.rows_reading import read_planned_row
 from kfp_placement_engine.model.reasons import FIELDS, SENTENCES, Reason, reason, reason_text
 from kfp_placement_engine.model.step_state import Waiting, waiting_text
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.engine.planning.random_runs import cases
 from tests.support.structural_schemas import ROOT
 

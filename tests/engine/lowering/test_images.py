@@ -2,10 +2,8 @@
 
 import pytest
 
+from kfp_placement_engine import BASELINES, PlanOptions, plan_run
 from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.search.baselines import BASELINES
 from tests.support.builders import (
     GIBIBYTE,
     ROUND_NUMBERS,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_engine import PlanOptions, plan_run, read_cluster_file, read_run_file
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
@@ -17,9 +18,6 @@ from kfp_placement_engine.model.latency import (
     is_within,
 )
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
 from tests.support.renderings import plan_table
 

@@ -2,14 +2,16 @@
 
 import pytest
 
-from kfp_placement_engine.bounds.lower_bound import lower_bound
-from kfp_placement_engine.model.cluster import Claim
+from kfp_placement_engine import (
+    BASELINES,
+    Claim,
+    MaxGenerations,
+    PlanOptions,
+    lower_bound,
+    plan_run,
+    solve,
+)
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, StepKind
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (
     a_cluster,
     a_node,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.model.images import (
     UNKNOWN_IMAGE_BYTES,
     ImageSize,
@@ -9,8 +10,6 @@ from kfp_placement_engine.model.images import (
     image_sizes,
     usual_size,
 )
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
 from tests.support.builders import a_cluster, a_node, a_run, a_step, nodes
 
 MIB = 2**20

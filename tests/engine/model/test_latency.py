@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine import Cluster, Step
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
     LatencyRule,
@@ -18,7 +18,6 @@ from kfp_placement_engine.model.latency import (
     policy_tolerance,
     policy_types,
 )
-from kfp_placement_engine.model.run_graph import Step
 
 CLUSTER = Cluster((), latencies={"HOME": {"n1": 1.0}, "SHELF": {"n1": 2.0}})
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine import Node
 from kfp_placement_engine.model.round_trips import (
     LabelRoundTrip,
     StatedPlace,

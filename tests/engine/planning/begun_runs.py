@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine import ActiveRun, ProgressState, StepProgress
 from tests.engine.planning.random_runs import Case, cases
 from tests.support.builders import ROUND_NUMBERS
 

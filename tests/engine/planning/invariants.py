@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from kfp_placement_engine import Node, Schedule
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.search.simulation import Schedule
 from tests.support.reference_simulation import PlayedPod, Reference
 
 TOLERANCE = 1e-9

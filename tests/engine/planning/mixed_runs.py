@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine import (
+    ActiveRun,
+    Claim,
+    Cluster,
+    Node,
+    ProgressState,
+    RunGraph,
+    Step,
+    StepProgress,
+    Taint,
+)
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     DataInput,
@@ -20,8 +29,6 @@ from kfp_placement_engine.model.run_graph import (
     PreferredTerm,
     Requirement,
     RunClaim,
-    RunGraph,
-    Step,
     StepKind,
     Toleration,
 )

@@ -9,13 +9,19 @@ from typing import Any
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.seed_experiment import Draw, draw_problem
 from benchmarks.wfinstances import CLUSTERS, slot_problem, slot_run
+from kfp_placement_engine import (
+    Cluster,
+    LoweringOptions,
+    PlacementProblem,
+    ReservedRoom,
+    ReservedRun,
+    RunGraph,
+    lower,
+    read_cluster_file,
+    read_run_file,
+)
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.lowering import LoweringOptions, lower, lower_runs, with_reservations
-from kfp_placement_engine.model.active_runs import ReservedRoom, ReservedRun
-from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.readers import read_cluster_file, read_run_file
+from kfp_placement_engine.lowering import lower_runs, with_reservations
 from tests.engine.planning.mixed_runs import Mixture, begun_run, mixed_cluster, mixed_run
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
 from tests.support.data import data_path

@@ -10,7 +10,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine import Claim, Cluster, Node, RunGraph, Step
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     Group,
@@ -18,8 +18,6 @@ from kfp_placement_engine.model.run_graph import (
     NodeSelectorTerm,
     Requirement,
     RunClaim,
-    RunGraph,
-    Step,
 )
 from tests.engine.planning.mixed_runs import (
     LOCATION,

@@ -8,24 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
-from kfp_placement_engine.model.active_runs import (
+from kfp_placement_engine import (
     ActiveRun,
+    LoweringOptions,
+    Placement,
+    PlanOptions,
     ProgressState,
     ReservedRoom,
     ReservedRun,
     StepProgress,
+    plan_run,
+    plan_runs,
+    reserved_run,
+    simulate,
 )
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.lowering import lower_runs, with_reservations
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
-from kfp_placement_engine.plans.plan import reserved_run
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.simulation import simulate, simulate_policy
+from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
 from tests.engine.search.test_reference import differences
 from tests.support.builders import (

@@ -7,22 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import (
+from kfp_placement_engine import (
     ActiveRun,
+    LoweringOptions,
+    Placement,
+    PlanOptions,
     ProgressState,
     ReservedRoom,
     ReservedRun,
     StepProgress,
+    plan_run,
+    plan_runs,
+    simulate,
 )
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.critical_path import critical_path
-from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.limits import PieceKind
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.simulation import simulate
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (

@@ -10,14 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine import (
+    Plan,
+    PlannedStep,
+    PlanOptions,
+    ProgressState,
+    RunGraph,
+    plan_run,
+    plan_runs,
+)
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.demand_profile import DemandProfile
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
-from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
 from tests.support import plans

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine import lower_bound
 from kfp_placement_engine.search.priorities import upward_ranks
 from kfp_placement_engine.search.simulation import simulate_fullest
 from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes

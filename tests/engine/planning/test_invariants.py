@@ -8,23 +8,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine import (
+    BASELINES,
+    Assumptions,
+    GeneticParams,
+    MaxGenerations,
+    PlanOptions,
+    lower_bound,
+    plan_run,
+    solve,
+)
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.run_graph import Group, GroupKind
-from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.plans.assumptions import Assumptions
-from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planning.invariants import Checker
 from tests.engine.planning.mixed_runs import LOCATION
 from tests.engine.planning.random_runs import Case, cases

@@ -8,24 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import (
+    ActiveRun,
+    Cluster,
+    GeneticParams,
+    LoweringOptions,
+    MaxGenerations,
+    PlacementProblem,
+    PlanOptions,
+    plan_run,
+    plan_runs,
+    solve,
+)
 from kfp_placement_engine.exceptions import PlanningError, QuantityError
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.objective import (
     MakespanWithin,
     ResourceWeights,
     parse_makespan_within,
 )
-from kfp_placement_engine.planning.plan_options import PlanOptions, within_makespan
-from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
-from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.planning.plan_options import within_makespan
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
 from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 

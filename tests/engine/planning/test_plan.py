@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import Assumptions, GeneticParams, PlanOptions, Taint, plan_run
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.reasons import SENTENCES
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
@@ -22,11 +22,8 @@ from kfp_placement_engine.model.run_graph import (
     Requirement,
     StepKind,
 )
-from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.plans.limits import Phases
-from kfp_placement_engine.search.parameters import GeneticParams
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,

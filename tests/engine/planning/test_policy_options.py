@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from kfp_placement_engine import GeneticParams, PlanOptions
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,
     policy_options,
     with_type_defaults,
 )
-from kfp_placement_engine.search.parameters import GeneticParams
 from tests.support.builders import a_cluster, a_policy, a_run, a_step
 
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.resource_use import MOST_SPANS
 from kfp_placement_engine.plans.limits import ResourceUse
 from tests.engine.planning.random_runs import cases

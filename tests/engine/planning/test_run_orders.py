@@ -1,8 +1,7 @@
 """Several runs in the order of their work, as a search starts from it."""
 
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine import ActiveRun, LoweringOptions, PlacementProblem
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.search.genetic import seeds_of
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 

@@ -18,17 +18,22 @@ from benchmarks.kube_scheduler.kube_scores import (
     image_locality,
     least_allocated,
 )
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
-from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine import (
+    BASELINES,
+    ActiveRun,
+    GeneticParams,
+    LoweringOptions,
+    MaxGenerations,
+    PlacementProblem,
+    ReservedRoom,
+    ReservedRun,
+    solve,
+)
+from kfp_placement_engine.lowering import lower_runs, with_reservations
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate_planned
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planning.begun_runs import begun_cases
 from tests.engine.planning.random_runs import Case, cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes

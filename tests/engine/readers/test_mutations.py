@@ -11,9 +11,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers import read_run
 from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.packages import a_dag, a_loop, a_package, a_task, an_exit_task
 from tests.support.run_data import data_files

@@ -5,15 +5,9 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.model.run_graph import (
-    NodeSelectorTerm,
-    Requirement,
-    RunClaim,
-    RunGraph,
-    Toleration,
-)
-from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 
 WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}

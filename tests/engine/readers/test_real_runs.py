@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers import read_run_file
+from kfp_placement_engine import RunGraph, read_run_file
 from tests.support.run_data import data_files
 
 PACKAGES = data_files("kfp-2.17.0/pipelines", "*.yaml")

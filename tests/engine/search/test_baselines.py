@@ -6,11 +6,9 @@ from hypothesis import given, settings
 
 from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine import BASELINES, Taint, simulate
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.heft import heft_placement
-from kfp_placement_engine.search.simulation import simulate
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,

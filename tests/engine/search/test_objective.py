@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import (
+    BASELINES,
+    GeneticParams,
+    MaxGenerations,
+    Placement,
+    PlanOptions,
+    simulate,
+    solve,
+)
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.baselines import BASELINES, schedules_of
+from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.simulation import simulate
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     a_cluster,

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from benchmarks import cp_sat
+from kfp_placement_engine import (
+    BASELINES,
+    Cluster,
+    GeneticParams,
+    MaxRuntime,
+    PlacementProblem,
+    RunGraph,
+    Schedule,
+    solve,
+)
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
-from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.simulation import Schedule
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxRuntime
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,

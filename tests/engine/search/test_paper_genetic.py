@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import is_constant
+from kfp_placement_engine import GeneticParams, MaxGenerations, solve
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.search.paper_genetic import (
     exchange,
     gene_values,
     swap_node_lists,
 )
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (
     GIBIBYTE,
     a_cluster,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import Placement, Schedule, simulate
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.simulation import Schedule, TieBreak, simulate, simulate_policy
+from kfp_placement_engine.search.simulation import TieBreak, simulate_policy
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, lowered
 from tests.support.reference_simulation import Reference

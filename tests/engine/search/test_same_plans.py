@@ -15,10 +15,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.baselines.brute_force import count_plans, try_all
 from kfp_placement_engine.search.genetic import GeneticSearch, seeds_of
-from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
 from tests.engine.planning.pinned_cases import all_cases
 

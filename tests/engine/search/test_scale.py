@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine import (
+    BASELINES,
+    GeneticParams,
+    MaxGenerations,
+    MaxRuntime,
+    PlanOptions,
+    lower_bound,
+    plan_run,
+    solve,
+)
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

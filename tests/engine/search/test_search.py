@@ -13,23 +13,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.island import Island
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.result import Candidate
-from kfp_placement_engine.search.simulation import simulate
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import (
+from kfp_placement_engine import (
+    BASELINES,
     AnyOf,
+    GeneticParams,
     MaxGenerations,
     MaxRuntime,
     MaxSchedules,
-    SearchProgress,
+    Placement,
+    simulate,
+    solve,
 )
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.island import Island
+from kfp_placement_engine.search.result import Candidate
+from kfp_placement_engine.search.stop import SearchProgress
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     a_cluster,

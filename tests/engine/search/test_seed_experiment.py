@@ -4,11 +4,14 @@ import pytest
 
 from benchmarks.paper import is_constant
 from benchmarks.seed_experiment import DURATIONS, MIXES, Draw, draw_problem
-from kfp_placement_engine.bounds.lower_bound import lower_bound
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
+from kfp_placement_engine import (
+    BASELINES,
+    GeneticParams,
+    MaxGenerations,
+    MaxRuntime,
+    lower_bound,
+    solve,
+)
 
 WITHIN = {"equal": 0.003, "proportional": 0.003, "lognormal": 0.006}
 """How far above the bound our search may end."""

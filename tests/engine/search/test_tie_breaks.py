@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.planning.plan_parts import mean_figures
-from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.baselines.tie_breaks import (
     MOST_TIE_BREAKS,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine import ProgressState
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.views.plans.detail import TEXT, WIDE
 from kfp_placement_engine.views.plans.steps import grouped, reference_seconds, steps_table, why

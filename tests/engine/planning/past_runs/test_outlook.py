@@ -5,10 +5,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
+from kfp_placement_engine import (
+    ActiveRun,
+    Cluster,
+    Node,
+    PlanOptions,
+    ProgressState,
+    RunGraph,
+    Step,
+    StepProgress,
+    plan_runs,
+)
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.history import LearnedWidth, PastRun, PastStep
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind

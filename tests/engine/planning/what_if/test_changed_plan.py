@@ -9,18 +9,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement_engine import MaxGenerations, PlanOptions, lower, plan_run, solve
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.model.run_graph import (
-    Group,
-    GroupKind,
-    RunClaim,
+from kfp_placement_engine import (
+    ActiveRun,
+    Cluster,
+    MaxGenerations,
+    PlanOptions,
     RunGraph,
     Step,
-    StepKind,
+    lower,
+    plan_run,
+    solve,
 )
+from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunClaim, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of

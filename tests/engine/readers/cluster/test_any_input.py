@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import Cluster
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.readers.cluster_file import read_cluster
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 from tests.support.kubernetes import a_list, container, node_object, pod_object

@@ -5,8 +5,8 @@ import json
 import pytest
 import yaml
 
+from kfp_placement_engine import Taint
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS, read_cluster
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
