@@ -17,7 +17,7 @@ from kfp_placement_controller.histories.actions import (
     WriteHistory,
 )
 from kfp_placement_controller.histories.known_pasts import KnownPast, KnownPasts
-from kfp_placement_controller.histories.unwritten_runs import HistoryKey, UnwrittenRuns
+from kfp_placement_controller.histories.runs_to_store import HistoryKey, RunsToStore
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
@@ -45,7 +45,7 @@ class Histories:
     json_bytes: int = 0
     _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
     _deleting: set[HistoryKey] = field(default_factory=set)
-    _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
+    _to_store: RunsToStore = field(default_factory=RunsToStore)
     _is_readable: bool = True
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
@@ -65,7 +65,7 @@ class Histories:
                 self.pasts.outdated(key[0])
             return
         self._stored[key] = new
-        self._unwritten.seen(key, new)
+        self._to_store.seen(key, new)
         if _is_continued(before, new):
             self.pasts.add(key, new.ended.keys() - (before.ended if before else ()))
         else:
@@ -121,12 +121,12 @@ class Histories:
             run = replace(run, seconds=None, planned_seconds=None)
         elif stored is not None and stored.is_older(run):
             return False
-        self._unwritten.add(namespace, run)
+        self._to_store.add(namespace, run)
         return is_new
 
     def due(self, monotonic_seconds: float) -> list[HistoryAction]:
         """Return what must be written now; only the leader calls this."""
-        write = self._unwritten.due(monotonic_seconds) if self._is_readable else None
+        write = self._to_store.due(monotonic_seconds) if self._is_readable else None
         if write is None:
             return []
         is_new = (write.namespace, history_name(write.pipeline)) not in self._stored
@@ -137,7 +137,7 @@ class Histories:
         """Take in that an action has been done, or has failed."""
         action = answer.action
         if isinstance(action, WriteHistory):
-            self._unwritten.answered(action, answer.outcome, monotonic_seconds)
+            self._to_store.answered(action, answer.outcome, monotonic_seconds)
         elif answer.outcome is not HistoryOutcome.DONE:
             self._deleting.discard((action.namespace, action.name))
         if answer.why:
@@ -149,8 +149,8 @@ class Histories:
     def _ended_before(self, key: HistoryKey, uid: str) -> datetime | None:
         """Return when a run ended, or None if it has not been learned from."""
         stored = self._stored.get(key)
-        unwritten = self._unwritten.ended_at(key, uid)
-        return unwritten or (None if stored is None else stored.ended.get(uid))
+        to_store_ended_at = self._to_store.ended_at(key, uid)
+        return to_store_ended_at or (None if stored is None else stored.ended.get(uid))
 
     def _too_many(self, namespace: str) -> list[DeleteHistory]:
         """Objects that must go for one that is new: those whose last run is the oldest."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from kfp_placement_controller.histories.unwritten_runs import HistoryKey
+from kfp_placement_controller.histories.runs_to_store import HistoryKey
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.exceptions import InputError

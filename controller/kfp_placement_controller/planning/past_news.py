@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.histories.histories import Histories
-from kfp_placement_controller.histories.unwritten_runs import HistoryKey
+from kfp_placement_controller.histories.runs_to_store import HistoryKey
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_engine.contract.pipeline_history import history_name

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.histories import known_pasts
-from kfp_placement_controller.histories.unwritten_runs import WRITE_PAUSE_SECONDS
+from kfp_placement_controller.histories.runs_to_store import WRITE_PAUSE_SECONDS
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.history import Past
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator

@@ -30,12 +30,12 @@ HistoryKey = tuple[str, str]
 
 
 @dataclass
-class _Unwritten:
-    """Runs of one pipeline, one at least.
+class _PipelineRuns:
+    """Ended runs of one pipeline that wait to be stored, one at least.
 
     Attributes:
         runs: ended runs by uid.
-        is_sent: all were written, or refused for good; they stay until the object is seen.
+        is_sent: whether all were written, or refused for good; they stay until the object is seen.
         pause_seconds: pause until the next try.
     """
 
@@ -45,10 +45,10 @@ class _Unwritten:
 
 
 @dataclass
-class UnwrittenRuns:
-    """Runs of all pipelines; of each namespace the oldest go first if there are too many."""
+class RunsToStore:
+    """Ended runs of all pipelines until a PipelineHistory has them; the oldest of too many go."""
 
-    _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
+    _namespaces: dict[str, dict[str, _PipelineRuns]] = field(default_factory=dict)
     _steps: Counter[str] = field(default_factory=Counter)
     """Number of steps of all runs that wait, by namespace."""
     _tried_at: dict[HistoryKey, float] = field(default_factory=dict)
@@ -62,11 +62,11 @@ class UnwrittenRuns:
             self._drop(namespace, name, [run.uid])
         own = self._namespaces.setdefault(namespace, {})
         # What ended last is the last to go.
-        unwritten = own[name] = own.pop(name, _Unwritten())
-        unwritten.runs[run.uid], unwritten.is_sent = run, False
+        waiting = own[name] = own.pop(name, _PipelineRuns())
+        waiting.runs[run.uid], waiting.is_sent = run, False
         self._steps[namespace] += len(run.steps)
-        if len(unwritten.runs) > MAX_RUNS:
-            self._drop(namespace, name, [next(iter(unwritten.runs))])
+        if len(waiting.runs) > MAX_RUNS:
+            self._drop(namespace, name, [next(iter(waiting.runs))])
         if len(own) > MOST_PIPELINES:
             self._lose_oldest(namespace)
         while self._steps.total() > MOST_STEPS:
@@ -74,18 +74,18 @@ class UnwrittenRuns:
 
     def ended_at(self, key: HistoryKey, uid: str) -> datetime | None:
         """Return when a run ended, or None if it does not wait here."""
-        unwritten = self._of(key)
-        run = None if unwritten is None else unwritten.runs.get(uid)
+        waiting = self._of(key)
+        run = None if waiting is None else waiting.runs.get(uid)
         return None if run is None else run.ended_at
 
     def seen(self, key: HistoryKey, stored: ObservedHistory) -> None:
         """Take in a stored object: the runs that it has need not be written."""
-        unwritten = self._of(key)
-        if unwritten is not None:
+        waiting = self._of(key)
+        if waiting is not None:
             gone = [
                 uid
-                for uid, run in unwritten.runs.items()
-                if unwritten.is_sent or (uid in stored.ended and stored.ended[uid] >= run.ended_at)
+                for uid, run in waiting.runs.items()
+                if waiting.is_sent or (uid in stored.ended and stored.ended[uid] >= run.ended_at)
             ]
             self._drop(*key, gone)
 
@@ -97,15 +97,15 @@ class UnwrittenRuns:
             if lasts(LONGEST_PAUSE_SECONDS, at, monotonic_seconds)
         }
         for namespace, own in () if self._is_writing else self._namespaces.items():
-            for name, unwritten in own.items():
+            for name, waiting in own.items():
                 tried_at = self._tried_at.get((namespace, name))
-                pauses = lasts(unwritten.pause_seconds, tried_at, monotonic_seconds)
-                if unwritten.is_sent or pauses:
+                pauses = lasts(waiting.pause_seconds, tried_at, monotonic_seconds)
+                if waiting.is_sent or pauses:
                     continue
                 # The others come first next time.
                 self._namespaces[namespace] = self._namespaces.pop(namespace)
                 self._is_writing = True
-                runs = tuple(unwritten.runs.values())
+                runs = tuple(waiting.runs.values())
                 return WriteHistory(namespace, runs[0].pipeline, runs)
         return None
 
@@ -119,16 +119,16 @@ class UnwrittenRuns:
         if outcome is HistoryOutcome.NAMESPACE_GONE:
             self._namespaces.pop(write.namespace, None)
             del self._steps[write.namespace]
-        unwritten = self._of(key)
-        if unwritten is None:
+        waiting = self._of(key)
+        if waiting is None:
             return
         if outcome is HistoryOutcome.FAILED:
-            unwritten.pause_seconds = min(2 * unwritten.pause_seconds, LONGEST_PAUSE_SECONDS)
+            waiting.pause_seconds = min(2 * waiting.pause_seconds, LONGEST_PAUSE_SECONDS)
             return
-        unwritten.pause_seconds = WRITE_PAUSE_SECONDS
+        waiting.pause_seconds = WRITE_PAUSE_SECONDS
         # If more have ended since, all are written next: what is written twice changes nothing.
         sent = {run.uid: run for run in write.runs}
-        unwritten.is_sent = unwritten.runs.items() <= sent.items()
+        waiting.is_sent = waiting.runs.items() <= sent.items()
 
     def _lose_oldest(self, namespace: str) -> None:
         """Lose the runs of the pipeline that did not run for longest."""
@@ -147,5 +147,5 @@ class UnwrittenRuns:
         if not own:
             del self._namespaces[namespace], self._steps[namespace]
 
-    def _of(self, key: HistoryKey) -> _Unwritten | None:
+    def _of(self, key: HistoryKey) -> _PipelineRuns | None:
         return self._namespaces.get(key[0], {}).get(key[1])
