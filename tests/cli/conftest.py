@@ -1,13 +1,17 @@
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
+from kfp_placement.schemas import schema
 from kfp_placement_engine.plans.plan import Plan
 from tests.support import recording
+from tests.support.json_schemas import closed
 from tests.support.plans import taxi_plan
 
 SAMPLE = Path(__file__).parents[2] / "kfp_placement" / "demo"
@@ -20,10 +24,13 @@ class Planner:
     """Stands in for the planner: answers with a plan made up, remembers what it was asked."""
 
     plan: Plan = field(default_factory=taxi_plan)
+    error: BaseException | None = None
     calls: list[Any] = field(default_factory=list)
 
     def __call__(self, graph, cluster, options=None, progress=None):
         self.calls.append((graph, cluster, options))
+        if self.error is not None:
+            raise self.error
         if progress is not None:
             progress(0.5, "searching, generation 1")
         return self.plan
@@ -48,27 +55,58 @@ def planner(monkeypatch):
     return stand_in
 
 
+@dataclass
+class CommandLine:
+    """Runs commands.
+
+    Attributes:
+        folder: where they run.
+        first: words that every command line begins with.
+        last: words that every command line ends with.
+    """
+
+    folder: Path
+    first: tuple[object, ...] = ()
+    last: tuple[object, ...] = ()
+
+    def __call__(self, *words: object, stdin: bytes | str | None = None) -> Result:
+        """Run a command line with these words."""
+        line = [str(word) for word in (*self.first, *words, *self.last)]
+        found = CliRunner().invoke(cli, line, input=stdin)
+        said = [recording.plain(text, self.folder) for text in (found.stdout, found.stderr)]
+        recording.keep("command", code=found.exit_code, stdout=said[0], stderr=said[1])
+        return found
+
+    def output(self, *words: object, stdin: bytes | str | None = None) -> str:
+        """What a command prints that succeeds and has nothing to warn of."""
+        found = self(*words, stdin=stdin)
+        assert (found.exit_code, found.stderr) == (0, "")
+        return found.stdout
+
+    def message(self, code: int, *words: object, stdin: bytes | str | None = None) -> str:
+        """What a command says that prints no result and ends with this exit code."""
+        found = self(*words, stdin=stdin)
+        assert (found.exit_code, found.stdout) == (code, ""), found.stderr
+        return found.stderr
+
+    def document(self, *words: object) -> Any:
+        """The JSON that a command prints; it is as its schema says."""
+        found = json.loads(self(*words, "-o", "json").stdout)
+        name = "plan" if found["kind"] == "Plan" else "runs"
+        jsonschema.Draft202012Validator(closed(schema(name))).validate(found)
+        return found
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
     for variable in ("NO_COLOR", "KFP_PLACEMENT_DATA"):
         monkeypatch.delenv(variable, raising=False)
-
-    def invoke(*args: object, stdin: bytes | str | None = None) -> Result:
-        found = CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
-        said = [recording.plain(text, tmp_path) for text in (found.stdout, found.stderr)]
-        recording.keep("command", code=found.exit_code, stdout=said[0], stderr=said[1])
-        return found
-
-    return invoke
+    return CommandLine(tmp_path)
 
 
 @pytest.fixture
 def plan(run):
     """`plan` of the sample on its cluster, with more options."""
-
-    def invoke(*options: object, stdin: bytes | str | None = None) -> Result:
-        return run("plan", RUN, "--cluster", CLUSTER, *options, stdin=stdin)
-
-    return invoke
+    return replace(run, first=("plan", RUN, "--cluster", CLUSTER))

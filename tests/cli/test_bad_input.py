@@ -109,10 +109,9 @@ def test_no_rights(run, tmp_path):
 def test_an_argument_that_the_pipeline_does_not_take_is_a_usage_error(
     run, command, argument, problem
 ):
-    result = run(*command, "--arg", argument)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Usage: ")
-    assert problem in result.stderr
+    stderr = run.message(2, *command, "--arg", argument)
+    assert stderr.startswith("Usage: ")
+    assert problem in stderr
 
 
 def test_python_files_need_a_name(run, tmp_path):
@@ -121,22 +120,18 @@ def test_python_files_need_a_name(run, tmp_path):
 
 
 def test_a_bare_word_may_have_meant_a_module(run, golden):
-    result = run("check", "mypipe")
-    assert result.exit_code == 3
-    golden(result.stderr)
-    assert "mypipe:" in result.stderr
+    stderr = run.message(3, "check", "mypipe")
+    golden(stderr)
+    assert "mypipe:" in stderr
 
 
 def test_names_that_would_steer_a_terminal(run):
-    result = run("check", "\x1b]0;pwned\x07.yaml")
-    assert result.exit_code == 3
-    assert result.stderr == "Error: \\x1b]0;pwned\\x07.yaml: no such file\n"
+    stderr = run.message(3, "check", "\x1b]0;pwned\x07.yaml")
+    assert stderr == "Error: \\x1b]0;pwned\\x07.yaml: no such file\n"
 
 
 def test_usage_errors_are_escaped_too(run):
-    result = run("plan", "--\x1b[31mx")
-    assert result.exit_code == 2
-    assert "\x1b" not in result.stderr
+    assert "\x1b" not in run.message(2, "plan", "--\x1b[31mx")
 
 
 def wfformat(*names):

@@ -4,8 +4,7 @@ from tests.support.html_pages import parse_page
 
 
 def test_a_stranger_sees_what_a_plan_is_worth(run, tmp_path):
-    result = run("demo", "--budget", "50ms")
-    assert result.exit_code == 0, result.stderr
+    stdout = run.output("demo", "--budget", "50ms")
     for words in (
         '@placed(type="Training", duration="24m", cpu=3, memory="4Gi")',
         "The default scheduler: 40m38s\n",
@@ -13,10 +12,10 @@ def test_a_stranger_sees_what_a_plan_is_worth(run, tmp_path):
         "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
         f"Report with time line and graph: {tmp_path / 'unequal-steps-plan.html'}",
     ):
-        assert words in result.stdout
+        assert words in stdout
     page = parse_page((tmp_path / "unequal-steps-plan.html").read_text("utf-8"))
     assert "Time line" in page.text
-    assert max(map(len, result.stdout.splitlines())) <= 130
+    assert max(map(len, stdout.splitlines())) <= 130
 
 
 def test_the_longest_step_starts_last_by_default_and_first_in_the_plan(run):
@@ -33,8 +32,7 @@ def drawn_at(text, step):
 
 
 def test_the_taxi_story(run, tmp_path):
-    result = run("demo", "taxi", "--budget", "50ms")
-    assert result.exit_code == 0, result.stderr
+    stdout = run.output("demo", "taxi", "--budget", "50ms")
     for words in (
         'place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")',
         "HOME-EDGE within 20 ms",
@@ -45,10 +43,10 @@ def test_the_taxi_story(run, tmp_path):
         "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
         f"Report with time line and graph: {tmp_path / 'taxi-plan.html'}",
     ):
-        assert words in result.stdout
+        assert words in stdout
     page = parse_page((tmp_path / "taxi-plan.html").read_text("utf-8"))
     assert "Time line" in page.text
-    assert max(map(len, result.stdout.splitlines())) <= 130
+    assert max(map(len, stdout.splitlines())) <= 130
 
 
 @pytest.mark.parametrize("sample", ["taxi", "unequal-steps"])
@@ -59,6 +57,4 @@ def test_where_the_report_goes(run, tmp_path, sample):
 
 
 def test_an_unknown_sample_is_refused(run):
-    result = run("demo", "taxis")
-    assert result.exit_code == 2
-    assert "'unequal-steps', 'taxi'" in result.stderr
+    assert "'unequal-steps', 'taxi'" in run.message(2, "demo", "taxis")

@@ -1,5 +1,7 @@
 """How commands end when something goes wrong inside."""
 
+from importlib.metadata import version
+
 import pytest
 
 from kfp_placement.cli.group import program_name
@@ -9,13 +11,7 @@ from kfp_placement_engine.exceptions import (
     LimitError,
     PlanningError,
 )
-
-
-def failing(monkeypatch, error):
-    def fail(*_args, **_options):
-        raise error
-
-    monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
+from tests.cli.conftest import CLUSTER, RUN
 
 
 @pytest.mark.parametrize(
@@ -28,27 +24,23 @@ def failing(monkeypatch, error):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_our_errors_are_one_line(plan, monkeypatch, error, code):
-    failing(monkeypatch, error)
-    result = plan()
-    assert (result.exit_code, result.stdout, result.stderr) == (code, "", "Error: no\n")
+def test_our_errors_are_one_line(plan, planner, error, code):
+    planner.error = error
+    assert plan.message(code) == "Error: no\n"
 
 
-def test_messages_stay_one_line_and_cannot_steer_a_terminal(plan, monkeypatch):
-    failing(monkeypatch, PlanningError("two\nlines \x1b[31m"))
+def test_messages_stay_one_line_and_cannot_steer_a_terminal(plan, planner):
+    planner.error = PlanningError("two\nlines \x1b[31m")
     assert plan().stderr == "Error: two\\nlines \\x1b[31m\n"
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, monkeypatch, where, golden):
-    from tests.cli.conftest import CLUSTER, RUN
-
-    failing(monkeypatch, ValueError("odd\x1b[31m"))
-    result = plan()
-    assert result.exit_code == 1
-    golden(result.stderr, "in a line")
-    assert "ValueError: odd\\x1b[31m" in result.stderr
-    assert "--debug" in result.stderr
+def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, planner, where, golden):
+    planner.error = ValueError("odd\x1b[31m")
+    stderr = plan.message(1)
+    golden(stderr, "in a line")
+    assert "ValueError: odd\\x1b[31m" in stderr
+    assert "--debug" in stderr
     arguments = ["plan", RUN, "-c", CLUSTER]
     result = run("--debug", *arguments) if where == "before" else run(*arguments, "--debug")
     assert result.exit_code == 1
@@ -56,11 +48,11 @@ def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, monkeypat
     golden(result.stderr.splitlines()[-1], "after the traceback")
 
 
-def test_no_memory(plan, monkeypatch, golden):
-    failing(monkeypatch, MemoryError())
-    result = plan()
-    golden(result.stderr)
-    assert "memory" in result.stderr
+def test_no_memory(plan, planner, golden):
+    planner.error = MemoryError()
+    stderr = plan.message(1)
+    golden(stderr)
+    assert "memory" in stderr
 
 
 @pytest.mark.parametrize(
@@ -77,18 +69,14 @@ def test_program_name(program, name):
 
 
 def test_version(run):
-    from importlib.metadata import version
-
-    result = run("--version")
-    assert (result.exit_code, result.stdout) == (0, f"kfp-placement {version('kfp-placement')}\n")
+    assert run.output("--version") == f"kfp-placement {version('kfp-placement')}\n"
 
 
 def test_completion_without_a_shell_lists_the_shells(run):
-    result = run("completion")
-    assert result.exit_code == 2
-    assert "\\t" not in result.stderr
+    stderr = run.message(2, "completion")
+    assert "\\t" not in stderr
     for shell in ("bash", "zsh", "fish"):
-        assert f"\n    {shell}" in result.stderr
+        assert f"\n    {shell}" in stderr
 
 
 @pytest.mark.parametrize(
@@ -99,6 +87,4 @@ def test_completion_without_a_shell_lists_the_shells(run):
     ],
 )
 def test_of_commands_that_are_near_the_nearest_comes_first(run, name, message):
-    result = run(name)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in run.message(2, name)

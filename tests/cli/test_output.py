@@ -25,12 +25,9 @@ def test_replaced_whole(plan, planner, old, tmp_path):
     assert list(contents(tmp_path)) == ["plan.html"]
 
 
-def test_untouched_when_planning_fails(plan, monkeypatch, old, tmp_path):
-    def fail(*_args, **_options):
-        raise RuntimeError("no")
-
-    monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
-    assert plan("--output", old).exit_code == 1
+def test_untouched_when_planning_fails(plan, planner, old, tmp_path):
+    planner.error = RuntimeError("no")
+    plan.message(1, "--output", old)
     assert contents(tmp_path) == {"plan.html": BEFORE}
 
 
@@ -39,20 +36,13 @@ def test_untouched_when_writing_fails(plan, planner, monkeypatch, old, tmp_path)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    result = plan("--output", old)
-    assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
+    assert "No space left on device" in plan.message(1, "--output", old)
     assert contents(tmp_path) == {"plan.html": BEFORE}
 
 
-def test_untouched_when_interrupted(plan, monkeypatch, old, tmp_path):
-    def interrupt(*_args, **_options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("kfp_placement.planning.plan_run", interrupt)
-    result = plan("--output", old)
-    assert result.exit_code == 130
-    assert result.stderr.strip() == "Interrupted."
+def test_untouched_when_interrupted(plan, planner, old, tmp_path):
+    planner.error = KeyboardInterrupt()
+    assert plan.message(130, "--output", old).strip() == "Interrupted."
     assert contents(tmp_path) == {"plan.html": BEFORE}
 
 
@@ -65,35 +55,30 @@ def test_a_link_stays_a_link(plan, planner, old, tmp_path):
 
 
 def test_no_folder_to_write_in(plan, planner, tmp_path, golden):
-    result = plan("--output", "nowhere/plan.html")
-    assert result.exit_code == 3
-    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
-    assert "nowhere/plan.html: " in result.stderr
+    stderr = plan.message(3, "--output", "nowhere/plan.html")
+    golden(stderr.replace(str(tmp_path), "FOLDER"))
+    assert "nowhere/plan.html: " in stderr
     assert not planner.calls
 
 
 def test_a_folder_instead_of_a_file(plan, planner, tmp_path, golden):
-    result = plan("--output", tmp_path)
-    assert result.exit_code == 1
-    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
-    assert "is a folder" in result.stderr
+    stderr = plan.message(1, "--output", tmp_path)
+    golden(stderr.replace(str(tmp_path), "FOLDER"))
+    assert "is a folder" in stderr
 
 
 def test_a_folder_without_rights(plan, planner, tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root may write everything")
     tmp_path.chmod(0o500)
-    result = plan("--output", "plan.html")
-    assert result.exit_code == 1
-    assert "cannot be written to" in result.stderr
+    assert "cannot be written to" in plan.message(1, "--output", "plan.html")
 
 
 @pytest.mark.parametrize("command", ["plan", "history", "check", "demo"])
 def test_a_dash_is_no_file_to_write(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = run(command, *([] if command == "demo" else ["x.yaml"]), "--output", "-")
-    assert result.exit_code == 2
-    assert "'-' names no file to write; name one, or /dev/stdout" in result.stderr
+    stderr = run.message(2, command, *([] if command == "demo" else ["x.yaml"]), "--output", "-")
+    assert "'-' names no file to write; name one, or /dev/stdout" in stderr
     assert not Path("-").exists()
 
 

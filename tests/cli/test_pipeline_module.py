@@ -86,10 +86,9 @@ def test_refused(run, tmp_path, name, code, message):
     }
     for module, source in sources.items():
         (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
-    result = run("check", name)
-    assert result.exit_code == code, result.stderr
-    assert message in result.stderr.splitlines()[-1]
-    assert "Traceback" not in result.stderr
+    stderr = run.message(code, "check", name)
+    assert message in stderr.splitlines()[-1]
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,10 @@ def nearby(history):
 
 @pytest.mark.parametrize("more", [(), ("-o", "wide"), ("--at", "2026-11-26T10:14")], ids=str)
 def test_the_table(plan, nearby, golden, more):
-    result = plan("--history", nearby, *EXACT, *more)
-    assert result.exit_code == 0, result.stderr
-    golden(lasting(result.stdout))
-    assert "By past runs: ends " in result.stdout
-    assert "\npast runs: 9 of team-a (history.json)\n" in result.stdout
-    assert result.stderr == ""
+    stdout = plan.output("--history", nearby, *EXACT, *more)
+    golden(lasting(stdout))
+    assert "By past runs: ends " in stdout
+    assert "\npast runs: 9 of team-a (history.json)\n" in stdout
 
 
 def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
@@ -110,7 +108,7 @@ def test_only_pipelines_of_which_runs_count_are_named(plan, tmp_path):
     renamed_runs = [replace(run, pipeline="taxi-v2") for run in runs_of(TAXI, 2)]
     forgotten = history_object(renamed_runs, forget_before=datetime(2027, 1, 1, tzinfo=UTC))
     file = history_file(tmp_path / "h.json", forgotten, *renamed("taxi-v3"))
-    (message,) = unseen_pipelines(json.loads(plan("--history", file, *EXACT, "-o", "json").stdout))
+    (message,) = unseen_pipelines(plan.document("--history", file, *EXACT))
     assert "but of taxi-v3; a pipeline" in message
 
 
@@ -153,9 +151,9 @@ def test_a_file_of_another_namespace_has_no_run(plan, history):
 
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):
     objects = [history_object(runs_of(TAXI), namespace=name) for name in ("team-b", "team-a")]
-    several = plan("--history", history_file(tmp_path / "h.json", *objects), *EXACT)
-    assert several.exit_code == 1
-    assert several.stderr.endswith(
+    assert plan.message(
+        1, "--history", history_file(tmp_path / "h.json", *objects), *EXACT
+    ).endswith(
         "the history is of 2 namespaces (team-a, team-b); name that of the run (-n, in Python"
         " namespace=)\n"
     )
@@ -163,9 +161,7 @@ def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, 
 
 def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
-    result = plan("--history", "live", *EXACT)
-    assert result.exit_code == 3
-    assert result.stderr.startswith("Error: no kubeconfig: ")
+    assert plan.message(3, "--history", "live", *EXACT).startswith("Error: no kubeconfig: ")
 
 
 @pytest.mark.parametrize(

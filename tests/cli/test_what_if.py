@@ -1,12 +1,11 @@
 """`plan --what-if`: changes, and the single changes that help."""
 
 import json
+from dataclasses import replace
 
-import jsonschema
 import pytest
 import yaml
 
-from kfp_placement.schemas import schema
 from tests.support.samples import SAMPLES
 
 SAMPLE = SAMPLES / "04_unequal_steps"
@@ -15,12 +14,8 @@ SAMPLE = SAMPLES / "04_unequal_steps"
 @pytest.fixture
 def plan(run):
     """`plan` of the lead case, quick and always the same."""
-
-    def invoke(*options):
-        given = ("--cluster", SAMPLE / "cluster.yaml", "--generations", 0, "--compare", "none")
-        return run("plan", SAMPLE / "pipeline.yaml", *given, *options)
-
-    return invoke
+    files = (SAMPLE / "pipeline.yaml", "--cluster", SAMPLE / "cluster.yaml")
+    return replace(run, first=("plan", *files, "--generations", 0, "--compare", "none"))
 
 
 def what_if(*changes):
@@ -38,18 +33,15 @@ def what_if(*changes):
     ids=["faster", "several", "more"],
 )
 def test_the_answer_comes_after_the_plan(plan, changes, golden):
-    result = plan(*what_if(*changes))
-    assert (result.exit_code, result.stderr) == (0, "")
-    table, _, answer = result.stdout.rpartition("\n\n")
+    table, _, answer = plan.output(*what_if(*changes)).rpartition("\n\n")
     assert table.startswith("unequal-steps: ")
     assert answer.startswith("What if:\n")
     golden(answer)
 
 
 def test_best_names_single_changes(plan):
-    result = plan(*what_if("best"))
-    assert result.exit_code == 0
-    assert "None of the single changes tried (3) makes the run 1% shorter. " in result.stdout
+    stdout = plan.output(*what_if("best"))
+    assert "None of the single changes tried (3) makes the run 1% shorter. " in stdout
 
 
 def test_documents_hold_the_answer(plan):
@@ -57,17 +49,15 @@ def test_documents_hold_the_answer(plan):
         (what_if("worker-1 speed=2"), "whatIf"),
         (what_if("best"), "suggestions"),
     ):
-        document = json.loads(plan(*options, "-o", "json").stdout)
-        jsonschema.validate(document, schema("plan"))
+        document = plan.document(*options)
         assert field in document
         assert yaml.safe_load(plan(*options, "-o", "yaml").stdout)[field] == document[field]
-    assert not {"whatIf", "suggestions"} & json.loads(plan("-o", "json").stdout).keys()
+    assert not {"whatIf", "suggestions"} & plan.document().keys()
 
 
 def test_a_page_holds_the_answer(plan, tmp_path):
     page = tmp_path / "plan.html"
-    result = plan(*what_if("worker-1 speed=2"), "--output", page)
-    assert result.exit_code == 0
+    plan.message(0, *what_if("worker-1 speed=2"), "--output", page)
     sections = page.read_text().split("<section")
     *_, notes_and_answer = sections
     assert "What if</h2>" in notes_and_answer
@@ -101,7 +91,6 @@ def test_a_change_that_cannot_be_is_told_before_anything_is_planned(
     plan, changes, golden, tmp_path
 ):
     page = tmp_path / "plan.html"
-    result = plan(*what_if(*changes), "--output", page)
-    assert (result.exit_code, result.stdout) == (2, "")
+    stderr = plan.message(2, *what_if(*changes), "--output", page)
     assert not page.exists()
-    golden(result.stderr.splitlines()[-1])
+    golden(stderr.splitlines()[-1])

@@ -13,6 +13,9 @@ from tests.support.structural_schemas import MANIFESTS, documents
 NOW = datetime(2026, 11, 20, 10, 3, tzinfo=UTC)
 """Three minutes after the submission of the sample run."""
 
+HOSTILE = "\x1b[31mred\u202e\nnew line"
+"""A text that would act on a terminal."""
+
 (_TAXI,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
 
 
@@ -35,6 +38,11 @@ def condition(kind, status="False", reason="WaitingForQuota", message="3/4 GPU a
     }
 
 
+def is_harmless(text):
+    """Return whether nothing of `HOSTILE` acts on who reads the text."""
+    return not {"\x1b", "\u202e"} & set(text)
+
+
 @pytest.fixture
 def cluster():
     fake = FakeCluster()
@@ -45,16 +53,21 @@ def cluster():
 
 
 @pytest.fixture
-def live(run, cluster, monkeypatch):
-    """Run a live command on that cluster."""
-    connected = []
+def connections(cluster, monkeypatch):
+    """Whoever connects gets that cluster; kubeconfig and context that were asked for."""
+    asked = []
 
     def connect(kubeconfig=None, context=None, _option=""):
-        connected.append((kubeconfig, context))
+        asked.append((kubeconfig, context))
         return cluster
 
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
+    return asked
+
+
+@pytest.fixture
+def live(run, connections, monkeypatch):
+    """Run a live command on that cluster."""
     for command in ("list", "explain", "watch", "queue", "history"):
         monkeypatch.setattr(f"kfp_placement.cli.commands.{command}.now", lambda: NOW)
-    run.connected = connected
     return run

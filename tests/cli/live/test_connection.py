@@ -48,9 +48,7 @@ def nothing_around(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("nothing_around")
 def test_no_kubeconfig(run, monkeypatch, golden):
-    result = run("list")
-    assert result.exit_code == 3
-    golden(result.stderr, "none")
+    golden(run.message(3, "list"), "none")
     monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
     result = run("list")
     golden(result.stderr, "named by the variable")
@@ -81,9 +79,7 @@ def test_no_kubeconfig_is_said_before_anything_heavy_is_imported(tmp_path):
 @pytest.mark.parametrize("command", [["plan"], ["check"]], ids=" ".join)
 @pytest.mark.usefixtures("nothing_around")
 def test_a_live_cluster_needs_one_too(run, command):
-    result = run(*command, "run.yaml", "--cluster", "live")
-    assert result.exit_code == 3
-    assert "no kubeconfig" in result.stderr
+    assert "no kubeconfig" in run.message(3, *command, "run.yaml", "--cluster", "live")
 
 
 @pytest.mark.usefixtures("nothing_around")
@@ -95,20 +91,17 @@ def test_each_way_in_names_the_option_that_it_has():
 
 
 def test_a_kubeconfig_without_a_live_cluster(run, golden):
-    result = run("plan", "run.yaml", "--cluster", "c.yaml", "--context", "prod")
-    assert result.exit_code == 2
-    golden(result.stderr)
+    golden(run.message(2, "plan", "run.yaml", "--cluster", "c.yaml", "--context", "prod"))
 
 
 def test_contexts(tmp_path, run, golden):
     path = kubeconfig(tmp_path)
     assert LiveCluster.connect(path).namespace == "team-a"
     assert LiveCluster.connect(path, "test").namespace == "default"
-    result = run("list", "--kubeconfig", path, "--context", "staging")
-    assert result.exit_code == 3
-    golden(result.stderr.replace(str(path), "FILE"))
-    assert "'staging'" in result.stderr
-    assert "prod, test" in result.stderr
+    stderr = run.message(3, "list", "--kubeconfig", path, "--context", "staging")
+    golden(stderr.replace(str(path), "FILE"))
+    assert "'staging'" in stderr
+    assert "prod, test" in stderr
 
 
 @pytest.mark.parametrize(
@@ -127,20 +120,16 @@ def test_contexts(tmp_path, run, golden):
 def test_malformed_kubeconfigs(tmp_path, run, text):
     path = tmp_path / "bad.yaml"
     path.write_text(text, encoding="latin-1")
-    result = run("list", "--kubeconfig", path)
-    assert result.exit_code == 1
-    assert f"{path}: no usable kubeconfig" in result.stderr
-    assert not re.search(
-        "' object|indices|iterable|attribute", result.stderr.split("kubeconfig:")[1]
-    )
-    assert len(result.stderr.splitlines()) == 1
+    stderr = run.message(1, "list", "--kubeconfig", path)
+    assert f"{path}: no usable kubeconfig" in stderr
+    assert not re.search("' object|indices|iterable|attribute", stderr.split("kubeconfig:")[1])
+    assert len(stderr.splitlines()) == 1
 
 
 def test_nobody_there(tmp_path, run):
-    result = run("list", "--kubeconfig", kubeconfig(tmp_path))
-    assert result.exit_code == 1
-    assert "no answer from https://127.0.0.1:9 (context prod): Failed to establish" in result.stderr
-    assert "is it up, and can it be reached from here?" in result.stderr
+    stderr = run.message(1, "list", "--kubeconfig", kubeconfig(tmp_path))
+    assert "no answer from https://127.0.0.1:9 (context prod): Failed to establish" in stderr
+    assert "is it up, and can it be reached from here?" in stderr
 
 
 class Answering:

@@ -1,13 +1,10 @@
-import json
 from datetime import UTC, datetime
 
-import jsonschema
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.finding import steps_named
 from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, WORKFLOWS
-from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
@@ -20,7 +17,6 @@ from tests.controlplane.argo.small_workflows import workflow as small_workflow
 from tests.engine.views.test_run_views import ELSEWHERE, event
 from tests.support.fake_cluster import executor_pod, workflow
 from tests.support.histories import history_object, past_run, with_memory
-from tests.support.json_schemas import closed
 
 RUN_ID = "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
 FORBIDDEN = ClusterForbiddenError("forbidden")
@@ -36,9 +32,7 @@ def block_of(result):
 
 
 def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cluster):
-    result = live("explain", "taxi-x7k2p")
-    assert result.exit_code == 0
-    assert result.stdout.split("\n\n")[1].startswith("STEP      STATE ")
+    assert live.output("explain", "taxi-x7k2p").split("\n\n")[1].startswith("STEP      STATE ")
     cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
     cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
     cluster.put(EVENTS, event("fetch"))
@@ -49,9 +43,7 @@ def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cl
 @pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
 def test_a_run_by_its_other_names(live, cluster, wanted):
     cluster.put(WORKFLOWS, workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run"))
-    result = live("explain", wanted)
-    assert result.exit_code == 0
-    assert result.stdout.startswith("team-a/taxi-x7k2p")
+    assert live.output("explain", wanted).startswith("team-a/taxi-x7k2p")
 
 
 def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
@@ -63,22 +55,16 @@ def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
 def test_several_runs_may_be_meant(live, cluster, golden):
     for number in (1, 2):
         cluster.put(WORKFLOWS, workflow(f"taxi-{number}", run_name="daily"))
-    result = live("explain", "daily")
-    assert result.exit_code == 2
-    golden(result.stderr)
+    golden(live.message(2, "explain", "daily"))
     cluster.put(PLACEMENTS, placement(namespace="team-b"))
-    result = live("explain", "-A", "taxi-x7k2p")
-    assert result.exit_code == 2
-    assert "team-a/taxi-x7k2p, team-b/taxi-x7k2p" in result.stderr
+    assert "team-a/taxi-x7k2p, team-b/taxi-x7k2p" in live.message(2, "explain", "-A", "taxi-x7k2p")
     for where in ([], ["-A"], ["-n", "elsewhere"]):
         assert live("explain", "team-b/taxi-x7k2p", *where).stdout.startswith("team-b/taxi-x7k2p")
 
 
 def test_a_run_by_namespace_and_name(live, cluster, golden):
     cluster.put(WORKFLOWS, workflow("new", "team-b"))
-    result = live("explain", "team-b/new")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "explain", "team-b/new"))
     assert live("explain", "team-b/none").exit_code == 3
     # KFP's names of runs may look so.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
@@ -95,38 +81,29 @@ def test_a_run_by_namespace_and_name(live, cluster, golden):
     ["nothing", "No name of an object!", pytest.param("x" * 5000, id="long"), "a=b,c"],
 )
 def test_no_such_run(live, wanted, golden):
-    result = live("explain", wanted)
-    assert result.exit_code == 3
-    golden(result.stderr)
-    assert len(result.stderr) < 500
+    stderr = live.message(3, "explain", wanted)
+    golden(stderr)
+    assert len(stderr) < 500
 
 
 def test_a_run_name_that_may_not_be_looked_up(live, cluster, golden):
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
-    result = live("explain", "daily")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "explain", "daily"))
 
 
 def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "Tuesday's run"}))
-    result = live("explain", "Tuesday's run")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("team-a/taxi-x7k2p (Tuesday's run)")
+    assert live.output("explain", "Tuesday's run").startswith("team-a/taxi-x7k2p (Tuesday's run)")
 
 
 def test_a_run_without_a_plan(live, cluster, golden):
     cluster.put(WORKFLOWS, workflow("unplanned"))
-    result = live("explain", "unplanned")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "explain", "unplanned"))
 
 
 def test_no_such_step(live, golden):
-    result = live("explain", "taxi-x7k2p", "trian")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "explain", "taxi-x7k2p", "trian"))
 
 
 LOOPS = RunView(
@@ -162,7 +139,7 @@ def test_without_the_right_to_see_pods(live, cluster, golden):
     assert "\ntrain (running)\n" in result.stdout
     golden(result.stderr, "stderr")
     assert result.stderr.count("Warning: forbidden; ") == len(result.stderr.splitlines()) == 2
-    assert len(json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)["missing"]) == 2
+    assert len(live.document("explain", "taxi-x7k2p")["missing"]) == 2
 
 
 def test_a_plan_that_cannot_be_read(live, cluster, golden):
@@ -179,12 +156,8 @@ def test_a_run_by_namespace_and_run_name(live, cluster, golden):
         text = live("explain", "team-b/Quota run", *where).stdout
         assert text.startswith("team-b/taxi-x7k2p (Quota run)")
     cluster.put(WORKFLOWS, workflow("new", "team-b", run_name="Other run"))
-    result = live("explain", "team-b/Other run")
-    assert result.exit_code == 3
-    golden(result.stderr, "without a plan")
-    result = live("explain", "team-b/No run")
-    assert result.exit_code == 3
-    golden(result.stderr, "not found")
+    golden(live.message(3, "explain", "team-b/Other run"), "without a plan")
+    golden(live.message(3, "explain", "team-b/No run"), "not found")
     # What may not be looked up there may still be KFP's name of a run here.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
     cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN
@@ -215,8 +188,7 @@ def test_what_a_step_should_ask_for(live, cluster):
     assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
     assert "memory" not in block_of(live("explain", "taxi-x7k2p", "fetch"))
     assert advice in live("explain", "taxi-x7k2p", "-o", "wide").stdout
-    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    document = live.document("explain", "taxi-x7k2p")
     by_step = {each["name"]: each["memoryAdvice"] for each in document["steps"]}
     assert by_step == {"fetch": None, "train": advice, "predict": None}
 

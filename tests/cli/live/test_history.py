@@ -1,17 +1,14 @@
 """`history`: what past runs tell, exports of it, and what is to be forgotten."""
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 
-import jsonschema
 import pytest
 import yaml
 
 from kfp_placement.cli.commands import history as history_command
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
-from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
@@ -28,15 +25,12 @@ from kfp_placement_engine.views.history import (
     pipeline_view,
     pipelines_table,
 )
-from tests.cli.live.conftest import NOW
+from tests.cli.live.conftest import HOSTILE, NOW, is_harmless
 from tests.support.histories import GIB, history_object, past_run, taxi_runs, with_memory
-from tests.support.json_schemas import closed
 
 LAST = NOW - timedelta(hours=3)
 UNTIL = NOW + timedelta(seconds=1)
 """From when on runs count where somebody forgets now: times are written in whole seconds."""
-
-HOSTILE = "\x1b[31mred\u202e\nnew line"
 
 
 @pytest.fixture
@@ -47,15 +41,13 @@ def kept(cluster):
     return cluster
 
 
-def rows(result):
-    heading, *lines = result.stdout.splitlines()
+def rows(table):
+    heading, *lines = table.splitlines()
     return heading.split(), [line.split() for line in lines]
 
 
 def test_pipelines_with_the_time_of_their_runs(live, kept):
-    result = live("history")
-    assert (result.exit_code, result.stderr) == (0, "")
-    heading, (mnist, taxi) = rows(result)
+    heading, (mnist, taxi) = rows(live.output("history"))
     assert heading == ["PIPELINE", "RUNS", "TAKES", "LAST", "RUN", "NOTES"]
     assert mnist == ["mnist", "1", "-", "3h", "ago"]
     assert taxi[:2] == ["taxi", "9"]
@@ -92,25 +84,24 @@ def test_the_text_of_a_pipeline(golden):
 
 def test_all_namespaces(live, kept, tmp_path):
     kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
-    heading, lines = rows(live("history", "-A"))
+    heading, lines = rows(live.output("history", "-A"))
     assert heading[:2] == ["NAMESPACE", "PIPELINE"]
     assert [line[:2] for line in lines] == [
         ["team-a", "mnist"],
         ["team-a", "taxi"],
         ["team-b", "taxi"],
     ]
-    assert len(rows(live("history"))[1]) == 2
+    assert len(rows(live.output("history"))[1]) == 2
     assert live("history", "-A", "--output", "all.yaml").exit_code == 0
-    assert rows(live("history", "--file", "all.yaml")) == (heading, lines)
+    assert rows(live.output("history", "--file", "all.yaml")) == (heading, lines)
     document = yaml.safe_load((tmp_path / "all.yaml").read_text("utf-8"))
     document["items"].reverse()
-    assert rows(live("history", "--file", "-", stdin=yaml.safe_dump(document))) == (heading, lines)
+    from_stdin = live.output("history", "--file", "-", stdin=yaml.safe_dump(document))
+    assert rows(from_stdin) == (heading, lines)
 
 
 def test_the_steps_of_one_pipeline(live, kept):
-    result = live("history", "taxi")
-    assert (result.exit_code, result.stderr) == (0, "")
-    title, of_pipeline, of_steps = result.stdout.split("\n\n")
+    title, of_pipeline, of_steps = live.output("history", "taxi").split("\n\n")
     assert title == "team-a/taxi"
     assert of_pipeline.splitlines()[1] in live("history").stdout
     _, *lines = of_steps.splitlines()
@@ -120,7 +111,7 @@ def test_the_steps_of_one_pipeline(live, kept):
 
 
 def test_times_are_those_that_plans_use(live, kept):
-    found = json.loads(live("history", "taxi", "-o", "json").stdout)
+    found = live.document("history", "taxi")
     histories = [read_resource(PipelineHistory, history_object(taxi_runs(LAST)))]
     last = histories[0].past_runs()[-1].steps[1]
     forecast = past_of(histories, "taxi").steps.predict(last.identity, last.input_bytes)
@@ -144,7 +135,7 @@ def test_an_argument_without_a_name_has_a_number(live, cluster):
         runs.append(replace(run, steps=(replace(train, arguments=(7.0, epochs)),)))
     cluster.put(HISTORIES, history_object(runs))
     assert "4 runs, by argument 2" in live("history", "mnist").stdout
-    (train,) = json.loads(live("history", "mnist", "-o", "json").stdout)["steps"]
+    (train,) = live.document("history", "mnist")["steps"]
     assert train["basis"]["byArgument"] == "argument 2"
     assert train["takes"]["typicalSeconds"] == pytest.approx(72, rel=0.05)
 
@@ -157,8 +148,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     runs = with_memory(taxi_runs(LAST), "fetch", peak=1.2, asked=8)
     runs = kill_in_the_last(runs, "for-loop-1[*].new")
     cluster.put(HISTORIES, history_object(runs))
-    result = live("history", "taxi")
-    heading, *lines = result.stdout.split("\n\n")[2].splitlines()
+    heading, *lines = live.output("history", "taxi").split("\n\n")[2].splitlines()
     train, _, fetch, new = lines
     assert "MEMORY" in heading
     assert "1.2Gi of 8Gi" in fetch
@@ -166,8 +156,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     assert "Gi" not in train
     assert new.split()[0] == "for-loop-1[*].new"
     assert "was killed for memory with 2Gi in its last run; ask for 4Gi" in new
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    document = live.document("history", "taxi")
     by_step = {each["step"]: each for each in document["steps"]}
     assert by_step["fetch"]["memory"] == {
         "asked": 8 * GIB,
@@ -191,9 +180,7 @@ def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
 def test_documents_are_what_their_schema_says(live, kept, name):
     kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=LAST - timedelta(hours=1)))
-    text = live("history", *name, "-o", "json").stdout
-    document = json.loads(text)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    document = live.document("history", *name)
     assert yaml.safe_load(live("history", *name, "-o", "yaml").stdout) == document
 
 
@@ -205,8 +192,7 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
     kept.put(HISTORIES, broken)
     for result in (live("history"), live("history", HOSTILE)):
         assert result.exit_code == 0
-        assert "\x1b" not in result.stdout
-        assert "\u202e" not in result.stdout
+        assert is_harmless(result.stdout)
         assert "PipelineHistory 'broken': spec.pipeline" in result.stderr
     assert "taxi" in live("history").stdout
 
@@ -225,41 +211,32 @@ def test_a_history_with_a_row_that_cannot_be_read_does_not_count(live, kept):
 
 def test_no_history_yet(live, cluster, golden):
     cluster.serve(HISTORIES)
-    result = live("history")
-    assert (result.exit_code, result.stdout) == (0, "")
-    golden(result.stderr)
+    golden(live.message(0, "history"))
     assert "no namespace typo" in live("history", "-n", "typo").stderr
-    assert json.loads(live("history", "-o", "json").stdout)["items"] == []
+    assert live.document("history")["items"] == []
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["taxi"], ["--output", "h.yaml"], ["taxi", "--forget", "--yes"]]
 )
 def test_not_installed(live, arguments, golden):
-    result = live("history", *arguments)
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "history", *arguments))
 
 
 def test_no_such_pipeline(live, kept, golden):
-    close, far = live("history", "taxxi"), live("history", "other")
-    assert (close.exit_code, far.exit_code) == (3, 3)
-    golden(close.stderr, "close")
-    golden(far.stderr, "far")
+    golden(live.message(3, "history", "taxxi"), "close")
+    golden(live.message(3, "history", "other"), "far")
 
 
 def test_several_namespaces_have_the_pipeline(live, kept, golden):
     kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
-    result = live("history", "-A", "taxi")
-    assert result.exit_code == 2
-    golden(result.stderr)
+    golden(live.message(2, "history", "-A", "taxi"))
     assert live("history", "-A", "mnist").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["history.yaml", "history.json"])
 def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
-    result = live("history", "--output", name)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert live.output("history", "--output", name) == ""
     assert yaml.safe_load((tmp_path / name).read_text("utf-8"))["kind"] == "List"
     histories = read_histories((tmp_path / name).read_bytes(), name=name)
     assert [each.spec.pipeline for each in histories] == ["mnist", "taxi"]
@@ -268,14 +245,12 @@ def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
     from_file, from_cluster = live("history", "taxi", "--file", name), live("history", "taxi")
     assert from_file.stdout == from_cluster.stdout
     assert live("history", "--file", name, "-n", "team-a").stdout == live("history").stdout
-    nothing = live("history", "--file", name, "-n", "team-b")
-    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    nothing = live.message(0, "history", "--file", name, "-n", "team-b")
     where = f"({name}, namespace team-b)"
-    assert f"{name} has no run of namespace team-b, but of team-a" in nothing.stderr
-    assert nothing.stderr.endswith(f"No pipeline has a history {where}.\n")
-    of_one = live("history", "taxi", "--file", name, "-n", "team-b")
-    assert (of_one.exit_code, of_one.stdout) == (3, "")
-    assert f"no pipeline has a history {where}" in of_one.stderr
+    assert f"{name} has no run of namespace team-b, but of team-a" in nothing
+    assert nothing.endswith(f"No pipeline has a history {where}.\n")
+    stderr = live.message(3, "history", "taxi", "--file", name, "-n", "team-b")
+    assert f"no pipeline has a history {where}" in stderr
     other = live("history", "other", "--file", name)
     assert f"there is no pipeline 'other'; pipelines: mnist, taxi ({name})" in other.stderr
 
@@ -304,18 +279,14 @@ def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_meant(live, kept, tmp_path, golden, arguments, code):
-    result = live("history", *arguments)
-    assert (result.exit_code, result.stdout) == (code, "")
-    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
+    golden(live.message(code, "history", *arguments).replace(str(tmp_path), "FOLDER"))
     assert list(tmp_path.iterdir()) == []
     assert kept.writes == []
 
 
 def test_a_file_of_something_else(live, tmp_path, golden):
     (tmp_path / "pods.yaml").write_text("kind: Pod\n", encoding="utf-8")
-    result = live("history", "--file", "pods.yaml")
-    assert result.exit_code == 1
-    golden(result.stderr)
+    golden(live.message(1, "history", "--file", "pods.yaml"))
 
 
 def stored(cluster):
@@ -324,9 +295,8 @@ def stored(cluster):
 
 
 def test_all_runs_are_forgotten(live, kept):
-    result = live("history", "taxi", "--forget", "--yes")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "Forgotten: all that is known of team-a/taxi, until now.\n"
+    stdout = live.output("history", "taxi", "--forget", "--yes")
+    assert stdout == "Forgotten: all that is known of team-a/taxi, until now.\n"
     assert stored(kept).spec.forget_before == UNTIL
     assert stored(kept).past_runs() == ()
     (line,) = [each for each in live("history").stdout.splitlines() if each.startswith("taxi")]
@@ -338,16 +308,14 @@ def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
     before = NOW - timedelta(days=2)
     entry = {"step": "fetch", "before": before}
     kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_steps=(entry,)))
-    result = live("history", "taxi", "--forget", "--step", "score", "--step", "train", "--yes")
-    assert result.exit_code == 0, result.stderr
+    live.output("history", "taxi", "--forget", "--step", "score", "--step", "train", "--yes")
     spec = stored(kept).spec
     assert {each.step: each.before for each in spec.forget_steps} == {
         "fetch": before,
         "for-loop-1[*].score": UNTIL,
         "train": UNTIL,
     }
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    document = live.document("history", "taxi")
     assert document["pipeline"]["runs"] == 9
     assert {each["step"]: each["runs"] for each in document["steps"]} == {
         "fetch": 2,
@@ -371,9 +339,8 @@ def test_what_somebody_else_forgets_meanwhile_stays_forgotten(live, kept, monkey
         return patch(*arguments)
 
     monkeypatch.setattr(kept, "patch", after_another)
-    result = live("history", "taxi", "--forget", "--step", "train", "--yes")
-    assert result.exit_code == 1
-    assert "has been modified" in result.stderr
+    stderr = live.message(1, "history", "taxi", "--forget", "--step", "train", "--yes")
+    assert "has been modified" in stderr
     assert [each.step for each in stored(kept).spec.forget_steps] == ["fetch"]
 
 
@@ -402,7 +369,7 @@ def test_an_object_of_another_name_hides_nothing_of_a_pipeline(live, kept):
     other = history_object(taxi_runs(LAST))
     other["metadata"]["name"], other["status"] = "zzz", {}
     kept.put(HISTORIES, other)
-    assert json.loads(live("history", "taxi", "-o", "json").stdout)["pipeline"]["runs"] == 9
+    assert live.document("history", "taxi")["pipeline"]["runs"] == 9
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
@@ -419,9 +386,8 @@ def test_who_may_not_forget_is_told_which_role_may(live, kept, monkeypatch):
         raise ClusterForbiddenError("you may not")
 
     monkeypatch.setattr(kept, "patch", refuse)
-    result = live("history", "taxi", "--forget", "--yes")
-    assert result.exit_code == 1
-    assert "you may not; the ClusterRole kfp-placement-edit-history allows it" in result.stderr
+    stderr = live.message(1, "history", "taxi", "--forget", "--yes")
+    assert "you may not; the ClusterRole kfp-placement-edit-history allows it" in stderr
 
 
 def test_how_wide_loops_were(live, cluster):
@@ -434,6 +400,5 @@ def test_how_wide_loops_were(live, cluster):
         "loop for-loop-1: 4 iterations, the median of the last 3 runs"
         in live("history", "taxi").stdout.splitlines()
     )
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    document = live.document("history", "taxi")
     assert document["loops"] == [{"loop": "for-loop-1", "width": 4, "runs": 3}]

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -6,8 +7,7 @@ import yaml
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_kube.kinds import NAMESPACES
-from tests.cli.live.conftest import condition, placement
-from tests.support.fake_cluster import FakeCluster
+from tests.cli.live.conftest import HOSTILE, condition, is_harmless, placement
 
 
 def rows(result):
@@ -16,9 +16,7 @@ def rows(result):
 
 
 def test_a_run(live, golden):
-    result = live("list")
-    assert (result.exit_code, result.stderr) == (0, "")
-    golden(result.stdout)
+    golden(live.output("list"))
 
 
 def test_wide_and_all_namespaces(live, cluster):
@@ -58,9 +56,6 @@ def test_documents(live):
     assert yaml.safe_load(live("list", "-o", "yaml").stdout) == document
 
 
-HOSTILE = "\x1b[31mred\u202e\nnew line"
-
-
 @pytest.mark.parametrize("output_format", ["wide", "json"])
 def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_format):
     conditions = [condition("Schedulable", message=HOSTILE)]
@@ -68,10 +63,7 @@ def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_form
     changed["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
     changed["metadata"]["labels"] = {"pipeline/runid": HOSTILE}
     cluster.put(PLACEMENTS, changed)
-    result = live("list", "-o", output_format)
-    assert result.exit_code == 0
-    assert "\x1b" not in result.stdout
-    assert "\u202e" not in result.stdout
+    assert is_harmless(live.output("list", "-o", output_format))
 
 
 @pytest.mark.parametrize(
@@ -100,15 +92,12 @@ def test_none(live, cluster, golden):
     assert (result.exit_code, result.stdout) == (0, "")
     golden(result.stderr, "in a namespace")
     golden(live("list", "-A").stderr, "in all namespaces")
-    assert json.loads(live("list", "-o", "json").stdout)["items"] == []
+    assert live.document("list")["items"] == []
 
 
-def test_no_controller(live, monkeypatch, golden):
-    empty = FakeCluster()
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: empty)
-    result = live("list")
-    assert result.exit_code == 3
-    golden(result.stderr)
+def test_no_controller(live, cluster, golden):
+    cluster.forget(PLACEMENTS)
+    golden(live.message(3, "list"))
 
 
 @pytest.mark.parametrize(
@@ -120,13 +109,10 @@ def test_a_refusal_is_one_line(live, cluster, error):
     assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
 
 
-def test_where_to_look(live, golden):
+def test_where_to_look(live, connections, golden):
     live("list", "--kubeconfig", "some.yaml", "--context", "prod")
-    kubeconfig, context = live.connected[-1]
-    assert (str(kubeconfig), context) == ("some.yaml", "prod")
-    result = live("list", "-n", "team-b", "-A")
-    assert result.exit_code == 2
-    golden(result.stderr)
+    assert connections == [(Path("some.yaml"), "prod")]
+    golden(live.message(2, "list", "-n", "team-b", "-A"))
 
 
 def test_a_namespace_that_is_none(live, cluster, golden):
@@ -150,6 +136,4 @@ def test_formats_as_people_write_them_for_kubectl(live, written):
 
 
 def test_no_such_format(live):
-    result = live("list", "-o=xml")
-    assert result.exit_code == 2
-    assert "'xml' is not one of" in result.stderr
+    assert "'xml' is not one of" in live.message(2, "list", "-o=xml")

@@ -51,7 +51,8 @@ def silent(share, text):
 
 
 @pytest.fixture
-def nodes():
+def nodes(monkeypatch):
+    """A cluster of nodes alone, to which whoever connects is connected."""
     cluster = FakeCluster()
     cluster.serve(NODES, PODS, CLAIMS, VOLUMES)
     cluster.put(NAMESPACES, {"metadata": {"name": "team-a"}})
@@ -59,6 +60,7 @@ def nodes():
         cluster.put(NODES, node_object(name))
     cluster.put(NODES, NODE)
     cluster.put(PODS, POD)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
     return cluster
 
 
@@ -70,9 +72,7 @@ def test_a_file_that_is_not_there_is_told_before_the_cluster_is_asked(live, clus
     assert "asked" not in result.stderr
 
 
-def test_a_preview_takes_live_with_the_namespace_of_its_context(live, nodes, monkeypatch):
-    live.connected.clear()
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda: nodes)
+def test_a_preview_takes_live_with_the_namespace_of_its_context(nodes):
     plan = preview(RUN, "live", budget=0.05, compare=()).plan
     assert (plan.cluster.source, plan.cluster.nodes) == ("live", ("n1", "n2", "n3", "n4"))
     known = known_cluster("live")
@@ -80,8 +80,7 @@ def test_a_preview_takes_live_with_the_namespace_of_its_context(live, nodes, mon
     assert known.cluster == live_cluster(nodes, "team-a", silent)
 
 
-def test_a_live_cluster_that_refuses_is_our_error(nodes, monkeypatch):
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda: nodes)
+def test_a_live_cluster_that_refuses_is_our_error(nodes):
     nodes.refused["/api/v1/nodes"] = ClusterForbiddenError("no right to list nodes")
     with pytest.raises(PlacementError, match="no right to list nodes; without nodes nothing can"):
         preview(RUN, "live")
@@ -106,10 +105,9 @@ def test_it_is_the_dump(nodes):
 
 
 @pytest.mark.parametrize("source", ["live", "dump", "cluster file"])
-def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path, source):
+def test_the_plan_follows_the_policy(run, nodes, planner, source):
     policy = {**POLICY, "spec": STRICT}
     nodes.put(POLICIES, policy)
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     Path("dump").write_text(json.dumps(a_list(NODE, policy)))
     assert run("cluster", "live", "--output", "cluster file").exit_code == 0
     assert run("plan", RUN, "-c", source).exit_code == 0
@@ -134,36 +132,28 @@ def test_nodes_are_needed(nodes):
         live_cluster(empty, "team-a", silent)
 
 
-def test_which_namespaces_plan_all_pipelines(nodes):
-    def labelled(name):
-        labels = {"kfp-placement.dev/pipelines": "all"}
-        return {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": name} | {"labels": labels},
-        }
+def planning_all(namespace):
+    """A namespace that plans all its pipelines."""
+    labels = {"kfp-placement.dev/pipelines": "all"}
+    metadata = {"name": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
+
+def test_which_namespaces_plan_all_pipelines(nodes):
     assert live_cluster(nodes, "team-a", silent).all_pipelines == frozenset()
-    nodes.put(NAMESPACES, labelled("team-a"))
-    nodes.put(NAMESPACES, labelled("team-b"))
+    for name in ("team-a", "team-b"):
+        nodes.put(NAMESPACES, planning_all(name))
     assert live_cluster(nodes, "team-a", silent).all_pipelines == {"team-a", "team-b"}
 
 
 def test_who_may_not_list_namespaces_learns_it_of_the_one(nodes, monkeypatch):
-    labels = {"kfp-placement.dev/pipelines": "all"}
-    one = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "team-a", "labels": labels},
-    }
-
     def refused(kind, **_):
         if kind == NAMESPACES:
             raise ClusterForbiddenError("forbidden")
         return FakeCluster.pages(nodes, kind)
 
     monkeypatch.setattr(nodes, "pages", refused)
-    nodes.put(NAMESPACES, one)
+    nodes.put(NAMESPACES, planning_all("team-a"))
     found = live_cluster(nodes, "team-a", silent)
     assert (found.all_pipelines, found.notices) == (frozenset({"team-a"}), ())
     nodes.refused[NAMESPACES.path("", "team-a")] = ClusterForbiddenError("forbidden")
@@ -198,8 +188,7 @@ def test_our_own_namespace_is_better_than_nothing(nodes, golden):
     assert {node.name for node in live.nodes if node.used} == {"n2"}
 
 
-def test_a_namespace_that_is_none_is_told(run, nodes, monkeypatch):
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
+def test_a_namespace_that_is_none_is_told(run, nodes):
     options = ("-c", "live", "--generations", 1, "--compare", "none")
     warning = "there is no namespace typo in the cluster"
     assert warning in run("plan", RUN, "-n", "typo", *options).stdout

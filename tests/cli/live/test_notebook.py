@@ -20,9 +20,8 @@ ENDED = placement(status={"phase": "Succeeded", "progress": "3/3", "makespan": "
 
 
 @pytest.fixture
-def the_run(cluster, monkeypatch):
+def the_run(connections, monkeypatch):
     """`run()` on the cluster of plain dicts, at a fixed time."""
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
     monkeypatch.setattr(notebook.Run.__init__, "__defaults__", (lambda: NOW,))
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.05)
     return kfp_placement.run
@@ -62,17 +61,10 @@ def test_a_run_is_one_line_of_text_and_a_small_table(the_run, golden):
     golden(parse_page(run._repr_html_()).text, "table")
 
 
-def test_the_cluster_is_the_one_that_is_named(cluster, monkeypatch, tmp_path):
-    connected = []
-
-    def connect(kubeconfig, context, _option):
-        connected.append((kubeconfig, context))
-        return cluster
-
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
+def test_the_cluster_is_the_one_that_is_named(connections, tmp_path):
     config = tmp_path / "config"
     kfp_placement.run("team-a/taxi-x7k2p", "other", kubeconfig=str(config), context="prod")
-    assert connected == [(config, "prod")]
+    assert connections == [(config, "prod")]
 
 
 def test_watching_updates_one_cell(the_run, cluster, cell, capsys):

@@ -154,9 +154,7 @@ def test_what_kubectl_prints(control_plane, create, namespace):
 
 def test_list(live, create, namespace):
     create()
-    result = live("list", "-n", namespace)
-    assert result.exit_code == 0, result.stderr
-    (line,) = result.stdout.splitlines()[1:]
+    (line,) = live.output("list", "-n", namespace).splitlines()[1:]
     assert line.split()[:5] == ["taxi-x7k2p", "Running", "0/2", "20m49s", "same"]
     assert "1 for quota" in line
     assert "not LatencySatisfied" in line
@@ -186,10 +184,9 @@ def test_explain_with_pods_and_events(live, api, create, namespace):
         }
     )
     for name in ("taxi-x7k2p", RUN_ID):
-        result = live("explain", "-n", namespace, name, "fetch")
-        assert result.exit_code == 0, result.stderr
-        assert note in result.stdout
-        assert f"scheduling gate {PLAN_GATE} (ours)" in result.stdout
+        stdout = live.output("explain", "-n", namespace, name, "fetch")
+        assert note in stdout
+        assert f"scheduling gate {PLAN_GATE} (ours)" in stdout
     assert "exceeded quota: gpus" in live("explain", "-n", namespace, "taxi-x7k2p").stdout
     assert live("explain", "-n", namespace, "taxi-x7k2p", "nothing").exit_code == 3
 
@@ -206,9 +203,9 @@ def test_a_run_by_kfps_name_of_it(live, api, create, namespace):
             "spec": {"entrypoint": "a", "templates": [{"name": "a", "suspend": {}}]},
         }
     )
-    result = live("explain", "-n", namespace, "Run of Tuesday")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"{namespace}/taxi-x7k2p (Run of Tuesday): Running")
+    assert live.output("explain", "-n", namespace, "Run of Tuesday").startswith(
+        f"{namespace}/taxi-x7k2p (Run of Tuesday): Running"
+    )
     assert live("explain", "-n", namespace, "Run of Wednesday").exit_code == 3
 
 
@@ -287,13 +284,9 @@ def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
                 schedulingGates=[{"name": PLAN_GATE}, *gates],
             )
         )
-    dry = live("release", "--dry-run")
-    assert dry.exit_code == 0, dry.stderr
-    assert f"would release {namespace}/ours" in dry.stdout
+    assert f"would release {namespace}/ours" in live.output("release", "--dry-run")
     assert api.get("v1", "Pod", "ours", namespace)["spec"]["schedulingGates"]
-    result = live("release")
-    assert result.exit_code == 0, result.stderr
-    assert "2 pods released." in result.stdout
+    assert "2 pods released." in live.output("release")
     assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is True
     wait_until(
         lambda: api.get("v1", "Pod", "ours", namespace)["spec"].get("nodeName"),
@@ -345,9 +338,7 @@ def dumped(api):
 
 def planned(run, namespace, *options):
     how = ("--generations", 3, "--compare", "none", "-o", "json", "-n", namespace)
-    result = run("plan", RUN, *how, *options)
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
+    document = json.loads(run.output("plan", RUN, *how, *options))
     assert document.pop("cluster")["nodes"]
     document.pop("planningSeconds")
     return document
@@ -388,11 +379,8 @@ def test_a_plan_is_that_of_the_dumped_cluster(run, control_plane, api, namespace
 
 @pytest.mark.usefixtures("a_cluster")
 def test_check_and_cluster(live, run, control_plane):
-    result = run("check", RUN, "-c", "live", "--kubeconfig", control_plane.kubeconfig)
-    assert result.exit_code == 0, result.stderr
-    found = live("cluster", "live")
-    assert found.exit_code == 0, found.stderr
-    assert "name: edge" in found.stdout
+    run.output("check", RUN, "-c", "live", "--kubeconfig", control_plane.kubeconfig)
+    assert "name: edge" in live.output("cluster", "live")
 
 
 @dataclass
@@ -472,6 +460,6 @@ def test_without_rights_on_our_kinds(author, namespace):
 
 def test_a_token_that_nobody_knows(run, control_plane):
     kubeconfig = control_plane.kubeconfig_for("stranger", "no-such-token")
-    result = run("list", "--kubeconfig", kubeconfig)
-    assert result.exit_code == 1
-    assert "does not know the account of context kfp-placement-test; log in again" in result.stderr
+    assert "does not know the account of context kfp-placement-test; log in again" in run.message(
+        1, "list", "--kubeconfig", kubeconfig
+    )

@@ -1,7 +1,5 @@
 """`list` and `explain` say it where new pods are not placed by us."""
 
-import json
-
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
@@ -47,7 +45,7 @@ def test_placement_is_off(live, cluster, command, policy, golden):
     result = live(*command)
     assert result.exit_code == 0
     golden(result.stderr)
-    document = json.loads(live(*command, "-o", "json").stdout)
+    document = live.document(*command)
     assert result.stderr == f"Warning: {document['placementOff']}\n"
 
 
@@ -71,7 +69,7 @@ def test_there_is_no_policy(live, cluster, golden):
 def test_placement_is_on(live, cluster, policy):
     cluster.put(POLICIES, policy)
     assert live("list").stderr == ""
-    assert json.loads(live("list", "-o", "json").stdout)["placementOff"] is None
+    assert live.document("list")["placementOff"] is None
 
 
 def test_who_may_not_read_the_policy_is_told_nothing(live, cluster):

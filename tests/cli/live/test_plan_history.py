@@ -1,6 +1,5 @@
 """Plans on the past runs that a cluster keeps."""
 
-import json
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from tests.support.histories import history_object, runs_of
 from tests.support.kubernetes import node_object
 
 TAXI = read_run_file(RUN)
-EXACT = ("--generations", "5", "--compare", "none", "-o", "json")
+EXACT = ("--generations", "5", "--compare", "none")
 POLICY_OBJECT = {"metadata": {"name": "default"}}
 FORBIDDEN = ClusterForbiddenError("no right to list pipelinehistories")
 
@@ -39,9 +38,7 @@ def with_history(cluster):
 
 
 def planned(live, *options):
-    result = live("plan", RUN, "--cluster", "live", *EXACT, *options)
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return live.document("plan", RUN, "--cluster", "live", *EXACT, *options)
 
 
 def codes(document):
@@ -76,9 +73,7 @@ def test_a_cluster_without_histories_is_as_it_always_was(live, cluster, golden):
     document = planned(live)
     assert "promise" not in document
     assert "not-allowed" not in codes(document)
-    result = live("plan", RUN, "--cluster", "live", "--history", "live")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "plan", RUN, "--cluster", "live", "--history", "live"))
 
 
 def test_histories_that_may_not_be_read_are_said(live, with_history, golden):
@@ -87,9 +82,7 @@ def test_histories_that_may_not_be_read_are_said(live, with_history, golden):
     assert "promise" not in document
     (warning,) = [each for each in document["warnings"] if each["code"] == "not-allowed"]
     golden(warning["message"], "warning")
-    result = live("plan", RUN, "--cluster", "live", "--history", "live")
-    assert result.exit_code == 1
-    golden(result.stderr, "asked for")
+    golden(live.message(1, "plan", RUN, "--cluster", "live", "--history", "live"), "asked for")
 
 
 def test_what_somebody_broke_does_not_count_and_is_said(live, with_history):
@@ -103,15 +96,13 @@ def test_what_somebody_broke_does_not_count_and_is_said(live, with_history):
 
 
 def test_a_plan_on_a_file_may_rest_on_live_past_runs(live, with_history):
-    result = live("plan", RUN, "--cluster", CLUSTER, *EXACT, "--history", "live")
-    document = json.loads(result.stdout)
+    document = live.document("plan", RUN, "--cluster", CLUSTER, *EXACT, "--history", "live")
     assert document["promise"]["ends"] is not None
     assert len(document["cluster"]["nodes"]) == 3
 
 
-def test_a_preview_asks_the_same(with_history, monkeypatch):
-    connect = "kfp_placement.live.connection.LiveCluster.connect"
-    monkeypatch.setattr(connect, lambda: with_history)
+@pytest.mark.usefixtures("connections")
+def test_a_preview_asks_the_same(with_history):
     options: dict[str, Any] = {"generations": 5, "compare": ()}
     plan = preview(RUN, "live", **options)
     assert plan.ends is not None

@@ -1,26 +1,21 @@
 """Runs in queues: what `queue`, `admit`, `preempt`, `list`, `explain` and `run().queue` say."""
 
 import copy
-import json
 from typing import Any
 
-import jsonschema
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
-from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.views.runs import NamedRun
 from kfp_placement_kube.kinds import NAMESPACES
-from tests.cli.live.conftest import NOW, placement
+from tests.cli.live.conftest import HOSTILE, NOW, is_harmless, placement
 from tests.support.fake_cluster import workflow
-from tests.support.json_schemas import closed
 from tests.support.structural_schemas import MANIFESTS, documents
 
 (_REQUEST,) = documents(MANIFESTS / "runrequest.yaml")
-HOSTILE = "\x1b[31mred\u202e\nnew line"
 
 
 def request(name="taxi-x7k2p", namespace="team-a", *, spec=None, **status):
@@ -55,10 +50,9 @@ def queued(cluster):
 def test_the_table_has_waiting_runs_by_position_then_those_that_were_admitted(live, queued, golden):
     queued.put(RUN_REQUESTS, request("first", position=1, starts=None, message="1st of 7, waits"))
     queued.put(RUN_REQUESTS, request("over", phase="Finished"))
-    result = live("queue")
-    assert result.exit_code == 0
-    golden(result.stdout)
-    rows = [line.split()[1] for line in result.stdout.splitlines()[1:]]
+    stdout = live.output("queue")
+    golden(stdout)
+    rows = [line.split()[1] for line in stdout.splitlines()[1:]]
     assert rows[:3] == ["first", "taxi-x7k2p", "other"]
 
 
@@ -72,10 +66,8 @@ def test_json_is_what_its_schema_says(live, queued):
     unreadable = request("unreadable")
     unreadable["spec"]["submittedAt"] = "yesterday"
     queued.put(RUN_REQUESTS, unreadable)
-    document = json.loads(live("queue", "-o", "json").stdout)
-    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
-    assert "\x1b" not in (shown := live("queue").stdout)
-    assert "\u202e" not in shown
+    document = live.document("queue")
+    assert is_harmless(live("queue").stdout)
     (taxi,) = [each for each in document["items"] if each["name"] == "taxi-x7k2p"]
     assert (taxi["position"], taxi["waiting"], taxi["queue"]) == (3, 7, "gpu")
     assert taxi["missing"] == [{"resource": "nvidia.com/gpu", "amount": "2"}]
@@ -83,9 +75,7 @@ def test_json_is_what_its_schema_says(live, queued):
 
 
 def test_without_queues_it_says_how_to_install_them(live, golden):
-    result = live("queue")
-    assert result.exit_code == 3
-    golden(result.stderr)
+    golden(live.message(3, "queue"))
 
 
 def test_without_runs_it_says_where_it_has_looked(live, cluster):
@@ -147,9 +137,7 @@ def test_a_run_that_waits_is_admitted_by_an_annotation_with_the_time(live, queue
 
 def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued):
     queued.put(RUN_REQUESTS, request(**ADMITTED))
-    result = live("preempt", "taxi-x7k2p")
-    assert result.exit_code == 0
-    assert result.stdout == (
+    assert live.output("preempt", "taxi-x7k2p") == (
         "team-a/taxi-x7k2p is asked to stop after its running steps; it goes on when its queue has"
         " room for it.\n"
     )
@@ -174,9 +162,7 @@ def test_what_makes_no_sense_is_refused(live, queued, command, phase, message):
 
 @pytest.mark.parametrize("command", ["admit", "preempt"])
 def test_a_run_in_no_queue_and_one_that_does_not_exist(live, cluster, command):
-    result = live(command, "taxi-x7k2p")
-    assert result.exit_code == 3
-    assert "run team-a/taxi-x7k2p is in no queue" in result.stderr
+    assert "run team-a/taxi-x7k2p is in no queue" in live.message(3, command, "taxi-x7k2p")
     assert live(command, "nothing").exit_code == 3
 
 
@@ -185,9 +171,7 @@ def test_who_may_not_is_told_which_role_may(live, queued, monkeypatch):
         raise ClusterForbiddenError("you may not patch runrequests")
 
     monkeypatch.setattr(queued, "patch", refuse)
-    result = live("admit", "taxi-x7k2p")
-    assert result.exit_code == 1
-    assert "kfp-placement-operate-queues" in result.stderr
+    assert "kfp-placement-operate-queues" in live.message(1, "admit", "taxi-x7k2p")
 
 
 WAITS = "queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota, starts 2026-11-22 14:20-15:40 UTC"
@@ -203,9 +187,7 @@ def test_without_the_right_to_see_queues_they_say_all_else(live, queued):
     refusal = ClusterForbiddenError("you may not list runrequests")
     queued.refused[RUN_REQUESTS.path("team-a", "")] = refusal
     for command in (["list"], ["explain", "taxi-x7k2p"]):
-        result = live(*command)
-        assert result.exit_code == 0
-        assert "queued" not in result.stdout
+        assert "queued" not in live.output(*command)
 
 
 def test_in_a_notebook(queued):
@@ -267,9 +249,7 @@ PLAIN = "queued 2nd of 2, lacks 1 nvidia.com/gpu of the quota"
 
 
 def test_explain_says_how_a_run_without_a_plan_waits(live, plain):
-    result = live("explain", "-n", "team-b", "plain")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == [
+    assert live.output("explain", "-n", "team-b", "plain").splitlines() == [
         "team-b/plain: no plan yet",
         PLAIN,
         "takes 3m41s once it begins",
@@ -280,10 +260,9 @@ def test_explain_says_how_a_run_without_a_plan_waits(live, plain):
 
 
 def test_list_shows_a_run_without_a_plan_that_waits(live, plain, golden):
-    result = live("list", "-n", "team-b")
-    assert (result.exit_code, result.stderr) == (0, "")
-    golden(result.stdout, "alone")
-    assert PLAIN in result.stdout
+    stdout = live.output("list", "-n", "team-b")
+    golden(stdout, "alone")
+    assert PLAIN in stdout
     table = live("list", "-A").stdout
     golden(table, "with others")
     assert [line.split()[1] for line in table.splitlines()[1:]][:2] == ["plain", "taxi-x7k2p"]

@@ -53,9 +53,7 @@ def test_a_run_without_a_plan_is_followed_to_its_end(live, plain):
     ended = admitted("plain", phase="Finished")
     ended["spec"]["end"] = "Succeeded"
     plain.request_streams = [modified(admitted("plain"), ended)]
-    result = live("watch", "plain", "--timeout", "5s")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == [
+    assert live.output("watch", "plain", "--timeout", "5s").splitlines() == [
         f"{QUEUED}; its steps name several queues",
         "10:03:00 admitted in RunQueue default",
         "10:03:00 finished in RunQueue default",
@@ -82,8 +80,7 @@ def test_what_a_planned_run_has_behind_it_is_not_told(live, cluster):
 def test_without_an_answer_about_queues_the_run_is_followed(live, cluster, error):
     cluster.refused[RUN_REQUESTS.path("team-a")] = error
     cluster.streams = [modified(placement(status={"phase": "Succeeded"}))]
-    result = live("watch", "taxi-x7k2p", "--timeout", "5s")
-    assert (result.exit_code, result.stderr) == (0, "")
+    live.output("watch", "taxi-x7k2p", "--timeout", "5s")
 
 
 def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, monkeypatch, capsys):

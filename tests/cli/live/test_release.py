@@ -32,20 +32,28 @@ def gates(cluster, step, run="taxi-x7k2p", namespace="team-a"):
     return [gate["name"] for gate in spec.get("schedulingGates", [])]
 
 
+def before_writing_train(cluster, happens):
+    """Let this happen each time before the pod of `train` is written."""
+    write = cluster.patch
+
+    def patch(kind, name, *rest, **options):
+        if name.endswith("train"):
+            happens()
+        return write(kind, name, *rest, **options)
+
+    cluster.patch = patch
+
+
 def paused(cluster):
     return cluster.get(POLICIES, "default")["spec"]["paused"]
 
 
 def test_everything(live, cluster, golden):
-    result = live("release")
-    assert result.exit_code == 0
-    golden(result.stdout, "first")
+    golden(live.output("release"), "first")
     assert paused(cluster)
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == []
-    again = live("release")
-    assert again.exit_code == 0
-    golden(again.stdout, "again")
+    golden(live.output("release"), "again")
     assert paused(cluster)
 
 
@@ -89,9 +97,7 @@ def test_resume(live, cluster, golden):
 
 
 def test_dry_run(live, cluster, golden):
-    result = live("release", "--dry-run")
-    assert result.exit_code == 0
-    golden(result.stdout)
+    golden(live.output("release", "--dry-run"))
     assert not paused(cluster)
     assert gates(cluster, "train") == [OURS, THEIRS]
     live("release")
@@ -100,14 +106,15 @@ def test_dry_run(live, cluster, golden):
 
 
 def test_one_run(live, cluster, golden):
-    result = live("release", "taxi-x7k2p")
-    assert result.stdout == "released team-a/taxi-x7k2p-train\n1 pod released.\n"
+    assert (
+        live.output("release", "taxi-x7k2p")
+        == "released team-a/taxi-x7k2p-train\n1 pod released.\n"
+    )
     assert not paused(cluster)
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == [OURS]
     assert live("release", "nothing").exit_code == 3
-    again = live("release", "taxi-x7k2p")
-    golden(again.stdout)
+    golden(live.output("release", "taxi-x7k2p"))
     cluster.put(PLACEMENTS, placement("other", "team-b"))
     assert "other-other" in live("release", "-n", "team-b", "other").stdout
 
@@ -123,9 +130,7 @@ def test_what_makes_no_sense(live, cluster, arguments):
 def test_there_was_no_policy(live, cluster, golden):
     cluster.remove(POLICIES, "default")
     golden(live("release", "--resume").stdout, "--resume")
-    result = live("release")
-    assert result.exit_code == 0
-    golden(result.stdout)
+    golden(live.output("release"))
     assert paused(cluster)
 
 
@@ -165,15 +170,8 @@ def test_the_controller_is_gone_and_gates_are_left(live, cluster, golden):
 
 
 def test_pods_that_may_not_be_changed(live, cluster, golden):
-    refusal = ClusterForbiddenError("pods train is forbidden")
-    write = cluster.patch
-
-    def patch(kind, name, *rest, **options):
-        if name.endswith("train"):
-            raise refusal
-        return write(kind, name, *rest, **options)
-
-    cluster.patch = patch
+    train = PODS.path("team-a", "taxi-x7k2p-train")
+    cluster.refused[train] = ClusterForbiddenError("pods train is forbidden")
     result = live("release")
     assert result.exit_code == 1
     assert "1 pod released." in result.stdout
@@ -181,35 +179,30 @@ def test_pods_that_may_not_be_changed(live, cluster, golden):
 
 
 def test_somebody_else_writes_the_pod(live, cluster):
-    write, conflicts = cluster.patch, [ClusterConflictError("modified")] * 2
+    conflicts = [ClusterConflictError("modified")] * 2
 
-    def patch(kind, name, *rest, **options):
-        if name.endswith("train") and conflicts:
+    def conflict():
+        if conflicts:
             raise conflicts.pop()
-        return write(kind, name, *rest, **options)
 
-    cluster.patch = patch
+    before_writing_train(cluster, conflict)
     assert live("release").exit_code == 0
     assert gates(cluster, "train") == [THEIRS]
 
 
 def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, cluster, golden):
     """Another run's may have come in its place while we worked."""
-    write = cluster.patch
 
-    def patch(kind, name, *rest, **options):
-        if name.endswith("train"):
-            later = executor_pod("train", gates=(OURS,))
-            later["metadata"]["uid"] = "later"
-            cluster.put(PODS, later)
-            raise ClusterConflictError("modified")
-        return write(kind, name, *rest, **options)
+    def replace_train():
+        later = executor_pod("train", gates=(OURS,))
+        later["metadata"]["uid"] = "later"
+        cluster.put(PODS, later)
+        raise ClusterConflictError("modified")
 
-    cluster.patch = patch
-    result = live("release", "--dry-run")
-    assert result.exit_code == 0
-    assert "taxi-x7k2p-train" not in result.stdout
-    golden(result.stdout)
+    before_writing_train(cluster, replace_train)
+    stdout = live.output("release", "--dry-run")
+    assert "taxi-x7k2p-train" not in stdout
+    golden(stdout)
 
 
 def test_somebody_else_never_stops(live, cluster, golden):
@@ -226,14 +219,8 @@ def test_somebody_else_never_stops(live, cluster, golden):
 
 def test_pods_gated_while_we_worked(live, cluster):
     """Admission learns of the pause a moment later."""
-    write = cluster.patch
-
-    def patch(kind, name, *rest, **options):
-        if name.endswith("train"):
-            cluster.put(PODS, executor_pod("late", gates=(OURS,)))
-        return write(kind, name, *rest, **options)
-
-    cluster.patch = patch
+    late = executor_pod("late", gates=(OURS,))
+    before_writing_train(cluster, lambda: cluster.put(PODS, late))
     result = live("release")
     assert "released team-a/taxi-x7k2p-late" in result.stdout
     assert "3 pods released." in result.stdout
@@ -247,15 +234,16 @@ def test_no_answer(live, cluster):
 INSTANCE = "workflows.argoproj.io/controller-instanceid"
 
 
-def held(cluster, name, namespace="team-a", **status):
-    metadata = {
-        "name": name,
-        "namespace": namespace,
-        "uid": f"uid-{name}",
-        "labels": {INSTANCE: "kfp-placement-queue", "mine": "stays"},
-    }
+def put_workflow(cluster, metadata, **fields):
+    """Put a Workflow into a cluster that has queues."""
     cluster.serve(RUN_QUEUES)
-    cluster.put(WORKFLOWS, {"metadata": metadata, "spec": {}, "status": status})
+    uid = {"uid": f"uid-{metadata['name']}"}
+    cluster.put(WORKFLOWS, {"metadata": metadata | uid, "spec": {}, "status": {}, **fields})
+
+
+def held(cluster, name, namespace="team-a", **status):
+    labels = {INSTANCE: "kfp-placement-queue", "mine": "stays"}
+    put_workflow(cluster, {"name": name, "namespace": namespace, "labels": labels}, status=status)
 
 
 def workflow(cluster, name, namespace="team-a"):
@@ -266,9 +254,7 @@ def workflow(cluster, name, namespace="team-a"):
 def test_runs_that_wait_in_queues_begin(live, cluster, golden):
     held(cluster, "first", phase="Pending", message="waits in RunQueue default")
     held(cluster, "second", "team-b")
-    result = live("release")
-    assert result.exit_code == 0
-    golden(result.stdout)
+    golden(live.output("release"))
     assert workflow(cluster, "first") == ({"mine": "stays"}, {})
     assert workflow(cluster, "second", "team-b") == ({"mine": "stays"}, {})
 
@@ -277,21 +263,17 @@ def suspended(cluster, name, annotations):
     metadata = {
         "name": name,
         "namespace": "team-a",
-        "uid": f"uid-{name}",
         "labels": {PREEMPTED_LABEL: "true"},
         "annotations": annotations,
     }
-    cluster.serve(RUN_QUEUES)
-    cluster.put(WORKFLOWS, {"metadata": metadata, "spec": {"suspend": True}, "status": {}})
+    put_workflow(cluster, metadata, spec={"suspend": True})
 
 
 @pytest.mark.parametrize("arguments", [(), ("low",)])
 def test_runs_that_their_queue_has_suspended_go_on_and_no_others(live, cluster, arguments):
     suspended(cluster, "low", {PREEMPTED_ANNOTATION: "uid-of-another"})
     suspended(cluster, "by-hand", {})
-    result = live("release", *arguments)
-    assert result.exit_code == 0
-    assert "team-a/low begins" in result.stdout
+    assert "team-a/low begins" in live.output("release", *arguments)
     low = cluster.get(WORKFLOWS, "low", "team-a")
     assert (low["spec"], low["metadata"]["annotations"], low["metadata"]["labels"]) == ({}, {}, {})
     assert cluster.get(WORKFLOWS, "by-hand", "team-a")["spec"] == {"suspend": True}

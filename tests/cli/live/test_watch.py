@@ -123,27 +123,21 @@ def test_what_cannot_be_read_any_more_is_told(golden):
     golden(line)
 
 
-@pytest.fixture
-def looks():
-    """Follow the sample run through what the API server is scripted to say, then stop."""
-
-    def follow_all(cluster, number):
-        pauses: list[float] = []
-        messages: list[str] = []
-        following = follow(
-            cluster,
-            PLACEMENTS,
-            RunKey("team-a", "taxi-x7k2p"),
-            pause=pauses.append,
-            tell=messages.append,
-        )
-        found = [next(following) for _ in range(number)]
-        return found, pauses, messages
-
-    return follow_all
+def following(cluster, pauses, messages):
+    """Follow the sample run, and note the pauses and messages."""
+    run = RunKey("team-a", "taxi-x7k2p")
+    return follow(cluster, PLACEMENTS, run, pause=pauses.append, tell=messages.append)
 
 
-def test_changes_follow_the_list(cluster, looks):
+def looks(cluster, number):
+    """So many looks at what the API server is scripted to say, with pauses and messages."""
+    pauses: list[float] = []
+    messages: list[str] = []
+    run = following(cluster, pauses, messages)
+    return [next(run) for _ in range(number)], pauses, messages
+
+
+def test_changes_follow_the_list(cluster):
     cluster.streams = [modified(PREDICTING), [("BOOKMARK", {"metadata": {}}), ("DELETED", ENDED)]]
     found, pauses, messages = looks(cluster, 3)
     assert found[1:] == [PREDICTING, None]
@@ -152,7 +146,7 @@ def test_changes_follow_the_list(cluster, looks):
     assert (pauses, messages) == ([PAUSE_BETWEEN_STREAMS_SECONDS], [])
 
 
-def test_a_restart_is_survived(cluster, looks):
+def test_a_restart_is_survived(cluster):
     gone = ClusterUnreachableError("no answer")
     cluster.streams = [[gone], [gone], [gone, gone], modified(ENDED)]
     found, pauses, messages = looks(cluster, 5)
@@ -162,27 +156,18 @@ def test_a_restart_is_survived(cluster, looks):
     assert messages[0] == "no answer (again in 1 s)"
 
 
-def test_pauses_grow(cluster, looks, monkeypatch):
+def test_pauses_grow(cluster, monkeypatch):
     def refuse(path):
         if len(pauses) < 8:
             raise ClusterUnreachableError("down")
 
     pauses: list[float] = []
     monkeypatch.setattr(cluster, "check_access", refuse)
-    following = follow(
-        cluster,
-        PLACEMENTS,
-        RunKey("team-a", "taxi-x7k2p"),
-        pause=pauses.append,
-        tell=lambda text: None,
-    )
-    look = next(following)
-    assert look is not None
-    assert look["metadata"]["name"] == "taxi-x7k2p"
+    assert next(following(cluster, pauses, []))["metadata"]["name"] == "taxi-x7k2p"
     assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
 
 
-def test_too_old_a_version_is_no_failure(cluster, looks):
+def test_too_old_a_version_is_no_failure(cluster):
     cluster.streams = [[ClusterExpiredError("too old")], modified(ENDED)]
     found, pauses, _ = looks(cluster, 3)
     assert (found[-1], pauses) == (ENDED, [])
@@ -191,15 +176,8 @@ def test_too_old_a_version_is_no_failure(cluster, looks):
 def test_refusals_are_borne_for_a_while(cluster):
     cluster.refused["/"] = ClusterForbiddenError("may not")
     pauses: list[float] = []
-    following = follow(
-        cluster,
-        PLACEMENTS,
-        RunKey("team-a", "taxi-x7k2p"),
-        pause=pauses.append,
-        tell=lambda text: None,
-    )
     with pytest.raises(ClusterForbiddenError):
-        next(following)
+        next(following(cluster, pauses, []))
     assert len(pauses) == MAX_REFUSALS
 
 

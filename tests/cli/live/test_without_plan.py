@@ -1,7 +1,5 @@
 """Marked runs that no planner plans, and runs that fail for what Argo says."""
 
-import json
-
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
@@ -35,7 +33,7 @@ def test_list_warns_of_a_marked_run_without_a_plan(live, cluster, golden):
     result = live("list")
     assert result.exit_code == 0
     golden(result.stderr, "of one")
-    document = json.loads(live("list", "-o", "json").stdout)
+    document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     cluster.put(WORKFLOWS, marked("astray", "team-b"))
     result = live("list", "-A")
@@ -53,7 +51,7 @@ def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live
     cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": labels}})
     cluster.put(WORKFLOWS, of_kfp("lost"))
     cluster.put(WORKFLOWS, unmarked("plain"))
-    document = json.loads(live("list", "-o", "json").stdout)
+    document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     result = live("explain", "lost")
     golden(result.stderr)
@@ -81,21 +79,18 @@ def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, la
 def test_no_warning(live, cluster, raw):
     cluster.put(WORKFLOWS, raw)
     assert live("list").stderr == ""
-    assert json.loads(live("list", "-o", "json").stdout)["unplanned"] == []
+    assert live.document("list")["unplanned"] == []
 
 
 def test_who_may_not_list_workflows_is_told_nothing(live, cluster):
     cluster.put(WORKFLOWS, marked("lost"))
     cluster.refused[WORKFLOWS.path("team-a")] = FORBIDDEN
-    result = live("list")
-    assert (result.exit_code, result.stderr) == (0, "")
+    live.output("list")
 
 
 def test_why_a_run_has_no_plan(live, cluster, golden):
     cluster.put(WORKFLOWS, marked("lost"))
-    result = live("explain", "lost")
-    assert result.exit_code == 3
-    golden(result.stderr, "a marked run")
+    golden(live.message(3, "explain", "lost"), "a marked run")
     cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
     result = live("explain", "lost")
     golden(result.stderr, "not known whether marked")
@@ -123,7 +118,7 @@ def test_what_argo_says_of_a_failed_run(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
     cluster.put(WORKFLOWS, failed())
     golden(live("explain", "taxi-x7k2p").stdout.split("\n\n")[0])
-    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
+    document = live.document("explain", "taxi-x7k2p")
     assert document["workflowMessage"] == "serviceaccounts \x1b[1m not found"
 
 
@@ -136,7 +131,7 @@ def test_argo_says_nothing(live, cluster, message):
 
 def test_a_run_that_goes_on_is_not_asked_for_its_failure(live, cluster):
     cluster.put(WORKFLOWS, failed())
-    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
+    document = live.document("explain", "taxi-x7k2p")
     assert document["workflowMessage"] is None
 
 
