@@ -8,20 +8,19 @@ import pytest
 from kfp_placement_controller.learning import run_learning
 from kfp_placement_controller.metrics import RUN_PROMISES
 from kfp_placement_controller.planning.actions import Action
-from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import EndRange
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS, Kind
 from tests.controller.planning import played_cluster
-from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
+from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, cluster_with_past
 
 RUNS, SEEDS = 12, 3
 KNOWN_AFTER = 3
 """From the fourth run on promises must hold."""
 
 LEAST_KEPT = 0.85
-SMALL = 2
-"""Iterations of the loop of small runs."""
+WIDE = 8
+"""Iterations of the loop of large runs."""
 
 BEFORE = 6
 """Runs that are seen before something happens."""
@@ -53,13 +52,8 @@ def promises_counted() -> float:
     )
 
 
-def without_history() -> Coordinator:
-    """One that learns nothing."""
-    return played_cluster.a_coordinator(evaluation_seconds=5)
-
-
 def test_an_ended_run_is_kept():
-    cluster = NoisyCluster()
+    cluster = NoisyCluster(iterations=WIDE)
     run = cluster.play(0)
     history = cluster.history()
     assert history.spec.pipeline == "nightly"
@@ -76,7 +70,7 @@ def test_an_ended_run_is_kept():
 def test_first_promises_hold_from_the_fourth_run_on():
     kept: list[bool | None] = []
     for seed in range(SEEDS):
-        cluster = NoisyCluster(seed)
+        cluster = NoisyCluster(seed, iterations=WIDE)
         of_seed = [promise_holds(cluster, cluster.play(number)) for number in range(RUNS)]
         assert of_seed[0] is None
         kept += of_seed[KNOWN_AFTER:]
@@ -85,9 +79,7 @@ def test_first_promises_hold_from_the_fourth_run_on():
 
 
 def test_a_step_that_takes_longer_widens_the_next_promise_and_is_followed():
-    cluster = NoisyCluster()
-    for number in range(BEFORE):
-        cluster.play(number)
+    cluster = cluster_with_past(BEFORE, iterations=WIDE)
     usual = cluster.first_ends(cluster.play(BEFORE))
     cluster.workload.factor["last"] = 3
     cluster.play(BEFORE + 1)
@@ -103,24 +95,20 @@ def test_a_new_leader_goes_on_with_what_is_stored():
     """What it promises is what the one before it would have promised."""
     promised = []
     for is_handed_over in (False, True):
-        cluster = NoisyCluster()
-        for number in range(BEFORE):
-            cluster.play(number)
+        cluster = cluster_with_past(BEFORE, iterations=WIDE)
         if is_handed_over:
-            cluster.hand_over(a_coordinator(), 2)
+            cluster.hand_over()
         promised.append(cluster.first_ends(cluster.play(BEFORE)))
         assert len(cluster.history().past_runs()) == BEFORE + 1
     assert promised[0] == promised[1]
 
 
 def test_a_new_leader_in_the_middle_of_a_run_keeps_its_promise():
-    cluster = NoisyCluster()
-    for number in range(BEFORE):
-        cluster.play(number)
+    cluster = cluster_with_past(BEFORE, iterations=WIDE)
     run = cluster.begin_run(9)
     cluster.run(lambda: len(cluster.pods()) >= len(TYPICAL_SECONDS) + 10 * BEFORE)
     promised = cluster.first_ends(run)
-    cluster.hand_over(a_coordinator(), 2)
+    cluster.hand_over()
     cluster.run()
     assert cluster.first_ends(run) == promised
     last = cluster.history().past_runs()[-1]
@@ -156,9 +144,8 @@ class LatePods(NoisyCluster):
 
 def test_a_last_pod_that_is_heard_of_after_its_run_teaches():
     cluster = LatePods()
-    cluster.play(0, iterations=2)
-    ended_at = cluster.now
-    cluster.run(lambda: (cluster.now - ended_at).total_seconds() > 60)
+    cluster.play(0)
+    cluster.pass_time(60)
     (past,) = cluster.history().past_runs()
     assert {each.identity.step for each in past.steps} == {"first", "work[*]", "last"}
 
@@ -166,30 +153,26 @@ def test_a_last_pod_that_is_heard_of_after_its_run_teaches():
 def test_a_run_under_way_hears_of_the_first_that_ends():
     """Both have begun before anything was known: the second then has an end."""
     cluster = NoisyCluster()
-    first = cluster.begin_run(0, iterations=SMALL)
+    first = cluster.begin_run(0)
     cluster.run(lambda: ("team", first) in cluster.placements)
     cluster.now -= timedelta(minutes=9)
-    second = cluster.begin_run(1, iterations=SMALL)
+    second = cluster.begin_run(1)
     cluster.run(lambda: cluster.states(first).get("last") == "running")
     cluster.workload.factor["last"] = 20
     cluster.run(lambda: cluster.players[first].phase == "Succeeded")
     assert promised_ends(cluster, second) is None
-    begin = cluster.now
-    cluster.run(lambda: cluster.now - begin > timedelta(minutes=3))
+    cluster.pass_time(3 * 60)
     assert cluster.players[second].phase == "Running"
     assert promised_ends(cluster, second) is not None
 
 
 def test_a_planner_that_starts_works_out_no_run_that_is_known(monkeypatch):
-    cluster = NoisyCluster()
-    for number in range(3):
-        cluster.play(number, iterations=SMALL)
+    cluster = cluster_with_past(3)
     worked_out = []
     monkeypatch.setattr(run_learning, "ended_run", lambda *_: worked_out.append(1))
     writes = cluster.histories.writes
-    cluster.hand_over(a_coordinator(), 2)
-    for _ in range(20):
-        cluster.step(lambda: False)
+    cluster.hand_over()
+    cluster.pass_moments(20)
     assert worked_out == []
     assert cluster.histories.writes == writes
     assert len(cluster.history().past_runs()) == 3
@@ -197,10 +180,8 @@ def test_a_planner_that_starts_works_out_no_run_that_is_known(monkeypatch):
 
 def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
     monkeypatch.setattr(run_learning, "LEARNED_AT_ONCE", 1)
-    cluster = NoisyCluster(coordinator=without_history())
-    for number in range(4):
-        cluster.play(number, iterations=SMALL)
-    cluster.hand_over(a_coordinator(), 2)
+    cluster = cluster_with_past(4, coordinator=played_cluster.a_coordinator(evaluation_seconds=5))
+    cluster.hand_over()
     known = []
     for _ in range(12):
         cluster.look()
@@ -212,18 +193,15 @@ def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
 
 
 def test_a_promise_counts_once_though_the_next_planner_learns_from_its_run_again():
-    cluster = NoisyCluster()
-    for number in range(BEFORE):
-        cluster.play(number, iterations=SMALL)
+    cluster = cluster_with_past(BEFORE)
     cluster.histories.refuses = True
-    run = cluster.play(10, iterations=SMALL)
+    run = cluster.play(10)
     assert cluster.first_ends(run)
     counted = promises_counted()
-    cluster.hand_over(a_coordinator(), 2)
-    until = cluster.now + timedelta(minutes=1)
-    cluster.run(lambda: cluster.now > until)
+    cluster.hand_over()
+    cluster.pass_time(60)
     assert promises_counted() == counted
     cluster.histories.refuses = False
-    cluster.play(11, iterations=SMALL)
+    cluster.play(11)
     assert len(cluster.history().past_runs()) == BEFORE + 2
     assert promises_counted() == counted + 1

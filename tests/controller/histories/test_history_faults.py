@@ -1,6 +1,7 @@
 """Histories where something is wrong: plans come as before, and nothing is learned twice."""
 
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,23 +11,18 @@ from kfp_placement_controller.histories import known_pasts
 from kfp_placement_controller.histories.runs_to_store import WRITE_PAUSE_SECONDS
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.history import Past
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
+from tests.controller.planning.noisy_cluster import (
+    ITERATIONS,
+    NoisyCluster,
+    a_coordinator,
+    cluster_with_past,
+)
 
 KNOWN = 4
 """Runs after which promises are made."""
 
-SMALL = 2
-"""Iterations of the loop."""
-
-STEPS = SMALL + 2
+STEPS = ITERATIONS + 2
 DEFECT = "made up"
-
-
-def a_cluster(runs: int = KNOWN) -> NoisyCluster:
-    cluster = NoisyCluster()
-    for number in range(runs):
-        cluster.play(number, iterations=SMALL)
-    return cluster
 
 
 def fail(*_arguments: Any, **_fields: Any) -> Any:
@@ -55,11 +51,11 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
     monkeypatch, caplog, place, name
 ):
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     monkeypatch.setattr(place, name, fail)
-    cluster.hand_over(a_coordinator(), 2)
+    cluster.hand_over()
     for number in range(10, 12):
-        run = cluster.play(number, iterations=SMALL)
+        run = cluster.play(number)
         assert is_planned(cluster, run)
         assert cluster.placement(run).spec.first_ends is None
     assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
@@ -70,41 +66,41 @@ def test_where_nothing_can_be_written_runs_are_planned_as_ever_and_teach_when_it
     cluster.histories.refuses = True
     begun_at = cluster.now
     for number in range(KNOWN):
-        run = cluster.play(number, iterations=SMALL)
+        run = cluster.play(number)
     assert is_planned(cluster, run)
     tries = (cluster.now - begun_at).total_seconds() / WRITE_PAUSE_SECONDS
     assert 0 < cluster.histories.refused <= tries + 1
     cluster.histories.refuses = False
     cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
-    cluster.play(KNOWN, iterations=SMALL)
+    cluster.play(KNOWN)
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN + 1)]
-    assert cluster.first_ends(cluster.play(KNOWN + 1, iterations=SMALL))
+    assert cluster.first_ends(cluster.play(KNOWN + 1))
 
 
 def test_an_object_that_cannot_be_read_is_left_as_it_is(caplog):
     """What the planner knew of the pipeline counts on."""
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     ((key, raw),) = cluster.histories.stored.items()
     foreign = {**raw, "status": {"runs": [{"uid": 7}]}}
     cluster.histories.stored[key] = foreign
     for number in range(10, 13):
-        assert cluster.first_ends(cluster.play(number, iterations=SMALL))
+        assert cluster.first_ends(cluster.play(number))
     assert cluster.histories.stored[key] == foreign
     assert len([each for each in warnings(caplog) if "left as it is" in each]) == 1
     del cluster.histories.stored[key]
     cluster.tell()
-    assert is_planned(cluster, cluster.play(13, iterations=SMALL))
+    assert is_planned(cluster, cluster.play(13))
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN, KNOWN + 4)]
 
 
 def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog):
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     ((key, raw),) = cluster.histories.stored.items()
     theirs = {**raw, "spec": {"pipeline": "other"}}
     cluster.histories.stored[key] = theirs
     cluster.tell()
     for number in range(10, 13):
-        assert is_planned(cluster, cluster.play(number, iterations=SMALL))
+        assert is_planned(cluster, cluster.play(number))
     assert cluster.histories.stored[key] == theirs
     said = [each for each in warnings(caplog) if "is of pipeline 'other'" in each]
     assert len(said) == 1
@@ -112,10 +108,10 @@ def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog)
 
 def test_two_leaders_learn_nothing_twice():
     """The one before does not know yet that it leads no more."""
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     before = cluster.coordinator
-    cluster.hand_over(a_coordinator(), 2)
-    run = cluster.begin_run(10, iterations=SMALL)
+    cluster.hand_over()
+    run = cluster.begin_run(10)
     told = cluster.coordinator.handle
 
     def tell_both(kind: Any, change: Any, now: Any) -> None:
@@ -134,8 +130,8 @@ def test_two_leaders_learn_nothing_twice():
 
 
 def test_a_run_that_is_tried_again_counts_once():
-    cluster = a_cluster()
-    run = cluster.begin_run(10, iterations=SMALL)
+    cluster = cluster_with_past(KNOWN)
+    run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("last") in ("running", "waiting"))
     fail_last(cluster, run)
     assert cluster.players[run].phase == "Failed"
@@ -155,7 +151,7 @@ def test_a_run_that_is_tried_again_counts_once():
     assert all(each.seconds is not None and each.seconds < 1_000 for each in again.steps)
 
 
-def states_of(cluster: NoisyCluster, run: str) -> dict[str, str]:
+def states_of(cluster: NoisyCluster, run: str) -> Mapping[str, str]:
     placement = cluster.placements.get(("team", run))
     return {} if placement is None or placement.status is None else cluster.states(run)
 
@@ -170,36 +166,36 @@ def fail_last(cluster: NoisyCluster, run: str) -> None:
 
 
 def test_a_run_that_is_deleted_halfway_teaches_nothing():
-    cluster = a_cluster()
-    run = cluster.begin_run(10, iterations=SMALL)
+    cluster = cluster_with_past(KNOWN)
+    run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("first") == "succeeded")
     del cluster.players[run]
     cluster.tell()
-    assert is_planned(cluster, cluster.play(11, iterations=SMALL))
+    assert is_planned(cluster, cluster.play(11))
     assert uids(cluster)[:KNOWN] == [f"workflow-{number}" for number in range(KNOWN)]
     assert len(uids(cluster)) == KNOWN + 1
 
 
 def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
-    cluster = a_cluster()
-    run = cluster.begin_run(10, iterations=SMALL)
+    cluster = cluster_with_past(KNOWN)
+    run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("last") == "running")
     promised = cluster.first_ends(run)
     cluster.coordinator = a_coordinator()
     cluster.run(lambda: cluster.players[run].phase == "Succeeded")
     assert f"workflow-{KNOWN}" not in uids(cluster)
-    cluster.hand_over(a_coordinator(), 3)
-    cluster.play(11, iterations=SMALL)
+    cluster.hand_over(epoch=3)
+    cluster.play(11)
     past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
     assert len(past.steps) == STEPS
     assert past.planned_seconds == pytest.approx(promised.planned)
 
 
 def test_what_is_there_at_the_start_is_learned_from_once():
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     writes = cluster.histories.writes
     for epoch in range(2, 5):
-        cluster.hand_over(a_coordinator(), epoch)
+        cluster.hand_over(epoch=epoch)
         cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
         cluster.run(lambda: True)
     assert cluster.histories.writes == writes
@@ -207,12 +203,12 @@ def test_what_is_there_at_the_start_is_learned_from_once():
 
 
 def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more():
-    cluster = a_cluster()
+    cluster = cluster_with_past(KNOWN)
     (key,) = cluster.histories.stored
     stored = cluster.histories.stored[key]
     spec = {**stored["spec"], "forgetBefore": "9999-12-31T23:59:59Z"}
     metadata = {**stored["metadata"], "resourceVersion": "99"}
     cluster.histories.stored[key] = {**stored, "spec": spec, "metadata": metadata}
     for number in (10, 11):
-        run = cluster.play(number, iterations=SMALL)
+        run = cluster.play(number)
     assert cluster.placement(run).spec.first_ends is None

@@ -10,12 +10,11 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
-from tests.controller.planning.noisy_cluster import NoisyCluster
+from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
 from tests.controller.planning.past_runs import a_history, a_past_run
 from tests.controller.planning.played_cluster import NO_PULLS
 
 RUNS = 4
-SMALL = 2
 
 
 def say(cluster: NoisyCluster, **history: Any) -> None:
@@ -25,20 +24,12 @@ def say(cluster: NoisyCluster, **history: Any) -> None:
     cluster.coordinator.handle(POLICIES, Change(("", "default"), None, policy), cluster.now)
 
 
-def played() -> NoisyCluster:
-    """Runs of `team`."""
-    cluster = NoisyCluster()
-    for number in range(RUNS):
-        cluster.play(number, iterations=SMALL)
-    return cluster
-
-
 def test_ranges_are_as_sure_as_the_policy_says():
     widths = {}
     for confidence in ("50%", "95%"):
-        cluster = played()
+        cluster = cluster_with_past(RUNS)
         say(cluster, confidence=confidence)
-        placement = cluster.placement(cluster.play(RUNS, iterations=SMALL))
+        placement = cluster.placement(cluster.play(RUNS))
         ends = placement.spec.first_ends
         assert placement.spec.confidence == float(confidence[:2]) / 100
         widths[confidence] = ends.high - ends.low
@@ -46,8 +37,8 @@ def test_ranges_are_as_sure_as_the_policy_says():
 
 
 def test_a_run_that_goes_on_is_promised_with_the_new_confidence():
-    cluster = played()
-    name = cluster.begin_run(RUNS, iterations=SMALL)
+    cluster = cluster_with_past(RUNS)
+    name = cluster.begin_run(RUNS)
     cluster.run(lambda: cluster.placement(name).spec.first_ends is not None)
     first = cluster.placement(name)
     assert (first.spec.confidence, first.confidence) == (0.9, 0.9)

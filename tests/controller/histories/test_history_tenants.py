@@ -14,12 +14,11 @@ from kfp_placement_controller.metrics import PROMISE_COVERAGE
 from kfp_placement_controller.planning.actions import Action, WritePlacement
 from kfp_placement_controller.planning.rounds import PlanningRound
 from tests.controller.planning.builders import START
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
+from tests.controller.planning.noisy_cluster import ITERATIONS, NoisyCluster, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
 
 RUNS = 5
-SMALL = 2
 SECRET = "hunter2"
 
 
@@ -28,10 +27,10 @@ def played(other: str = "", runs: int = RUNS) -> NoisyCluster:
     cluster = NoisyCluster()
     for number in range(runs):
         cluster.now = START + timedelta(hours=2 * number)
-        cluster.play(number, iterations=SMALL)
+        cluster.play(number)
         if other:
             cluster.workload.factor = {"work": 7.0, "last": 3.0}
-            cluster.play(number, other, iterations=SMALL)
+            cluster.play(number, other)
             cluster.workload.factor = {}
     return cluster
 
@@ -58,7 +57,7 @@ def test_objects_of_a_namespace_are_the_same_with_and_without_another():
 
 def test_a_namespace_that_has_seen_nothing_gets_nothing_from_another():
     cluster = played()
-    cluster.play(0, "other", iterations=SMALL)
+    cluster.play(0, "other")
     placement = cluster.placement("nightly-other-0")
     assert placement.spec.first_ends is None
     assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
@@ -101,14 +100,14 @@ def test_secrets_are_in_no_object_event_or_metric(caplog):
     cluster = WatchedCluster(played)
     for number in range(RUNS):
         played.now += timedelta(minutes=10)
-        run = with_secrets(a_run(f"nightly-{number}", SMALL))
+        run = with_secrets(a_run(f"nightly-{number}"))
         played.submit(run, settings=NO_DEFAULTS)
         played.run()
-    refused = with_secrets(a_run("refused", SMALL))
+    refused = with_secrets(a_run("refused"))
     refused["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
     player = played.submit(refused, settings=NO_DEFAULTS)
     player.settle = lambda: None  # type: ignore[method-assign]
-    cluster.submit(with_secrets(a_run("waiting", SMALL)))
+    cluster.submit(with_secrets(a_run("waiting")))
     cluster.settle()
     assert played.first_ends(f"nightly-{RUNS - 1}")
     requests = {each.key.name: each.spec.model_dump(mode="json") for each in cluster.writes}
@@ -140,9 +139,9 @@ def test_promises_are_counted(monkeypatch):
     unknown = sample("kfp_placement_steps_forecast_total", level="none")
     cluster = played()
     cluster.workload.factor = {"work": 10.0}
-    cluster.play(RUNS, iterations=SMALL)
+    cluster.play(RUNS)
     cluster.workload.factor = {"work": 0.01}
-    cluster.play(RUNS + 1, iterations=SMALL)
+    cluster.play(RUNS + 1)
     counted = {each: sample(name, outcome=each) - before[each] for each in outcomes}
     promised = sum(each.spec.first_ends is not None for each in cluster.placements.values())
     assert counted["late"] >= 1
@@ -152,10 +151,10 @@ def test_promises_are_counted(monkeypatch):
     coverage = sample("kfp_placement_promise_coverage")
     assert coverage == pytest.approx(counted["kept"] / promised)
     assert sample("kfp_placement_promise_shortfall") == pytest.approx(0.9 - coverage, abs=1e-5)
-    steps = SMALL + 2
+    steps = ITERATIONS + 2
     assert sample("kfp_placement_steps_forecast_total", level="none") - unknown == steps
     assert sample("kfp_placement_steps_forecast_total", level="iteration") - own >= steps
-    cluster.hand_over(a_coordinator(), 2)
+    cluster.hand_over()
     cluster.run(lambda: True)
     assert {each: sample(name, outcome=each) - before[each] for each in outcomes} == counted
 
@@ -175,8 +174,7 @@ def test_a_promise_is_counted_once_though_its_history_is_deleted():
         labels = player.workflow["metadata"].setdefault("labels", {})
         labels["pipeline/persistedFinalState"] = "true"
     cluster.tell()
-    begin = cluster.now
-    cluster.run(lambda: (cluster.now - begin).total_seconds() > 60)
+    cluster.pass_time(60)
     assert counted() == before
     assert not cluster.histories.stored
 

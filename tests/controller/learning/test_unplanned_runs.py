@@ -74,8 +74,7 @@ class Played(PlayedCluster):
     def settle(self) -> None:
         """All runs end, and what they teach is written."""
         self.run()
-        end = self.now
-        self.run(lambda: (self.now - end).total_seconds() > 60)
+        self.pass_time(60)
 
     def found(self) -> list[PipelineHistory]:
         """The histories that are stored."""
@@ -145,7 +144,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
     played.settle()
     assert played.found() == []
     told = list(played.told)
-    played.hand_over(a_coordinator(), epoch=2)
+    played.hand_over(a_coordinator())
     for each in told:
         played.coordinator.pipeline_ended(each)
     played.settle()

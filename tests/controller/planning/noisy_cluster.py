@@ -17,7 +17,7 @@ from tests.support.kubernetes import node_object
 
 TYPICAL_SECONDS = {"first": 120, "work": 240, "last": 60}
 NOISE = 0.1
-ITERATIONS = 8
+ITERATIONS = 2
 
 
 class NoisyWorkload(Workload):
@@ -40,17 +40,16 @@ class NoisyWorkload(Workload):
         return Duration(work=TYPICAL_SECONDS[name] * noise * self.factor.get(name, 1))
 
 
-def a_run(name: str, iterations: int = ITERATIONS, **container: Any) -> dict[str, Any]:
+def a_run(name: str, iterations: int = ITERATIONS) -> dict[str, Any]:
     """Steps in a row, one of them a loop, without a hint.
 
     Args:
         name: of the run.
         iterations: of the loop.
-        container: more of the container that all steps run.
     """
     metadata = {"labels": {SCHEDULER_LABEL: "kfp-placement"}}
     template = step("work", metadata=metadata)
-    template["container"] |= {"resources": {"requests": {"cpu": "1"}}, **container}
+    template["container"]["resources"] = {"requests": {"cpu": "1"}}
     names = [f"item-{each}" for each in range(iterations)]
     tasks = dag(
         "main",
@@ -72,32 +71,39 @@ class NoisyCluster(PlayedCluster):
     """A cluster of two nodes whose runs teach later ones.
 
     Attributes:
+        iterations: of the loop of each run.
         workload: what its steps take.
     """
 
-    def __init__(self, seed: int = 0, coordinator: Coordinator | None = None) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        coordinator: Coordinator | None = None,
+        iterations: int = ITERATIONS,
+    ) -> None:
         nodes = (node_object(f"n{number}") for number in range(2))
         super().__init__(*nodes, coordinator=coordinator or a_coordinator())
+        self.iterations = iterations
         self.workload = NoisyWorkload(seed)
         self.kubelets = Kubelets(self.workload)
 
-    def begin_run(
-        self, number: int, namespace: str = "team", iterations: int = ITERATIONS, **container: Any
-    ) -> str:
+    def begin_run(self, number: int, namespace: str = "team") -> str:
         """A run is submitted, ten minutes after whatever was before; returns its name."""
         self.now += timedelta(minutes=10)
         name = f"nightly-{number}" if namespace == "team" else f"nightly-{namespace}-{number}"
-        run = a_run(name, iterations, **container)
+        run = a_run(name, self.iterations)
         self.submit(run, settings=NO_DEFAULTS, namespace=namespace)
         return name
 
-    def play(
-        self, number: int, namespace: str = "team", iterations: int = ITERATIONS, **container: Any
-    ) -> str:
+    def play(self, number: int, namespace: str = "team") -> str:
         """One run, from its submission to its end; returns its name."""
-        name = self.begin_run(number, namespace, iterations, **container)
+        name = self.begin_run(number, namespace)
         self.run()
         return name
+
+    def hand_over(self, successor: Coordinator | None = None, epoch: int = 2) -> None:
+        """Another planner that learns leads from now on."""
+        super().hand_over(successor or a_coordinator(), epoch)
 
     def history(self, namespace: str = "team") -> PipelineHistory:
         """The only history of a namespace."""
@@ -109,3 +115,11 @@ class NoisyCluster(PlayedCluster):
         ends = self.placement(run).spec.first_ends
         assert ends is not None
         return ends
+
+
+def cluster_with_past(runs: int, **options: Any) -> NoisyCluster:
+    """A noisy cluster in which so many runs have ended."""
+    cluster = NoisyCluster(**options)
+    for number in range(runs):
+        cluster.play(number)
+    return cluster

@@ -56,7 +56,7 @@ from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, Status
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.times import write_time
 from tests.support import recording
-from tests.support.placements import planned_nodes
+from tests.support.placements import planned_nodes, step_states
 
 if TYPE_CHECKING:
     from kfp_placement_kube.client import KubeClient
@@ -327,6 +327,16 @@ class PlayedCluster:
                 return
         raise AssertionError("the runs do not end")
 
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass, whether the runs have ended or not."""
+        end = self.now + timedelta(seconds=seconds)
+        self.run(lambda: self.now >= end)
+
+    def pass_moments(self, count: int) -> None:
+        """Let so many moments pass at which something may happen."""
+        for _ in range(count):
+            self.step(lambda: False)
+
     def look(self) -> None:
         """Everything that happens at this moment."""
         for _ in range(50):
@@ -364,11 +374,9 @@ class PlayedCluster:
         """The `PipelinePlacement` of a run."""
         return self.placements[self.namespaces[run], run]
 
-    def states(self, run: str) -> dict[str, str]:
+    def states(self, run: str) -> Mapping[str, str]:
         """State of every step, as its object says."""
-        placement = self.placement(run)
-        rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
-        return {plan.name: state.state for plan, state in rows if plan and state}
+        return step_states(self.placement(run))
 
     def planned_node(self, pod: Json) -> str | None:
         """Where the plan has the pod if it fits there, else the first where it does.

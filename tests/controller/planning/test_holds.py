@@ -1,7 +1,5 @@
 """Runs that Argo holds back: nobody waits for steps that cannot start, and they come back."""
 
-from datetime import timedelta
-
 import pytest
 
 from kfp_placement_controller.runs.overheads import RunningCentre
@@ -46,11 +44,6 @@ def go_on(cluster, how):
         cluster.begin("held")
 
 
-def pass_seconds(cluster, seconds):
-    end = cluster.now + timedelta(seconds=seconds)
-    cluster.run(lambda: cluster.now >= end)
-
-
 def ended(cluster, run):
     def has_ended():
         statuses = cluster.tracked(run).statuses.values()
@@ -80,7 +73,7 @@ def planned_reason(cluster, run):
 def test_nobody_waits_for_a_run_that_is_held_back(how, gated):
     cluster = a_small_cluster(gated=gated)
     submit_held(cluster, how)
-    pass_seconds(cluster, 30)
+    cluster.pass_time(30)
     begun_at = cluster.now
     submit(cluster, a_chain("wf", a_step(seconds=300)))
     cluster.run(ended(cluster, "wf"))
@@ -93,9 +86,9 @@ def test_a_run_that_goes_on_is_planned_anew_and_has_its_turns_again(how):
     """`wf` has taken the node meanwhile: the plan counts on that, not on the time before."""
     cluster = a_small_cluster(gated=True)
     submit_held(cluster, how)
-    pass_seconds(cluster, 30)
+    cluster.pass_time(30)
     submit(cluster, a_chain("wf", a_step(seconds=300)))
-    pass_seconds(cluster, 100)
+    cluster.pass_time(100)
     revision = cluster.placement("held").spec.revision
     assert starts(cluster, "held", cluster.now) == {}
     go_on(cluster, how)
@@ -114,7 +107,7 @@ def test_what_runs_keeps_its_room_while_the_rest_is_held_back():
     submit(cluster, a_chain("held", a_step(seconds=60)))
     cluster.run(started(cluster, run="held"))
     begun_at = cluster.now
-    pass_seconds(cluster, 10)
+    cluster.pass_time(10)
     cluster.suspend("held")
     submit(cluster, a_chain("wf", a_step(seconds=30)))
     cluster.run(ended(cluster, "wf"))
@@ -128,7 +121,7 @@ def test_a_pod_that_is_there_keeps_its_turn():
     submit(cluster, a_chain("other", a_step(seconds=30)))
     cluster.run(started(cluster, run="other"))
     submit(cluster, a_chain("held", a_step(seconds=600)))
-    pass_seconds(cluster, 2)
+    cluster.pass_time(2)
     cluster.suspend("held")
     run = cluster.tracked("held")
     cluster.look()
@@ -147,10 +140,10 @@ def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
     cluster.postpone("held", "")
     pair = workflow(dag("main", task("a"), task("b")), a_step())
     submit(cluster, pair)
-    pass_seconds(cluster, 6)
+    cluster.pass_time(6)
     assert len(set(planned_nodes(cluster.placement("wf")).values())) == 1
     cluster.postpone("held", "Pending")
-    pass_seconds(cluster, 3)
+    cluster.pass_time(3)
     assert set(planned_nodes(cluster.placement("wf")).values()) == {"n0", "n1"}
 
 
@@ -165,7 +158,7 @@ def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
 def test_a_run_that_is_held_back_says_so(how, why):
     cluster = a_small_cluster(gated=False)
     submit_held(cluster, how)
-    pass_seconds(cluster, 30)
+    cluster.pass_time(30)
     status, reason, message = planned_reason(cluster, "held")
     assert (status, reason) == ("True", "Suspended")
     assert message.endswith(why)
@@ -183,7 +176,7 @@ def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     run["metadata"]["name"] = "held"
     cluster.submit(run)
     hold_back(cluster, how)
-    pass_seconds(cluster, 180)
+    cluster.pass_time(180)
     go_on(cluster, how)
     cluster.run(lambda: learned.start.value is not None)
     assert learned.driver.value == 1.5

@@ -107,7 +107,7 @@ def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
 
 
 def test_a_planner_that_starts_knows_the_same(trained):
-    trained.cluster.hand_over(a_coordinator(), 2)
+    trained.cluster.hand_over(a_coordinator())
     row = trained.play(15)
     assert row.duration_basis.by_argument == "epochs"
 

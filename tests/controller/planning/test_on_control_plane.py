@@ -9,6 +9,7 @@ from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.data import data_path
 from tests.support.installation import Installation, InstallationOptions
+from tests.support.placements import step_states
 from tests.support.taxi_cluster import with_durations
 
 pytestmark = pytest.mark.cluster
@@ -72,11 +73,6 @@ def wait_for_phase(installation, run, team, *phases):
     return wait_until(in_phase, f"{run} to be {' or '.join(phases)}", 30)
 
 
-def states(placement) -> dict[str, str]:
-    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
-    return {plan.name: state.state for plan, state in rows}
-
-
 @pytest.mark.parametrize("name", LABELLED)
 def test_a_run_is_planned_before_it_starts_and_followed_to_its_end(installation, team, name):
     run = installation.submit(a_workflow(name, 0.002), team)
@@ -89,7 +85,7 @@ def test_a_run_is_planned_before_it_starts_and_followed_to_its_end(installation,
     installation.wait_for_end(run, team)
     ended = wait_for_phase(installation, run, team, "Succeeded", "Failed")
     assert ended.status.phase == "Succeeded"
-    assert set(states(ended).values()) <= ENDED
+    assert set(step_states(ended).values()) <= ENDED
     assert ended.status.makespan_seconds > 0
     for plan, state in zip(ended.planned_rows().rows, ended.state_rows().rows, strict=True):
         if state.state == "succeeded" and "createpvc" not in plan.name:
@@ -107,7 +103,7 @@ def test_a_planner_that_is_killed_goes_on_where_it_was(installation, team):
     installation.wait_for_end(run, team)
     ended = wait_for_phase(installation, run, team, "Succeeded", "Failed")
     assert ended.status.phase == "Succeeded"
-    assert set(states(ended).values()) == {"succeeded"}
+    assert set(step_states(ended).values()) == {"succeeded"}
     assert ended.spec.first_makespan_seconds == before.spec.first_makespan_seconds
     assert ended.spec.revision >= before.spec.revision
     assert ended.spec.epoch > before.spec.epoch

@@ -13,10 +13,7 @@ from kfp_placement_controller.histories.known_pasts import KnownPasts
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.model.promise import Promise, StepPromise
 from kfp_placement_engine.planning.past_runs import outlook
-from tests.controller.planning.noisy_cluster import NoisyCluster
-
-SMALL = 2
-"""Iterations of the loop."""
+from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
 
 RUNS = 4
 """After which promises are made."""
@@ -24,10 +21,8 @@ RUNS = 4
 
 def begun() -> tuple[NoisyCluster, str]:
     """A run whose first step has a promise and runs."""
-    cluster = NoisyCluster()
-    for number in range(RUNS):
-        cluster.play(number, iterations=SMALL)
-    name = cluster.begin_run(10, iterations=SMALL)
+    cluster = cluster_with_past(RUNS)
+    name = cluster.begin_run(10)
     cluster.run(partial(is_running, cluster, name))
     return cluster, name
 
@@ -115,7 +110,7 @@ def tick(cluster: NoisyCluster) -> None:
 
 def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, caplog):
     cluster, name = begun()
-    other = cluster.begin_run(11, iterations=SMALL)
+    other = cluster.begin_run(11)
     sound = outlook.promise_of
     reading = cluster.tracked(name).reading
 
@@ -134,8 +129,7 @@ def test_a_step_that_takes_long_moves_the_end_of_its_run():
     cluster, name = begun()
     before = status_of(cluster, name).ends
     cluster.workload.factor["work"] = 10.0
-    begin = cluster.now
-    cluster.run(lambda: cluster.now - begin > timedelta(minutes=15))
+    cluster.pass_time(15 * 60)
     after = status_of(cluster, name).ends
     assert after.low > before.low
     assert after.typical > before.high

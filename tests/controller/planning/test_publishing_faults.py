@@ -24,7 +24,7 @@ from tests.support.kubernetes import node_object
 def submit_long(cluster: NoisyCluster, duration: str) -> str:
     """A run whose steps take so long, by their authors."""
     cluster.now += timedelta(minutes=10)
-    run = a_run("nightly-1", 2)
+    run = a_run("nightly-1")
     hints = {HINTS_ANNOTATION: json.dumps({"v": 1, "duration": duration})}
     for template in run["spec"]["templates"]:
         if "container" in template:
@@ -42,7 +42,7 @@ def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, hi
             DEFAULT_SOURCES, time.monotonic, policy=policy, params=params, history=history
         )
     )
-    cluster.play(0, iterations=2)
+    cluster.play(0)
     run = submit_long(cluster, duration)
     cluster.run(
         lambda: (
@@ -55,7 +55,7 @@ def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, hi
         assert spec.first_ends.high == MAX_DURATION_SECONDS
     else:
         assert spec.first_makespan_seconds == MAX_DURATION_SECONDS
-    other = cluster.begin_run(50, "other", 2)
+    other = cluster.begin_run(50, "other")
     cluster.run(lambda: ("other", other) in cluster.placements)
 
 
@@ -69,8 +69,8 @@ def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monke
 
     monkeypatch.setattr(placement_publisher, "placement_of", broken)
     cluster = NoisyCluster()
-    cluster.begin_run(1, "team", 2)
-    other = cluster.begin_run(2, "other", 2)
+    cluster.begin_run(1)
+    other = cluster.begin_run(2, "other")
     cluster.run(lambda: ("other", other) in cluster.placements)
     for _ in range(3):
         cluster.coordinator.tick(cluster.now)
@@ -103,7 +103,7 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(
     monkeypatch.setattr(
         getattr(cluster.coordinator, part), method, broken if part == "gates" else broken_later
     )
-    run = cluster.play(1, iterations=2)
+    run = cluster.play(1)
     assert cluster.placement(run).status is not None
     assert cluster.history().past_runs()
     assert len([each for each in caplog.messages if "made up" in each]) == 1
@@ -122,6 +122,6 @@ def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
         raise ZeroDivisionError("made up")
 
     monkeypatch.setattr(cluster.coordinator.gates, "due", broken)
-    cluster.submit(a_run("nightly-1", 2), settings=NO_DEFAULTS)
+    cluster.submit(a_run("nightly-1"), settings=NO_DEFAULTS)
     cluster.run()
     assert cluster.players["nightly-1"].phase == "Succeeded"

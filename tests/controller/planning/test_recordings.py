@@ -175,7 +175,7 @@ def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_othe
     cluster.placements["team", run] = read_resource(PipelinePlacement, raw)
     cluster.coordinator.follow()
     cluster.run(lambda: len(nodes_of(cluster, run, "for-loop-3")) > 7)
-    cluster.hand_over(a_cluster().coordinator, 2)
+    cluster.hand_over(a_cluster().coordinator)
     cluster.run()
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 7
     status = cluster.placement(run).status

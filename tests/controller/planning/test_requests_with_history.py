@@ -16,12 +16,11 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
+from tests.controller.planning.noisy_cluster import a_coordinator, a_run, cluster_with_past
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import task
 from tests.support.kubernetes import node_object
 
-ITERATIONS = 2
 ASSUMED_SECONDS = 180
 """Three steps one after another, without a past."""
 
@@ -29,22 +28,14 @@ USUAL_SECONDS = 420
 """The same with what they take."""
 
 
-def queued(cluster: NoisyCluster) -> QueuedCluster:
-    """The cluster, with queues."""
-    return QueuedCluster(played=cluster)
-
-
 def ran(runs: int) -> QueuedCluster:
     """A cluster in which runs of the pipeline have ended."""
-    cluster = NoisyCluster()
-    for number in range(runs):
-        cluster.play(number, iterations=ITERATIONS)
-    return queued(cluster)
+    return QueuedCluster(played=cluster_with_past(runs))
 
 
 def wait(cluster: QueuedCluster, name: str) -> None:
     """A run of the pipeline is submitted, and its queue holds it back."""
-    cluster.submit(a_run(name, ITERATIONS))
+    cluster.submit(a_run(name))
 
 
 def makespan_seconds(cluster: QueuedCluster, name: str) -> float:
@@ -61,11 +52,11 @@ def test_a_waiting_run_needs_what_past_runs_took():
 
 
 def test_one_that_came_before_the_first_has_ended_is_planned_again():
-    cluster = queued(NoisyCluster())
+    cluster = ran(0)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
-    cluster.submit(a_run("first", ITERATIONS), held=False)
+    cluster.submit(a_run("first"), held=False)
     cluster.played.run(lambda: makespan_seconds(cluster, "waiting") > 1.5 * ASSUMED_SECONDS)
     assert makespan_seconds(cluster, "waiting") == pytest.approx(USUAL_SECONDS, rel=0.3)
     writes = len(cluster.writes)
@@ -82,7 +73,7 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     monkeypatch.setattr(known_pasts, "STEPS_FOR_A_NEW_RUN", 1)
     successor = a_coordinator()
     successor.queues = True
-    cluster.played.hand_over(successor, 2)
+    cluster.played.hand_over(successor)
     cluster.queue()
     for key, request in cluster.requests.items():
         cluster.tell(key, request)
@@ -141,7 +132,7 @@ def counted_plans(cluster: QueuedCluster, monkeypatch: Any) -> list[str]:
 def ends(cluster: QueuedCluster, name: str) -> None:
     """One more run of the pipeline ends, and is heard of."""
     cluster.played.now += timedelta(minutes=10)
-    cluster.submit(a_run(name, ITERATIONS), held=False)
+    cluster.submit(a_run(name), held=False)
     cluster.played.run(lambda: cluster.played.players[name].phase == "Succeeded")
     for _ in range(12):
         cluster.settle()
@@ -165,10 +156,8 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
 
 
 def test_runs_that_end_otherwise_count_for_all_that_wait():
-    played = NoisyCluster()
-    for number in range(3):
-        played.play(number, iterations=ITERATIONS)
-    cluster = queued(played)
+    played = cluster_with_past(3)
+    cluster = QueuedCluster(played=played)
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
         wait(cluster, name)
@@ -211,17 +200,15 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
 
 def next_version(name: str) -> Any:
     """Only one short step, of another name and image."""
-    run = a_run(name, ITERATIONS)
+    run = a_run(name)
     run["spec"]["templates"][0]["dag"]["tasks"] = [task("new-work")]
     run["spec"]["templates"][1]["container"]["image"] = "other:2"
     return run
 
 
 def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell():
-    played = NoisyCluster()
-    for number in range(4):
-        played.play(number, iterations=ITERATIONS)
-    cluster = queued(played)
+    played = cluster_with_past(4)
+    cluster = QueuedCluster(played=played)
     wait(cluster, "first-version")
     for number in range(2):
         cluster.submit(next_version(f"next-version-{number}"))
@@ -231,8 +218,7 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
     played.workload.factor["work"] = 30
     cluster.submit(next_version("next-ends"), held=False)
     played.run(lambda: played.players["next-ends"].phase == "Succeeded")
-    until = played.now + timedelta(minutes=1)
-    played.run(lambda: played.now > until)
+    played.pass_time(60)
     assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") > 5000
@@ -255,7 +241,7 @@ def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
 
 
 def unschedulable(name: str) -> Any:
-    run = a_run(name, ITERATIONS)
+    run = a_run(name)
     requests = {"requests": {"cpu": "50"}}
     run["spec"]["templates"][1]["container"]["resources"] = requests
     return run

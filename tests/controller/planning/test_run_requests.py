@@ -80,8 +80,7 @@ class QueuedCluster:
     def settle(self) -> None:
         """What is due now and in the next seconds."""
         self.played.tell()
-        end = self.played.now.timestamp() + 4
-        self.played.run(lambda: self.played.now.timestamp() >= end)
+        self.played.pass_time(4)
 
     def carry_out(self, action: Action) -> None:
         match action:
@@ -349,7 +348,7 @@ def test_a_new_leader_finds_nothing_to_change():
     for key, request in cluster.requests.items():
         successor.handle(RUN_REQUESTS, Change(key, None, request), cluster.played.now)
     before = len(cluster.writes)
-    cluster.played.hand_over(successor, 2)
+    cluster.played.hand_over(successor)
     cluster.queue()
     cluster.settle()
     assert len(cluster.writes) == before

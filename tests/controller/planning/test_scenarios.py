@@ -190,7 +190,7 @@ def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
     far.workflow["metadata"]["creationTimestamp"] = write_time(cluster.now + timedelta(days=1))
     submit(cluster, a_chain("wf"))
     cluster.look()
-    cluster.run(lambda: cluster.now >= START + timedelta(seconds=5))
+    cluster.pass_time(5)
     assert cluster.placement("wf").spec.makespan_seconds < 130
 
 
@@ -220,8 +220,7 @@ def test_a_step_that_has_lost_its_node_is_planned_elsewhere(first_failed):
     lost = planned()
     cluster.remove_node(lost)
     cluster.place = lambda _pod: None if planned() == lost else planned()
-    gone_at = cluster.now
-    cluster.run(lambda: (cluster.now - gone_at).total_seconds() > 30)
+    cluster.pass_time(30)
     lost_at = cluster.now
     cluster.lose_pod(first_failed=first_failed)
     cluster.run(lambda: planned() != lost)
@@ -389,8 +388,7 @@ def test_a_run_that_was_over_is_not_written_again_after_a_restart():
     cluster.run()
     writes = len(cluster.writes)
     cluster.hand_over()
-    for _ in range(3):
-        cluster.step()
+    cluster.pass_moments(3)
     assert len(cluster.writes) == writes
 
 
@@ -427,8 +425,7 @@ def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(
     cluster = a_cluster()
     submit(cluster, a_chain("wf", a_step(seconds=3600)))
     cluster.run(started(cluster))
-    for _ in range(3):
-        cluster.step()
+    cluster.pass_moments(3)
     before = cluster.placement("wf")
     deleted_at = cluster.now
     cluster.delete_placement("wf")
@@ -449,8 +446,7 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     if restarted:
         cluster.hand_over()
     cluster.delete_placement("wf")
-    for _ in range(3):
-        cluster.step(lambda: False)
+    cluster.pass_moments(3)
     assert cluster.placements == {}
     cluster.kubelets.faults.exit_codes.clear()
     cluster.retry("wf")
@@ -481,8 +477,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
 
     monkeypatch.setattr(PlacementPublisher, "due", noted_due)
     monkeypatch.setattr(TrackedRun, "is_open", property(noted_active))
-    for _ in range(5):
-        cluster.step()
+    cluster.pass_moments(5)
     assert set(looked_at) == {"going-on"}
     pod = next(iter(cluster.players["over-3"].cluster.pods))
     del cluster.players["over-3"].cluster.pods[pod]
@@ -500,8 +495,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too():
     cluster = a_cluster()
     submit(cluster)
     cluster.run()
-    for _ in range(3):
-        cluster.step(lambda: False)
+    cluster.pass_moments(3)
     assert not cluster.coordinator.registry.unsettled.ordered()
     writes = len(cluster.writes)
     status = cluster.players["wf"].workflow["status"]
@@ -509,8 +503,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too():
         if node["displayName"] == "second":
             node["phase"] = "Failed"
     cluster.tell()
-    for _ in range(3):
-        cluster.step(lambda: False)
+    cluster.pass_moments(3)
     assert len(cluster.writes) == writes + 1
     assert cluster.states("wf")["second"] == "failed"
 

@@ -1,23 +1,19 @@
 """What is promised of a run that is held back: since its start, and only until it has begun."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.controller.histories.test_history_policy import say
-from tests.controller.planning.noisy_cluster import NoisyCluster
+from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
 
 RUNS = 4
-SMALL = 2
 
 
 def waiting(runs: int = RUNS) -> tuple[NoisyCluster, str]:
     """A run that is held back from its submission on, after others of its pipeline."""
-    cluster = NoisyCluster()
-    for number in range(runs):
-        cluster.play(number, iterations=SMALL)
-    name = cluster.begin_run(runs, iterations=SMALL)
+    cluster = cluster_with_past(runs)
+    name = cluster.begin_run(runs)
     cluster.suspend(name)
     return cluster, name
 
@@ -35,11 +31,6 @@ def is_told(cluster: NoisyCluster, run: str) -> bool:
     return status.ends_after_start is not None or bool(status.ends_unknown)
 
 
-def pass_minutes(cluster: NoisyCluster, minutes: float) -> None:
-    end = cluster.now + timedelta(minutes=minutes)
-    cluster.run(lambda: cluster.now >= end)
-
-
 def test_a_run_that_waits_is_promised_since_its_start():
     cluster, name = waiting()
     cluster.run(lambda: is_told(cluster, name))
@@ -47,7 +38,7 @@ def test_a_run_that_waits_is_promised_since_its_start():
     assert status.ends is None
     assert spec.first_ends is None
     promised = status.ends_after_start
-    pass_minutes(cluster, 40)
+    cluster.pass_time(40 * 60)
     begun_at = cluster.now
     cluster.suspend(name, suspended=False)
     cluster.run()
@@ -79,7 +70,7 @@ def test_a_run_that_is_stopped_halfway_has_no_such_promise():
     before = len(cluster.pods())
     cluster.run(lambda: len(cluster.pods()) > before)
     cluster.suspend(name)
-    pass_minutes(cluster, 15)
+    cluster.pass_time(15 * 60)
     assert said(cluster, name).ends_after_start is None
 
 
@@ -88,5 +79,5 @@ def test_it_follows_the_policy_at_its_next_forecast():
     cluster.run(lambda: is_told(cluster, name))
     assert cluster.placement(name).confidence == 0.9
     say(cluster, confidence="50%")
-    pass_minutes(cluster, 15)
+    cluster.pass_time(15 * 60)
     assert cluster.placement(name).confidence == 0.5

@@ -54,7 +54,7 @@ from tests.controller.memory_placements import MemoryPlacements
 from tests.controller.planning.builders import a_policy
 from tests.support.builders import a_step
 from tests.support.kubernetes import node_object
-from tests.support.placements import planned_nodes
+from tests.support.placements import planned_nodes, step_states
 
 BATCHES = Kind("batches.example.org/v1", "batches", "Batch")
 BATCH = "example.org/batch"
@@ -235,11 +235,9 @@ class Plane:
         names: list[str] = json.loads(answers.filter(body).body)["NodeNames"]
         return names
 
-    def states(self) -> dict[str, str]:
+    def states(self) -> Mapping[str, str]:
         """State of every step, as last written."""
-        placement = self.placement
-        rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
-        return {plan.name: state.state for plan, state in rows if plan and state}
+        return step_states(self.placement)
 
 
 @pytest.fixture
