@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kfp_placement_controller.observed.histories import HistoryKey
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 
@@ -22,6 +23,11 @@ class WriteHistory:
     pipeline: str
     runs: tuple[PastRun, ...]
     keep_days: int = KEEP_DAYS
+
+    @property
+    def key(self) -> HistoryKey:
+        """Key of the PipelineHistory."""
+        return HistoryKey.of(self.namespace, self.pipeline)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class HistoryOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class HistoryAnswer:
-    """The outcome of one, and why.
+    """The outcome of an action on a history, and why.
 
     Attributes:
         action: action that was tried.

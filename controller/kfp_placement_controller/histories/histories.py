@@ -17,10 +17,10 @@ from kfp_placement_controller.histories.actions import (
     WriteHistory,
 )
 from kfp_placement_controller.histories.known_pasts import KnownPast, KnownPasts
-from kfp_placement_controller.histories.runs_to_store import HistoryKey, RunsToStore
-from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.histories.runs_to_store import RunsToStore
+from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
+from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
@@ -55,21 +55,22 @@ class Histories:
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """Take in that a PipelineHistory is new, has changed or is gone."""
-        key, new, before = change.key, change.new, self._stored.pop(change.key, None)
+        key, new = HistoryKey(*change.key), change.new
+        before = self._stored.pop(key, None)
         self.json_bytes += (new.json_bytes if new else 0) - (before.json_bytes if before else 0)
         is_ours = key in self._deleting
         self._deleting.discard(key)
         if new is None:
             # What goes since there are too many counts until another planner leads.
             if not is_ours:
-                self.pasts.outdated(key[0])
+                self.pasts.outdated(key.namespace)
             return
         self._stored[key] = new
         self._to_store.seen(key, new)
         if _is_continued(before, new):
             self.pasts.add(key, new.ended.keys() - (before.ended if before else ()))
         else:
-            self.pasts.outdated(key[0])
+            self.pasts.outdated(key.namespace)
 
     def readable(self, is_readable: bool) -> None:
         """Note whether the objects can be read; while they cannot, ended runs are only remembered.
@@ -98,12 +99,12 @@ class Histories:
         if not (self.enabled and self._is_readable):
             return None
         without = f"runs of namespace {namespace} are planned without past ones"
-        key = (namespace, history_name(pipeline))
+        key = HistoryKey.of(namespace, pipeline)
         return self._warnings.take_turn(without, partial(self.pasts.of_pipeline, key))
 
     def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
         """Return whether a run that ended at that time has been learned from."""
-        before = self._ended_before((namespace, history_name(pipeline)), uid)
+        before = self._ended_before(HistoryKey.of(namespace, pipeline), uid)
         return before is not None and before >= ended_at.replace(microsecond=0)
 
     def run_ended(self, namespace: str, run: PastRun) -> bool:
@@ -114,7 +115,7 @@ class Histories:
         """
         if self.knows(namespace, run.pipeline, run.uid, run.ended_at):
             return False
-        key = (namespace, history_name(run.pipeline))
+        key = HistoryKey.of(namespace, run.pipeline)
         is_new, stored = self._ended_before(key, run.uid) is None, self._stored.get(key)
         if not is_new:
             # Nobody knows how long it lay between its ends.
@@ -129,8 +130,7 @@ class Histories:
         write = self._to_store.due(monotonic_seconds) if self._is_readable else None
         if write is None:
             return []
-        is_new = (write.namespace, history_name(write.pipeline)) not in self._stored
-        too_many = self._too_many(write.namespace) if is_new else []
+        too_many = [] if write.key in self._stored else self._too_many(write.namespace)
         return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
 
     def answered(self, answer: HistoryAnswer, monotonic_seconds: float) -> None:
@@ -139,7 +139,7 @@ class Histories:
         if isinstance(action, WriteHistory):
             self._to_store.answered(action, answer.outcome, monotonic_seconds)
         elif answer.outcome is not HistoryOutcome.DONE:
-            self._deleting.discard((action.namespace, action.name))
+            self._deleting.discard(HistoryKey(action.namespace, action.name))
         if answer.why:
             what = f"PipelineHistories of namespace {action.namespace} are not written"
             self._warnings.warn(
@@ -157,7 +157,7 @@ class Histories:
         own = {
             key: each
             for key, each in self._stored.items()
-            if key[0] == namespace and not each.is_going and key not in self._deleting
+            if key.namespace == namespace and not each.is_going and key not in self._deleting
         }
         surplus = max(0, len(own) + 1 - MOST_PIPELINES)
         oldest = sorted(own, key=lambda key: own[key].last_ended_at)[:surplus]

@@ -9,8 +9,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from kfp_placement_controller.histories.runs_to_store import HistoryKey
-from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
@@ -191,7 +190,7 @@ class KnownPasts:
 
     def of_pipeline(self, key: HistoryKey) -> KnownPast | None:
         """Return what is known of a pipeline; None = it is being built."""
-        of_namespace = self._asked_for((key[0], ""), None)
+        of_namespace = self._asked_for(_of_namespace(key), None)
         return None if of_namespace is None else self._asked_for(key, of_namespace)
 
     @property
@@ -201,14 +200,16 @@ class KnownPasts:
 
     def awaits(self, namespace: str) -> bool:
         """Return whether something of a namespace is built for the first time."""
-        return any(key[0] == namespace and not past.answer for key, past in self._known.items())
+        return any(
+            key.namespace == namespace and not past.answer for key, past in self._known.items()
+        )
 
     def add(self, key: HistoryKey, uids: Collection[str]) -> None:
         """Learn from runs that have been added to an object: they have just ended."""
-        known = [each for each in (key, (key[0], "")) if each in self._known]
+        known = [each for each in (key, _of_namespace(key)) if each in self._known]
         if not (known and uids):
             return
-        for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.warnings):
+        for run in _runs_of(key.namespace, self.stored[key], uids, self.keep_days, self.warnings):
             for each in known:
                 self._known[each].add(run)
         for each in known:
@@ -245,12 +246,14 @@ class KnownPasts:
         if past is None or past.is_outdated or past.of_namespace is not of_namespace:
             before = None if past is None else past.answer
             stored = self._objects_of(key)
-            past = KnownPast(key[0], stored, self.keep_days, self.warnings, of_namespace, before)
+            past = KnownPast(
+                key.namespace, stored, self.keep_days, self.warnings, of_namespace, before
+            )
             past.build(STEPS_FOR_A_NEW_RUN)
             # Those that wait to be built come first.
             self._known.pop(key, None)
             self._known[key] = past
-            self._make_room(is_pipeline=bool(key[1]))
+            self._make_room(is_pipeline=bool(key.name))
         elif past.is_built:
             # What was asked for last is the last to go.
             self._known[key] = self._known.pop(key)
@@ -268,6 +271,11 @@ class KnownPasts:
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
         known = self._known.items()
         idle = [key for key, past in known if past.is_built or past.is_outdated]
-        same = [key for key in idle if bool(key[1]) == is_pipeline]
+        same = [key for key in idle if bool(key.name) == is_pipeline]
         for oldest in same[:-most]:
             del self._known[oldest]
+
+
+def _of_namespace(key: HistoryKey) -> HistoryKey:
+    """Return the key of the past of a whole namespace, which no object has."""
+    return HistoryKey(key.namespace, "")

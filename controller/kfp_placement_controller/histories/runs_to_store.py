@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
-from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 _LOG = logging.getLogger(__name__)
@@ -24,9 +24,6 @@ WRITE_PAUSE_SECONDS = 30.0
 
 LONGEST_PAUSE_SECONDS = 16 * WRITE_PAUSE_SECONDS
 """Even what has failed for days is tried every eight minutes."""
-
-HistoryKey = tuple[str, str]
-"""Namespace, and name of the object."""
 
 
 @dataclass
@@ -57,16 +54,16 @@ class RunsToStore:
 
     def add(self, namespace: str, run: PastRun) -> None:
         """Keep a run until it has been written."""
-        name = history_name(run.pipeline)
-        if self.ended_at((namespace, name), run.uid) is not None:
-            self._drop(namespace, name, [run.uid])
+        key = HistoryKey.of(namespace, run.pipeline)
+        if self.ended_at(key, run.uid) is not None:
+            self._drop(key, [run.uid])
         own = self._namespaces.setdefault(namespace, {})
         # What ended last is the last to go.
-        waiting = own[name] = own.pop(name, _PipelineRuns())
+        waiting = own[key.name] = own.pop(key.name, _PipelineRuns())
         waiting.runs[run.uid], waiting.is_sent = run, False
         self._steps[namespace] += len(run.steps)
         if len(waiting.runs) > MAX_RUNS:
-            self._drop(namespace, name, [next(iter(waiting.runs))])
+            self._drop(key, [next(iter(waiting.runs))])
         if len(own) > MOST_PIPELINES:
             self._lose_oldest(namespace)
         while self._steps.total() > MOST_STEPS:
@@ -87,7 +84,7 @@ class RunsToStore:
                 for uid, run in waiting.runs.items()
                 if waiting.is_sent or (uid in stored.ended and stored.ended[uid] >= run.ended_at)
             ]
-            self._drop(*key, gone)
+            self._drop(key, gone)
 
     def due(self, monotonic_seconds: float) -> WriteHistory | None:
         """Return the next write, namespaces in turn; None = one is unanswered, or none is due."""
@@ -98,7 +95,7 @@ class RunsToStore:
         }
         for namespace, own in () if self._is_writing else self._namespaces.items():
             for name, waiting in own.items():
-                tried_at = self._tried_at.get((namespace, name))
+                tried_at = self._tried_at.get(HistoryKey(namespace, name))
                 pauses = lasts(waiting.pause_seconds, tried_at, monotonic_seconds)
                 if waiting.is_sent or pauses:
                     continue
@@ -113,7 +110,7 @@ class RunsToStore:
         self, write: WriteHistory, outcome: HistoryOutcome, monotonic_seconds: float
     ) -> None:
         """Take in that a write has been done, or has failed."""
-        key = (write.namespace, history_name(write.pipeline))
+        key = write.key
         self._is_writing = False
         self._tried_at[key] = monotonic_seconds
         if outcome is HistoryOutcome.NAMESPACE_GONE:
@@ -133,12 +130,13 @@ class RunsToStore:
     def _lose_oldest(self, namespace: str) -> None:
         """Lose the runs of the pipeline that did not run for longest."""
         name, oldest = next(iter(self._namespaces[namespace].items()))
-        self._drop(namespace, name, list(oldest.runs))
+        self._drop(HistoryKey(namespace, name), list(oldest.runs))
         self._warnings.warn(
             f"namespace {namespace}: more runs end than can be written; the oldest are lost"
         )
 
-    def _drop(self, namespace: str, name: str, uids: Iterable[str]) -> None:
+    def _drop(self, key: HistoryKey, uids: Iterable[str]) -> None:
+        namespace, name = key
         own = self._namespaces[namespace]
         runs = own[name].runs
         self._steps[namespace] -= sum(len(runs.pop(uid).steps) for uid in uids)
@@ -148,4 +146,4 @@ class RunsToStore:
             del self._namespaces[namespace], self._steps[namespace]
 
     def _of(self, key: HistoryKey) -> _PipelineRuns | None:
-        return self._namespaces.get(key[0], {}).get(key[1])
+        return self._namespaces.get(key.namespace, {}).get(key.name)

@@ -27,12 +27,24 @@ LEAST_RUNS = 20
 """Number of runs below which no coverage is shown: a few broken promises prove nothing."""
 
 
+@dataclass(frozen=True)
+class _EndedPromise:
+    """Outcome of the first promise of a run.
+
+    Attributes:
+        was_kept: whether the run ended within the promised range.
+        confidence: confidence with which the range was promised.
+    """
+
+    was_kept: bool
+    confidence: float
+
+
 @dataclass
 class KeptPromises:
     """Outcomes of the first promises of recent runs."""
 
-    _ended: deque[tuple[bool, float]] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
-    """Outcomes of recent runs: whether the promise was kept, and its confidence."""
+    _ended: deque[_EndedPromise] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
 
     def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
@@ -50,9 +62,11 @@ class KeptPromises:
         outcome = promised.ends.outcome(seconds)
         RUN_PROMISES.labels(str(outcome)).inc()
         PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
-        self._ended.append((outcome is PromiseOutcome.KEPT, promised.confidence))
+        was_kept = outcome is PromiseOutcome.KEPT
+        self._ended.append(_EndedPromise(was_kept, promised.confidence))
         if len(self._ended) >= LEAST_RUNS:
-            coverage, confidence = map(fmean, zip(*self._ended, strict=True))
+            coverage = fmean(each.was_kept for each in self._ended)
+            confidence = fmean(each.confidence for each in self._ended)
             PROMISE_COVERAGE.set(coverage)
             PROMISE_SHORTFALL.set(round(confidence - coverage, 6))
 

@@ -35,14 +35,27 @@ _TELLING = 20
 """Number of pods of which the server must know at least one; else it is the wrong server."""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A question that has no answer yet.
+
+    Attributes:
+        question: the question.
+        run: run whose pods it names.
+        at_seconds: time of the question, in monotonic seconds.
+    """
+
+    question: AskMemory
+    run: TrackedRun
+    at_seconds: float
+
+
 @dataclass
 class MemoryPeaks:
     """Asks for the peaks of ended runs, one run at a time."""
 
     _url: str = ""
-    _asked: AskMemory | None = None
-    _asked_of: TrackedRun | None = None
-    _asked_at: float | None = None
+    _asked: _Asked | None = None
     _failed_at: float | None = None
     _unknown_pods: int = 0
     _warned: bool = False
@@ -67,9 +80,9 @@ class MemoryPeaks:
             now: the time.
             monotonic_seconds: the present moment.
         """
-        is_patient = lasts(PATIENCE_SECONDS, self._asked_at, monotonic_seconds)
-        if self._asked is not None and not is_patient:
-            self._has_failed(self._asked, "it has not answered in time", monotonic_seconds)
+        asked = self._asked
+        if asked is not None and not lasts(PATIENCE_SECONDS, asked.at_seconds, monotonic_seconds):
+            self._has_failed("it has not answered in time", monotonic_seconds)
         if not self._url or self._asked is not None or self._pauses(monotonic_seconds):
             return None
         for run in ended:
@@ -80,26 +93,27 @@ class MemoryPeaks:
                 continue
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
-                self._asked = AskMemory(self._url, run.key, pods)
-                self._asked_of, self._asked_at = run, monotonic_seconds
-                return self._asked
+                question = AskMemory(self._url, run.key, pods)
+                self._asked = _Asked(question, run, monotonic_seconds)
+                return question
             run.peaks = {}
         return None
 
     def answered(self, answer: MemoryAnswer, monotonic_seconds: float) -> None:
         """Take an answer; pods that it does not name are unknown."""
-        asked, run = self._asked, self._asked_of
-        if asked is None or run is None or asked is not answer.question:
+        asked = self._asked
+        if asked is None or asked.question is not answer.question:
             return
         if answer.failure:
-            self._has_failed(asked, answer.failure, monotonic_seconds)
+            self._has_failed(answer.failure, monotonic_seconds)
             return
         self._asked = None
-        known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in asked.pods)
-        run.peaks = {uid: peak for uid, peak in known if peak > 0}
-        self._unknown_pods = 0 if run.peaks else self._unknown_pods + len(asked.pods)
+        pods = asked.question.pods
+        known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in pods)
+        asked.run.peaks = peaks = {uid: peak for uid, peak in known if peak > 0}
+        self._unknown_pods = 0 if peaks else self._unknown_pods + len(pods)
         if self._unknown_pods >= _TELLING:
-            self._warn(asked, f"it knows none of {self._unknown_pods} pods")
+            self._warn(f"it knows none of {self._unknown_pods} pods")
 
     def awaits(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> bool:
         """Return whether the peaks of an ended run may be known soon."""
@@ -115,17 +129,18 @@ class MemoryPeaks:
     def _pauses(self, monotonic_seconds: float) -> bool:
         return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, monotonic_seconds)
 
-    def _has_failed(self, asked: AskMemory, why: str, monotonic_seconds: float) -> None:
+    def _has_failed(self, why: str, monotonic_seconds: float) -> None:
+        """Ask nothing for a while after a question that got no answer."""
         self._asked, self._failed_at = None, monotonic_seconds
-        self._warn(asked, why)
+        self._warn(why)
 
-    def _warn(self, asked: AskMemory, why: str) -> None:
-        """Say it once for each address, whatever else goes wrong with it."""
+    def _warn(self, why: str) -> None:
+        """Warn once of each server, whatever else goes wrong with it."""
         if not self._warned:
             self._warned = True
             self._warnings.warn(
                 "peak memory is not learned, and no request is advised on: the Prometheus of"
-                f" history.prometheusURL, {asked.url}: {why}"
+                f" history.prometheusURL, {self._url}: {why}"
             )
 
 

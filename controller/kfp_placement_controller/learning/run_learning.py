@@ -16,7 +16,11 @@ from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer
 from kfp_placement_controller.learning.ended_runs import ended_run
 from kfp_placement_controller.learning.kept_promises import KeptPromises
 from kfp_placement_controller.learning.memory_peaks import MemoryPeaks
-from kfp_placement_controller.learning.unplanned_runs import SETTLED_SECONDS, UnplannedRuns
+from kfp_placement_controller.learning.unplanned_runs import (
+    SETTLED_SECONDS,
+    UnplannedReader,
+    UnplannedRuns,
+)
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.tracked_run import TrackedRun
@@ -35,6 +39,24 @@ T = TypeVar("T")
 LearningAction = HistoryAction | AskMemory
 
 
+@dataclass(frozen=True)
+class EndedRun:
+    """An ended run of which more may be known soon.
+
+    Attributes:
+        run: the run.
+        since_seconds: time since which its end is known, in monotonic seconds.
+    """
+
+    run: TrackedRun
+    since_seconds: float
+
+    @property
+    def ended_at(self) -> datetime:
+        """End of the run; its submission if its object states no end."""
+        return self.run.observed.state.finished_at or self.run.observed.submitted_at
+
+
 @dataclass
 class RunLearning:
     """Learns from runs, once each.
@@ -42,31 +64,32 @@ class RunLearning:
     Attributes:
         histories: store of what has been learned; while it is not installed, nothing is learned.
         nodes: nodes by name, for the duration of transfers there.
+        reader: reader of runs without a plan.
         unplanned: runs without a plan that wait to be learned from.
         memory: questions for the most memory that pods used.
         promises: outcomes of promises.
-        awaited: ended runs of which more may be known soon, each with the time since when its end
-            is known.
+        awaited: ended runs of which more may be known soon.
     """
 
     histories: Histories
     nodes: Mapping[str, Node]
-    unplanned: UnplannedRuns
+    reader: UnplannedReader
+    unplanned: UnplannedRuns = field(default_factory=UnplannedRuns)
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    awaited: dict[RunKey, tuple[TrackedRun, float]] = field(default_factory=dict)
+    awaited: dict[RunKey, EndedRun] = field(default_factory=dict)
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def run_evaluated(self, run: TrackedRun, monotonic_seconds: float) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
-            self.awaited.setdefault(run.key, (run, monotonic_seconds))
+            self.awaited.setdefault(run.key, EndedRun(run, monotonic_seconds))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Learn from a run that is gone, if it has ended: nothing more will be known of it."""
         awaited = self.awaited.pop(key, None)
         if awaited is not None:
-            self._turn(partial(self._learn, awaited[0], now))
+            self._turn(partial(self._learn, awaited.run, now))
 
     def pipeline_ended(self, run: EndedPipeline, monotonic_seconds: float) -> None:
         """Keep a run that gets no plan and has ended, to learn from it soon."""
@@ -93,16 +116,17 @@ class RunLearning:
             return []
         learned = 0
         # In the order in which they ended, where a planner that starts finds many.
-        for run, since in sorted(self.awaited.values(), key=_ended_at):
+        for ended in sorted(self.awaited.values(), key=lambda each: each.ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
+            run = ended.run
             awaits_memory = partial(self.memory.awaits, run, now, monotonic_seconds)
-            is_settling = lasts(SETTLED_SECONDS, since, monotonic_seconds)
+            is_settling = lasts(SETTLED_SECONDS, ended.since_seconds, monotonic_seconds)
             if not (is_settling or self._turn(awaits_memory)):
                 del self.awaited[run.key]
                 learned += self._turn(partial(self._learn, run, now)) or 0
-        ended = [run for run, _since in self.awaited.values()]
-        question = self._turn(partial(self.memory.due, ended, now, monotonic_seconds))
+        runs = [each.run for each in self.awaited.values()]
+        question = self._turn(partial(self.memory.due, runs, now, monotonic_seconds))
         writes = self._turn(partial(self.histories.due, monotonic_seconds)) or ()
         return [*([] if question is None else [question]), *writes]
 
@@ -128,14 +152,9 @@ class RunLearning:
         return len(run.statuses)
 
     def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
-        run = self.unplanned.read(ended, now)
+        run = self.reader.read(ended, now)
         if run is not None:
             self._learn(run, now)
 
     def _turn(self, do: Callable[[], T]) -> T | None:
         return self._warnings.take_turn("nothing is learned from some runs", do)
-
-
-def _ended_at(awaited: tuple[TrackedRun, float]) -> datetime:
-    run, _since = awaited
-    return run.observed.state.finished_at or run.observed.submitted_at

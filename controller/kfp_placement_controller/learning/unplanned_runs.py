@@ -1,6 +1,7 @@
-"""Runs that get no plan and have ended: each is read once, for what it teaches, and let go."""
+"""Runs that get no plan and have ended: they wait to be learned from, and are read once."""
 
 import logging
+import math
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable
@@ -33,14 +34,14 @@ SETTLED_SECONDS = 1.0
 _LONG_AFTER = timedelta(minutes=1)
 
 
-@dataclass
-class UnplannedRuns:
-    """Runs that wait to be learned from; of each namespace what ended first comes and goes first.
+@dataclass(frozen=True)
+class UnplannedReader:
+    """Reader of ended runs without a plan, as if they had been followed to their end.
 
     Attributes:
         sources: kinds of objects that are runs.
-        registry: the pods of all runs.
-        policy: says what is assumed of loops.
+        registry: registry with the pods of all runs.
+        policy: function that returns the policy in force, which says what is assumed of loops.
         params: times and thresholds.
     """
 
@@ -48,61 +49,9 @@ class UnplannedRuns:
     registry: RunRegistry
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
-    _unsettled: deque[tuple[float, EndedPipeline]] = field(default_factory=deque)
-    _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
-    """Runs that can be learned from, by namespace, in the order in which they ended."""
-    _bytes: Counter[str] = field(default_factory=Counter)
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
-
-    def add(self, run: EndedPipeline, monotonic_seconds: float) -> None:
-        """Keep a run that has ended; if all take too much memory, the oldest are lost."""
-        self._unsettled.append((monotonic_seconds, run))
-        self._bytes[run.key.namespace] += len(run.packed)
-        while self._bytes.total() > MOST_BYTES:
-            self._settle(None)
-            largest = max(self._bytes, key=self._bytes.__getitem__)
-            self._take(largest)
-            self._warnings.warn(
-                f"namespace {largest}: more runs have ended than can be learned from; the oldest"
-                " are lost"
-            )
-
-    def pause_seconds(self, monotonic_seconds: float) -> float | None:
-        """Return the time until there is something to learn from, or None if nothing waits."""
-        if self._waiting:
-            return 0.0
-        if not self._unsettled:
-            return None
-        return self._unsettled[0][0] + SETTLED_SECONDS - monotonic_seconds
-
-    def due(self, monotonic_seconds: float) -> list[EndedPipeline]:
-        """Take a few runs that can be learned from now, those of all namespaces in turn."""
-        self._settle(monotonic_seconds)
-        found: list[EndedPipeline] = []
-        left = MOST_BYTES_AT_ONCE
-        while self._waiting and left > 0:
-            found.append(self._take(next(iter(self._waiting))))
-            left -= len(found[-1].packed)
-        return found
-
-    def _settle(self, monotonic_seconds: float | None) -> None:
-        """Let runs be learned from whose last pods have been heard of by now; None = all runs.
-
-        Anybody may write when a run has ended, so that this decides among these alone.
-        """
-        while self._unsettled:
-            heard_at, run = self._unsettled[0]
-            is_settling = monotonic_seconds is not None and lasts(
-                SETTLED_SECONDS, heard_at, monotonic_seconds
-            )
-            if is_settling:
-                return
-            self._unsettled.popleft()
-            waiting = self._waiting.setdefault(run.key.namespace, [])
-            insort(waiting, run, key=lambda each: each.ended_at)
 
     def read(self, ended: EndedPipeline, now: datetime) -> TrackedRun | None:
-        """Return the run as if it had been followed to its end, or None if it teaches nothing."""
+        """Return a run as it has ended, or None if it teaches nothing."""
         source = next(each for each in self.sources if each.kind == ended.kind)
         try:
             observed = source.observe(ended.raw(), all_pipelines=True)
@@ -117,6 +66,74 @@ class UnplannedRuns:
             run.observe_pod(None, pod, now + _LONG_AFTER)
         run.evaluate(self.policy(), now, self.params)
         return run
+
+
+@dataclass(frozen=True)
+class _Unsettled:
+    """A run that has just ended, so that its last pods may not have been heard of yet.
+
+    Attributes:
+        run: the run.
+        heard_seconds: time at which its end was heard of, in monotonic seconds.
+    """
+
+    run: EndedPipeline
+    heard_seconds: float
+
+
+@dataclass
+class UnplannedRuns:
+    """Queue of runs to learn from; of each namespace what ended first comes and goes first."""
+
+    _unsettled: deque[_Unsettled] = field(default_factory=deque)
+    _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
+    """Runs that can be learned from, by namespace, in the order in which they ended."""
+    _bytes: Counter[str] = field(default_factory=Counter)
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+
+    def add(self, run: EndedPipeline, monotonic_seconds: float) -> None:
+        """Keep a run that has ended; if all take too much memory, the oldest are lost."""
+        self._unsettled.append(_Unsettled(run, monotonic_seconds))
+        self._bytes[run.key.namespace] += len(run.packed)
+        while self._bytes.total() > MOST_BYTES:
+            self._settle(math.inf)
+            largest = max(self._bytes, key=self._bytes.__getitem__)
+            self._take(largest)
+            self._warnings.warn(
+                f"namespace {largest}: more runs have ended than can be learned from; the oldest"
+                " are lost"
+            )
+
+    def pause_seconds(self, monotonic_seconds: float) -> float | None:
+        """Return the time until there is something to learn from, or None if nothing waits."""
+        if self._waiting:
+            return 0.0
+        if not self._unsettled:
+            return None
+        return self._unsettled[0].heard_seconds + SETTLED_SECONDS - monotonic_seconds
+
+    def due(self, monotonic_seconds: float) -> list[EndedPipeline]:
+        """Take a few runs that can be learned from now, those of all namespaces in turn."""
+        self._settle(monotonic_seconds)
+        found: list[EndedPipeline] = []
+        left = MOST_BYTES_AT_ONCE
+        while self._waiting and left > 0:
+            found.append(self._take(next(iter(self._waiting))))
+            left -= len(found[-1].packed)
+        return found
+
+    def _settle(self, monotonic_seconds: float) -> None:
+        """Let runs be learned from whose last pods have been heard of by then; infinity = all runs.
+
+        Anybody may write when a run has ended, so that this decides among these alone.
+        """
+        while self._unsettled:
+            oldest = self._unsettled[0]
+            if lasts(SETTLED_SECONDS, oldest.heard_seconds, monotonic_seconds):
+                return
+            run = self._unsettled.popleft().run
+            waiting = self._waiting.setdefault(run.key.namespace, [])
+            insort(waiting, run, key=lambda each: each.ended_at)
 
     def _take(self, namespace: str) -> EndedPipeline:
         """Take the run of a namespace that ended first; its next one comes after the others'."""

@@ -6,13 +6,14 @@ The parts that decide which runs are kept are read at once; all past runs togeth
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistory,
     PipelineHistorySpec,
+    history_name,
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -25,6 +26,23 @@ MOST_AHEAD = timedelta(days=60)
 """Longest time for which a Workflow is expected to stay in the cluster after its end."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class HistoryKey(NamedTuple):
+    """Key of the PipelineHistory of a pipeline.
+
+    Attributes:
+        namespace: namespace of the pipeline's runs.
+        name: name of the object, which follows from the name of the pipeline.
+    """
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, namespace: str, pipeline: str) -> Self:
+        """Return the key of the history of a pipeline."""
+        return cls(namespace, history_name(pipeline))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from kfp_placement_controller.kinds import (
 )
 from kfp_placement_controller.learning.actions import MemoryAnswer
 from kfp_placement_controller.learning.run_learning import RunLearning
-from kfp_placement_controller.learning.unplanned_runs import UnplannedRuns
+from kfp_placement_controller.learning.unplanned_runs import UnplannedReader
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
@@ -118,10 +118,8 @@ class Coordinator:
         self.requests = RunRequests(
             self.registry, self.plans.builder, self.histories, retry_seconds
         )
-        unplanned = UnplannedRuns(
-            self.sources, self.registry, lambda: self.policy.spec, self.params
-        )
-        self.learning = RunLearning(self.histories, self.cluster.nodes, unplanned)
+        reader = UnplannedReader(self.sources, self.registry, lambda: self.policy.spec, self.params)
+        self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
         self._warnings = WarningLog(_LOG)
         self._gone: list[RunKey] = []

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.histories.histories import Histories
-from kfp_placement_controller.histories.runs_to_store import HistoryKey
+from kfp_placement_controller.observed.histories import HistoryKey
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.run_needs import RunNeed
-from kfp_placement_engine.contract.pipeline_history import history_name
 from kfp_placement_engine.model.keys import RunKey
 
 NEWS_PAUSE_SECONDS = 120.0
@@ -29,37 +28,37 @@ class PastNews:
     _news: set[HistoryKey] = field(default_factory=set)
     _replanned_at: dict[HistoryKey, float] = field(default_factory=dict)
 
-    def history_changed(self, name: HistoryKey) -> None:
+    def history_changed(self, key: HistoryKey) -> None:
         """Note that runs of a pipeline have ended, or that some of them no longer count."""
-        self._news.add(name)
+        self._news.add(key)
 
     def planned(self, need: RunNeed) -> None:
         """Note that a run has been planned, perhaps before its past was known."""
         if self.histories.enabled and need.lacks_past and need.pipeline:
-            name = (need.observed.key.namespace, history_name(need.pipeline))
-            self._news.add(name)
-            self._replanned_at.pop(name, None)
+            history = HistoryKey.of(need.observed.key.namespace, need.pipeline)
+            self._news.add(history)
+            self._replanned_at.pop(history, None)
 
     def due(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the runs to plan again; of those that have begun, only those without a past."""
         self._replanned_at = {
-            name: at
-            for name, at in self._replanned_at.items()
+            history: at
+            for history, at in self._replanned_at.items()
             if lasts(NEWS_PAUSE_SECONDS, at, monotonic_seconds)
         }
         fresh = self._news - self._replanned_at.keys()
         # News of pipelines without a waiting run are dropped.
         self._news -= fresh
         for key, need in self.needs.items() if fresh else ():
-            name = (key.namespace, history_name(need.pipeline))
+            history = HistoryKey.of(key.namespace, need.pipeline)
             has_begun = need.has_begun and not need.lacks_past
-            if name not in fresh or has_begun or need.observed.ended:
+            if history not in fresh or has_begun or need.observed.ended:
                 continue
             past = self.histories.past(key.namespace, need.pipeline)
             if past is None or not past.is_current:
                 # The changed past is still being built: plan the run as soon as it is there.
-                self._news.add(name)
+                self._news.add(history)
             else:
-                self._replanned_at[name] = monotonic_seconds
+                self._replanned_at[history] = monotonic_seconds
                 need.has_news = True
                 yield key

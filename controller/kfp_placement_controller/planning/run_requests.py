@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kfp_placement_controller.histories.histories import Histories
-from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.pauses import lasts
@@ -106,9 +106,9 @@ class RunRequests:
 
     def history_changed(self, change: Change[ObservedHistory]) -> None:
         """Take in that runs of a pipeline have ended, or that some of them no longer count."""
-        namespace, name = change.key
-        if namespace in self._namespaces:
-            self._news.history_changed((namespace, name))
+        key = HistoryKey(*change.key)
+        if key.namespace in self._namespaces:
+            self._news.history_changed(key)
 
     def conditions_changed(self) -> None:
         """Plan all runs again, in turn, as the cluster, the policy or a namespace has changed."""

@@ -1,4 +1,4 @@
-"""First and last promise about when a run ends."""
+"""Promises of one run: the first and the last about when it ends."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,8 @@ class RunPromises:
     Attributes:
         first: first promise of its end; None = there was none.
         last: last promise of when the run and its steps start and end; None = there was none.
-        made_at: time of the last promise; None = a new one must be made as soon as possible.
+        made_at: time at which the end was promised last, in monotonic seconds; None = it must be
+            promised as soon as possible.
         is_counted: whether an earlier planner has already counted the run in the metrics.
     """
 

@@ -9,8 +9,8 @@ from kfp_placement_controller.histories.runs_to_store import (
     WRITE_PAUSE_SECONDS,
     RunsToStore,
 )
-from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from kfp_placement_controller.observed.histories import HistoryKey, observe_history
+from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
@@ -131,7 +131,7 @@ def test_runs_of_a_namespace_that_is_gone_are_let_go():
     to_store.add("team", a_past_run("p", 1))
     for outcome in (HistoryOutcome.NAMESPACE_GONE, HistoryOutcome.DONE):
         to_store.answered(due(to_store, START), outcome, START.timestamp())
-    assert to_store.ended_at(("team", history_name("p")), "uid-1")
+    assert to_store.ended_at(HistoryKey.of("team", "p"), "uid-1")
     assert not to_store.due((START + timedelta(days=1)).timestamp())
 
 
@@ -142,9 +142,9 @@ def test_what_was_written_is_not_written_again_whatever_the_object_says():
     write = due(to_store, START)
     to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
     assert not to_store.due((START + WRITE_PAUSE).timestamp())
-    assert to_store.ended_at(("team", "p"), "uid-1") is not None
-    to_store.seen(("team", "p"), observe_history(a_history("p", [])))
-    assert to_store.ended_at(("team", "p"), "uid-1") is None
+    assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is not None
+    to_store.seen(HistoryKey("team", "p"), observe_history(a_history("p", [])))
+    assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is None
 
 
 def test_what_ends_during_a_write_is_written_next():
@@ -163,7 +163,7 @@ def test_what_ended_again_is_written_again():
     to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1))
     to_store.add("team", again)
-    to_store.seen(("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
+    to_store.seen(HistoryKey("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
     write = due(to_store, START + WRITE_PAUSE)
     assert write.runs == (again,)
 
@@ -175,7 +175,7 @@ def test_what_is_written_makes_room(caplog):
     for number in range(1, MOST_PIPELINES + 10):
         name, run = f"p{number}", a_past_run(f"p{number}", number)
         to_store.add("team", run)
-        to_store.seen(("team", name), observe_history(a_history(name, [run])))
+        to_store.seen(HistoryKey("team", name), observe_history(a_history(name, [run])))
     assert not caplog.records
     assert [run.pipeline for run in written(to_store)["team"]] == ["waits"]
 
@@ -185,5 +185,5 @@ def test_names_that_objects_cannot_have_are_names_of_one_object():
     to_store.add("team", a_past_run("Ünïcode/…", 1))
     write = due(to_store, START)
     to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
-    assert to_store.ended_at(("team", history_name("Ünïcode/…")), "uid-1") is not None
+    assert to_store.ended_at(HistoryKey.of("team", "Ünïcode/…"), "uid-1") is not None
     assert not to_store.due((START + WRITE_PAUSE).timestamp())
