@@ -96,10 +96,7 @@ class KnowledgeStore:
     def location_changed(self, change: Change[StatedPlace]) -> None:
         """Take a change of a Location: any node may be at another distance now."""
         with self._lock:
-            if change.new is None:
-                self._locations.pop(change.key[1], None)
-            else:
-                self._locations[change.key[1]] = change.new
+            change.apply_to(self._locations, change.key[1])
             self._places = places_by_name(self._locations.values())
             nodes = {
                 name: self._known_node(each.node) for name, each in self.knowledge.nodes.items()

@@ -1,7 +1,7 @@
 """Reactions of plans and RunRequests to changes of the cluster and of the policy."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -13,9 +13,6 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass
@@ -37,7 +34,7 @@ class Reactions:
     def node(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
         name = change.key[1]
-        _keep(self.cluster.nodes, name, change.new)
+        change.apply_to(self.cluster.nodes, name)
         if not matters(change.old, change.new):
             return
         self.requests.conditions_changed()
@@ -53,7 +50,7 @@ class Reactions:
 
     def claim(self, change: Change[ObservedClaim]) -> None:
         """Take in that a claim is new, has changed or is gone."""
-        _keep(self.cluster.claims, ClaimKey(*change.key), change.new)
+        change.apply_to(self.cluster.claims, ClaimKey(*change.key))
         if change.new is None or change.old == change.new:
             return
         for active in self.registry.active():
@@ -63,16 +60,16 @@ class Reactions:
 
     def volume(self, change: Change[Any]) -> None:
         """Take in that a volume has changed; if that matters to runs, its claim changes too."""
-        _keep(self.cluster.volumes, change.key[1], change.new)
+        change.apply_to(self.cluster.volumes, change.key[1])
 
     def location(self, change: Change[Any]) -> None:
         """Take in that a Location is new, has changed or is gone."""
-        _keep(self.cluster.locations, change.key[1], change.new)
+        change.apply_to(self.cluster.locations, change.key[1])
         self._replan_all()
 
     def namespace(self, change: Change[ObservedNamespace]) -> None:
         """Take in that a namespace has changed; whether it takes part counts for its next runs."""
-        _keep(self.registry.namespaces, change.key[1], change.new)
+        change.apply_to(self.registry.namespaces, change.key[1])
         if change.old != change.new:
             self.requests.conditions_changed()
 
@@ -91,11 +88,3 @@ class Reactions:
         for planned in self.registry.planned():
             if planned.tracked.unstarted():
                 self.planner.trigger(planned.tracked)
-
-
-def _keep(objects: dict[K, V], key: K, value: V | None) -> None:
-    """Store the new version of an object; None = the object is gone."""
-    if value is None:
-        objects.pop(key, None)
-    else:
-        objects[key] = value

@@ -32,11 +32,7 @@ class ClusterRoom:
 
     def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
-        name = change.key[1]
-        if change.new is None:
-            self._nodes.pop(name, None)
-        else:
-            self._nodes[name] = change.new
+        change.apply_to(self._nodes, change.key[1])
 
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
         """Take in a change of a pod, and return whether the room that it takes has changed."""

@@ -136,9 +136,7 @@ class QueueCoordinator:
         self._is_changed = True
 
     def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
-        self._namespaces.pop(change.key[1], None)
-        if change.new is not None:
-            self._namespaces[change.key[1]] = change.new
+        change.apply_to(self._namespaces, change.key[1])
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
         self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
@@ -149,7 +147,7 @@ class QueueCoordinator:
     def _request_changed(self, change: Change[ObservedRequest]) -> None:
         key = RunKey(*change.key)
         before = self.runs.get(key)
-        self.runs.request_changed(key, change.new)
+        self.runs.request_changed(change)
         after = self.runs.get(key)
         had_spec = before is None or before.spec is not None
         if not had_spec and after is not None and after.spec is not None:

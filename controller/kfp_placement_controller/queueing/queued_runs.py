@@ -55,11 +55,10 @@ class QueuedRuns:
         is_same = before is not None and replace(before.observed, version=run.version) == run
         return not (is_same and run.is_active)
 
-    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
+    def request_changed(self, change: Change[ObservedRequest]) -> None:
         """Take in that a RunRequest is new, has changed or is gone."""
-        self._requests.pop(key, None)
-        if request is not None:
-            self._requests[key] = request
+        key = RunKey(*change.key)
+        change.apply_to(self._requests, key)
         requested, ended = self._runs.pop(key, None), self._ended.pop(key, None)
         if requested is not None:
             self._keep(requested)

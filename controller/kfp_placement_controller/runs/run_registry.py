@@ -119,10 +119,7 @@ class RunRegistry:
     def request_changed(self, change: Change[ObservedRequest]) -> None:
         """Take in that a RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
-        if change.new is None:
-            self.requests.pop(key, None)
-        else:
-            self.requests[key] = change.new
+        change.apply_to(self.requests, key)
         run = self.runs.get(key)
         if run is not None:
             run.assign(self.nodes_of(run.observed), self.policy())

@@ -75,10 +75,7 @@ class KueueObjects:
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """Take in that an object is new, has changed or is gone, or does not matter any more."""
         key: Any = change.key if kind.namespaced else change.key[1]
-        if change.new is None:
-            self._stores[kind].pop(key, None)
-        else:
-            self._stores[kind][key] = change.new
+        change.apply_to(self._stores[kind], key)
 
     # What follows.
 
