@@ -61,7 +61,7 @@ def run(settings: PlanSettings) -> int:
 
 def needs(settings: PlanSettings) -> tuple[Need, ...]:
     """Return the rights that the process needs at the API server."""
-    kinds = readers(DEFAULT_SOURCES, PlannedPipelines(), queues=settings.queues)
+    kinds = readers(DEFAULT_SOURCES, PlannedPipelines(), queues=settings.queues, history=False)
     opening = (Need(PODS, ("get", "patch")),) if settings.gates else ()
     queueing = (
         Need(RUN_QUEUES, ("patch",), subresource="status"),

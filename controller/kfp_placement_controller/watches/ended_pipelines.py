@@ -1,80 +1,75 @@
-"""Pipelines that nobody plans teach, too: each is passed on once, when it has ended.
+"""Reader of runs that reports each ended pipeline without a plan once, to learn from it.
 
 Of the many objects that go on or are not pipelines nothing is kept, and of those that have ended
 only until they are learned from.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
+from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, Kind
 
 MOST_KNOWN = 200_000
-"""Runs that are remembered as told or stored, of all together; each takes some 200 bytes. Others
-are read again when they are listed again, and not learned from twice."""
-
-ReadRun = Callable[[RunSource, JsonObject], ObservedRun | None]
+"""Number of runs that are remembered as reported or stored; each takes some 200 bytes. Others are
+read again when they are listed again, and not learned from twice."""
 
 
 @dataclass
 class EndedPipelines:
-    """Finds the runs that have ended and that no plan follows.
+    """Reader of the runs that get a plan, which reports the ended pipelines among the others.
 
     Attributes:
-        tell: function called with every such run, in the thread that reads it.
-        own_namespace: the controller's.
+        decided_by: kinds that must be known before a run can be read.
+        planned: reader of the runs that get a plan.
+        report: function called with every ended pipeline, in the thread that reads it.
+        own_namespace: the controller's namespace.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
-        decided_by: the kinds that must be known before a run can be read.
     """
 
-    decided_by = (NAMESPACES, PIPELINE_HISTORIES)
-
-    tell: Callable[[EndedPipeline], None]
+    decided_by: ClassVar[Collection[Kind]] = (*PlannedPipelines.decided_by, PIPELINE_HISTORIES)
+    planned: PlannedPipelines
+    report: Callable[[EndedPipeline], None]
     own_namespace: str
     opt_in: bool
     _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     _known: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
-        """Take in that an object is new, has changed or is gone; other kinds do not matter here."""
+        """Note an object that is new, has changed or is gone; other kinds do not matter here."""
+        self.planned.changed(kind, change)
         if kind == NAMESPACES:
-            self._namespaces.pop(change.key[1], None)
-            if change.new is not None:
-                self._namespaces[change.key[1]] = change.new
+            change.apply_to(self._namespaces, change.key[1])
         elif kind == PIPELINE_HISTORIES and change.new is not None:
             # What is written needs no second look, however often a planner starts; nor does what
             # somebody deletes later: a label on the run must not bring it back.
             self._remember(change.new.ended)
 
-    def reading(self, read: ReadRun) -> ReadRun:
-        """Return the same reader, which also tells of runs that have ended without a plan."""
+    def read(self, source: RunSource, raw: JsonObject) -> ObservedRun | None:
+        """Read the object of a run, and report the run if it has ended without a plan."""
+        run = self.planned.read(source, raw)
+        if run is None or not run.is_planned:
+            self._report_ended(source, raw)
+        return run
 
-        def read_and_tell(source: RunSource, raw: JsonObject) -> ObservedRun | None:
-            run = read(source, raw)
-            if run is None or not run.is_planned:
-                self._seen(source, raw)
-            return run
-
-        return read_and_tell
-
-    def _seen(self, source: RunSource, raw: JsonObject) -> None:
-        """Tell of a run if it is a pipeline that has ended and has not been learned from."""
+    def _report_ended(self, source: RunSource, raw: JsonObject) -> None:
+        """Report a run if it is a pipeline that has ended and has not been learned from."""
         ended_at = source.pipeline_end(raw)
         if ended_at is None:
             return
         namespace = raw["metadata"].get("namespace", "")
-        says = self._namespaces.get(namespace)
-        if not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in):
+        labels = self._namespaces.get(namespace)
+        if not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in):
             return
         uid = str(raw["metadata"].get("uid", ""))
         known_at = self._known.get(uid)
@@ -86,7 +81,7 @@ class EndedPipelines:
             # That nothing is learned from it must not keep others from hearing of it.
             return
         self._remember({uid: ended_at})
-        self.tell(ended)
+        self.report(ended)
 
     def _remember(self, ended: Mapping[str, datetime]) -> None:
         self._known.update(ended)

@@ -28,13 +28,15 @@ from kfp_placement_kube.kinds import CLAIMS, LEASES, NODES, PODS
 
 @dataclass
 class ExtendObserver:
-    """Tells all whom a change concerns; in the threads of the watches.
+    """Receiver of changes, which passes each to the parts of `extend` that it concerns.
+
+    Each watch calls it in a thread of its own.
 
     Attributes:
         store: store of the extender, which keeps the objects.
         notes: decisions about pods, until they are bound.
-        guard: looks after what is dead.
-        events: take what is said of pods.
+        guard: guard over our scheduler and the planner.
+        events: recorder of events about pods.
     """
 
     store: KnowledgeStore
@@ -49,7 +51,7 @@ class ExtendObserver:
 
         Args:
             client: the API server.
-            sources: read the pods.
+            sources: sources of runs, which read the pods.
             settings: settings of the process.
         """
         store, watches = self.store, WatchGroup(client)

@@ -1,6 +1,6 @@
 """Watches of `plan`: each kind, the part of it that is kept, and messages to the coordinator."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from kfp_placement_controller.observed.attach_failures import (
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
+from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.placed_runs import observe_placed_run
@@ -40,7 +40,7 @@ from kfp_placement_engine.contract.resources import Location, PlacementPolicy, r
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 from kfp_placement_kube.watch import WatchParams
 
 _PARAMS: Mapping[Kind, WatchParams] = {
@@ -50,12 +50,12 @@ _PARAMS: Mapping[Kind, WatchParams] = {
 """Sizes of the watches whose objects may be many, or large."""
 
 
+RunReader = PlannedPipelines | EndedPipelines
+"""Reader of runs: it drops those that get no plan, and may report those of them that end."""
+
+
 def readers(
-    sources: RunSources,
-    pipelines: PlannedPipelines,
-    ended: EndedPipelines | None = None,
-    *,
-    queues: bool,
+    sources: RunSources, runs: RunReader, *, queues: bool, history: bool
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """Return the reader of each watched kind; of events only those of one reason are watched.
 
@@ -63,12 +63,11 @@ def readers(
 
     Args:
         sources: kinds of objects that are runs.
-        pipelines: says which of them are planned without our mark.
-        ended: takes runs that have ended and get no plan; None = past runs teach nothing.
+        runs: reader of runs.
         queues: whether queues of runs are installed.
+        history: whether PipelineHistories are watched, as runs teach later ones.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
-    read_run = pipelines.read if ended is None else ended.reading(pipelines.read)
     return {
         NODES: observe_node,
         PODS: sources.observe_pod,
@@ -79,9 +78,9 @@ def readers(
         NAMESPACES: observe_namespace,
         EVENTS: observe_attach_failure,
         PLACEMENT_METADATA: observe_placed_run,
-        **{source.kind: partial(read_run, source) for source in sources},
+        **{source.kind: partial(runs.read, source) for source in sources},
         **queueing,
-        **({PIPELINE_HISTORIES: observe_history} if ended is not None else {}),
+        **({PIPELINE_HISTORIES: observe_history} if history else {}),
     }
 
 
@@ -97,53 +96,47 @@ def plan_watches(
         inbox: the coordinator's.
     """
     watches = WatchGroup(client, listed=inbox.wake)
-    pipelines = PlannedPipelines(reads_unplanned=settings.queues)
-    ended = _ended_pipelines(settings, inbox) if settings.history else None
-    runs = {source.kind for source in sources}
-    before_runs = {*pipelines.decided_by, *(() if ended is None else ended.decided_by)}
-    watched = readers(sources, pipelines, ended, queues=settings.queues)
-    deciding = [each for each in (pipelines, ended) if each is not None]
+    runs = _run_reader(settings, inbox)
+    run_kinds = {source.kind for source in sources}
+    watched = readers(sources, runs, queues=settings.queues, history=settings.history)
     for kind, read in watched.items():
         watches.add(
             kind,
             read,
-            partial(_changed, inbox, deciding, kind),
+            partial(_changed, inbox, runs, kind),
             field_selector=ATTACH_FAILED_SELECTOR if kind == EVENTS else "",
             params=_PARAMS.get(kind, USUAL_PARAMS),
-            after=before_runs if kind in runs else (),
+            after=runs.decided_by if kind in run_kinds else (),
             readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
         )
     leases = {settings.scheduler_lease_name: Coordinator.scheduler_lease}
     if settings.queues:
         leases[settings.queue_lease_name] = Coordinator.queue_lease
-    for name, tell in leases.items():
-        watches.add(
-            LEASES,
-            observe_held_lease,
-            partial(_lease_changed, inbox, tell),
-            namespace=settings.own_namespace,
-            field_selector=f"metadata.name={name}",
-        )
+    for name, take in leases.items():
+        changed = partial(_lease_changed, inbox, take)
+        watches.add_lease(settings.own_namespace, name, changed)
     return watches
 
 
-def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> EndedPipelines:
-    def tell(run: EndedPipeline) -> None:
+def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> RunReader:
+    def report(run: EndedPipeline) -> None:
         inbox.put(lambda coordinator, _now: coordinator.pipeline_ended(run))
 
-    return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
+    planned = PlannedPipelines(reads_unplanned=settings.queues)
+    if not settings.history:
+        return planned
+    return EndedPipelines(planned, report, settings.own_namespace, settings.opt_in)
 
 
 def _changed(
     inbox: Inbox[Coordinator],
-    deciding: Iterable[PlannedPipelines | EndedPipelines],
+    runs: RunReader,
     kind: Kind,
     change: Change[Any],
 ) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
         show_policy(change.new)
-    for each in deciding:
-        each.changed(kind, change)
+    runs.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
 
@@ -153,7 +146,7 @@ def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
 
 def _lease_changed(
     inbox: Inbox[Coordinator],
-    tell: Callable[[Coordinator, HeldLease | None], None],
-    change: Change[HeldLease],
+    take: Callable[[Coordinator, HeldLease | None], None],
+    lease: HeldLease | None,
 ) -> None:
-    inbox.put_first(lambda coordinator, _now: tell(coordinator, change.new))
+    inbox.put_first(lambda coordinator, _now: take(coordinator, lease))

@@ -1,11 +1,12 @@
-"""Pipelines that are planned without marks: those of namespaces that ask for it.
+"""Reader of the runs that get a plan: marked ones, and those of namespaces that ask for it.
 
-A run goes on as it was first planned: as soon as it has a PipelinePlacement, that counts and no
-longer what its namespace says.
+A run without a mark goes on as it was first planned: as soon as it has a PipelinePlacement, that
+counts, and no longer what its namespace says.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -19,18 +20,17 @@ from kfp_placement_kube.kinds import NAMESPACES, Kind
 
 @dataclass
 class PlannedPipelines:
-    """Reads runs, and drops at once those that nobody plans: mostly they are all there are.
+    """Reader of runs, which drops those that get no plan; mostly these are all there are.
 
     Namespaces and placements are reported in the threads of their watches, before any run is read
-    in that of its own.
+    in the thread of its own watch.
 
     Attributes:
-        reads_unplanned: runs that get no plan are read, too.
-        decided_by: the kinds that must be known before a run can be read.
+        decided_by: kinds that must be known before a run can be read.
+        reads_unplanned: whether runs that get no plan are read, too.
     """
 
-    decided_by = (NAMESPACES, PLACEMENT_METADATA)
-
+    decided_by: ClassVar[Collection[Kind]] = (NAMESPACES, PLACEMENT_METADATA)
     reads_unplanned: bool = False
     _namespaces: set[str] = field(default_factory=set)
     _placed: dict[RunKey, PlacedRun] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class PlannedPipelines:
             self._placement_changed(change)
 
     def read(self, source: RunSource, raw: JsonObject) -> ObservedRun | None:
-        """Read a run, as its source says; None = it is dropped."""
+        """Read the object of a run; None = the run is dropped."""
         return source.observe(
             raw, all_pipelines=self._is_planned(raw), unplanned=self.reads_unplanned
         )
@@ -64,7 +64,4 @@ class PlannedPipelines:
             self._namespaces.discard(change.key[1])
 
     def _placement_changed(self, change: Change[PlacedRun]) -> None:
-        if change.new is None:
-            self._placed.pop(RunKey(*change.key), None)
-        else:
-            self._placed[RunKey(*change.key)] = change.new
+        change.apply_to(self._placed, RunKey(*change.key))

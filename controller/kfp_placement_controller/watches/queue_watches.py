@@ -10,7 +10,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
-from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
+from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.run_queues import observe_queue
@@ -24,7 +24,7 @@ from kfp_placement_engine.contract.resources import PlacementPolicy, read_resour
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import LEASES, NAMESPACES, NODES, PODS, Kind
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 from kfp_placement_kube.watch import WatchParams
 
 _PARAMS = WatchParams(missing_seconds=60.0)
@@ -71,14 +71,8 @@ def queue_watches(
     watches = WatchGroup(client, listed=inbox.wake)
     for kind, read in queue_readers(sources, pods_of).items():
         watches.add(kind, read, partial(_changed, inbox, kind), params=_PARAMS)
-    # The planner's Lease, and no other.
-    watches.add(
-        LEASES,
-        observe_held_lease,
-        partial(_lease_changed, inbox),
-        namespace=settings.own_namespace,
-        field_selector=f"metadata.name={settings.planner_lease_name}",
-    )
+    changed = partial(_lease_changed, inbox)
+    watches.add_lease(settings.own_namespace, settings.planner_lease_name, changed)
     return watches
 
 
@@ -86,5 +80,5 @@ def _changed(inbox: Inbox[QueueCoordinator], kind: Kind, change: Change[Any]) ->
     inbox.put(lambda coordinator, _now: coordinator.handle(kind, change))
 
 
-def _lease_changed(inbox: Inbox[QueueCoordinator], change: Change[HeldLease]) -> None:
-    inbox.put_first(lambda coordinator, _now: coordinator.planner_lease(change.new))
+def _lease_changed(inbox: Inbox[QueueCoordinator], lease: HeldLease | None) -> None:
+    inbox.put_first(lambda coordinator, _now: coordinator.planner_lease(lease))

@@ -1,17 +1,18 @@
-"""Group of all watches of one process."""
+"""Group of the watches of one process: those that need what others report start later."""
 
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
+from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.client import KubeClient, Selection
+from kfp_placement_kube.kinds import LEASES, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 
 STALE_STREAM_SECONDS = 180.0
@@ -51,11 +52,10 @@ class WatchGroup:
         read: Callable[[JsonObject], T | None],
         changed: Callable[[Change[T]], None],
         *,
-        namespace: str = "",
-        field_selector: str = "",
         params: WatchParams = USUAL_PARAMS,
         after: Collection[Kind] = (),
         readable: Callable[[bool], None] | None = None,
+        **selection: Unpack[Selection],
     ) -> None:
         """Watch a kind, from the start of the group on.
 
@@ -63,30 +63,46 @@ class WatchGroup:
             kind: kind to watch.
             read: makes of an object what is kept from it; None = it is of no interest.
             changed: function called with every change, in a thread of this watch.
-            namespace: namespace to watch; "" = all of them.
-            field_selector: selector of the objects to watch, in Kubernetes' form.
             params: sizes and times of the watch.
             after: kinds of which everything must have been reported before; each has one watch.
             readable: the process can do without this kind, which has one watch: nothing waits for
                 it for long, and nobody restarts the process if it hangs. It is called with False
                 if not everything has been reported in time, and with True when it has.
+            selection: restriction to some objects of the kind.
         """
         watcher = Watcher(
             self.client,
             kind,
             read,
             changed,
-            namespace=namespace,
-            field_selector=field_selector,
             listed=partial(self._go_on, kind, reported=True),
             malformed=InputError,
             params=params,
+            **selection,
         )
         self._watchers.append(watcher)
         if after:
             self._after[watcher] = frozenset(after)
         if readable is not None:
             self._optional[kind] = readable
+
+    def add_lease(
+        self, namespace: str, name: str, changed: Callable[[HeldLease | None], None]
+    ) -> None:
+        """Watch one Lease, from the start of the group on.
+
+        Args:
+            namespace: namespace of the Lease.
+            name: name of the Lease.
+            changed: function called with every change of the Lease; None = nobody holds it.
+        """
+        self.add(
+            LEASES,
+            observe_held_lease,
+            lambda change: changed(change.new),
+            namespace=namespace,
+            field_selector=f"metadata.name={name}",
+        )
 
     def start(self) -> None:
         """Start all, those that come after others as soon as they may; returns at once."""
@@ -107,7 +123,7 @@ class WatchGroup:
             watcher.stop()
 
     def unseen(self) -> list[str]:
-        """Kinds that are awaited, since not everything there is has been reported yet."""
+        """Return the kinds that are awaited: not all of their objects have been reported yet."""
         return [
             each.kind.plural
             for each in self._watchers
@@ -125,7 +141,7 @@ class WatchGroup:
         return f"not seen yet: {', '.join(unseen)}" if unseen else ""
 
     def hanging(self) -> list[str]:
-        """Watches of which nothing was heard for too long, in words."""
+        """Return the watches of which nothing was heard for too long, in words."""
         return [
             f"{each.kind.plural}: nothing heard for {whole_seconds_text(age)}"
             for each in self._watchers
@@ -142,8 +158,7 @@ class WatchGroup:
 
         Args:
             kind: kind of the objects.
-            reported: all of them have been, in the thread of their watch; or the wait for them is
-                over, in the thread of a timer.
+            reported: whether all of them have been reported; else the wait for them is over.
         """
         with self._lock:
             if kind in self._optional and (reported or kind not in self._known):

@@ -50,15 +50,12 @@ class Played(PlayedCluster):
         )
         self.told: list[EndedPipeline] = []
         self.place = lambda _pod: "n0"
-        self.pipelines = PlannedPipelines()
-        self.ended = EndedPipelines(self._tell, "", opt_in)
-        read = self.ended.reading(self.pipelines.read)
-        self.read[WORKFLOWS] = partial(read, ArgoSource())
+        self.ended = EndedPipelines(PlannedPipelines(), self._tell, "", opt_in)
+        self.read[WORKFLOWS] = partial(self.ended.read, ArgoSource())
 
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""
         change = Change(TEAM, None, namespace)
-        self.pipelines.changed(NAMESPACES, change)
         self.ended.changed(NAMESPACES, change)
         self.coordinator.handle(NAMESPACES, change, self.now)
 
@@ -132,8 +129,7 @@ def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_delete
     kept = observe_history(raw)
     started.ended.changed(PIPELINE_HISTORIES, Change(key, None, kept))
     started.ended.changed(PIPELINE_HISTORIES, Change(key, kept, None))
-    read = started.ended.reading(started.pipelines.read)
-    read(ArgoSource(), played.players["run"].workflow)
+    started.ended.read(ArgoSource(), played.players["run"].workflow)
     assert played.told
     assert started.told == []
 
