@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.hints import (
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS, MAX_LATENCY_MS
+from tests.support.json_values import JSON_VALUES
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 sizes = st.dictionaries(texts, st.integers(0, 2**62), max_size=4)
@@ -36,11 +37,6 @@ hints = st.builds(
     queue=st.none() | names,
     workers=st.none() | workers,
     type_guessed=st.booleans(),
-)
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
 )
 
 
@@ -159,7 +155,8 @@ def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) ->
 
 @given(
     st.dictionaries(
-        st.sampled_from(["v", "duration", "outputs", "priority", "queue", "workers", "x"]), plain
+        st.sampled_from(["v", "duration", "outputs", "priority", "queue", "workers", "x"]),
+        JSON_VALUES,
     )
 )
 def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:

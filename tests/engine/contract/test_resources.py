@@ -21,6 +21,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.search.fitness import OBJECTIVES
+from tests.support.json_values import JSON_VALUES
 from tests.support.placements import planned_nodes
 from tests.support.structural_schemas import MANIFESTS, documents
 
@@ -34,12 +35,18 @@ def a_placement(**changes):
 
 
 def a_policy(**spec):
-    return {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
+    """A policy as it is read."""
+    found = {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
+    return read_resource(PlacementPolicy, found)
+
+
+def shipped_policy():
+    (found,) = documents(MANIFESTS / "policy-gates.yaml")
+    return read_resource(PlacementPolicy, found)
 
 
 def test_values_are_numbers_inside_and_text_outside():
-    (found,) = documents(MANIFESTS / "policy-gates.yaml")
-    policy = read_resource(PlacementPolicy, found)
+    policy = shipped_policy()
     spec = policy.spec
     assert spec.actuator is Actuator.GATES
     assert spec.gate_deadline_seconds == 30
@@ -60,8 +67,7 @@ def test_values_are_numbers_inside_and_text_outside():
 
 
 def test_defaults_by_type_are_found_in_any_case():
-    (found,) = documents(MANIFESTS / "policy-gates.yaml")
-    defaults = read_resource(PlacementPolicy, found).spec.defaults
+    defaults = shipped_policy().spec.defaults
     training, nothing = defaults.of_type("TRAINING"), defaults.of_type("Fetch")
     assert training is not None
     assert training.duration_seconds == 1200
@@ -70,7 +76,7 @@ def test_defaults_by_type_are_found_in_any_case():
 
 
 def test_the_policy_without_wishes_is_the_planner_s_own():
-    spec = read_resource(PlacementPolicy, a_policy()).spec
+    spec = a_policy().spec
     assert spec.objective in OBJECTIVES
     assert spec.engine.population_size == GeneticParams().population_size
     assert spec.engine.islands == GeneticParams().islands
@@ -87,10 +93,7 @@ def test_words_of_the_policy_are_the_planner_s():
 
 def test_a_bare_number_of_cpu_is_whole_cpus():
     """As in Kubernetes, whatever unit the model keeps."""
-    assert (
-        read_resource(PlacementPolicy, a_policy(headroom={"cpu": 2})).spec.headroom.cpu_milli
-        == 2000
-    )
+    assert a_policy(headroom={"cpu": 2}).spec.headroom.cpu_milli == 2000
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,7 @@ def test_a_bare_number_of_cpu_is_whole_cpus():
 )
 def test_what_is_wrong_is_named(spec, message):
     with pytest.raises(InputError, match=message):
-        read_resource(PlacementPolicy, a_policy(**spec))
+        a_policy(**spec)
 
 
 def test_a_location_knows_the_first_entry_that_matches():
@@ -224,20 +227,11 @@ def test_deep_rows_are_refused_not_followed():
     assert "nested too deeply" in placement.planned_rows().problems[0]
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
-    ),
-    max_leaves=10,
-)
-
-
 @given(st.sampled_from(["spec", "status", "metadata"]), st.data())
 def test_reading_fails_with_our_own_error_only(part, data):
     found = a_placement()
     field = data.draw(st.sampled_from(sorted(found[part])))
-    found[part][field] = data.draw(json_values)
+    found[part][field] = data.draw(JSON_VALUES)
     try:
         placement = read_resource(PipelinePlacement, found)
     except InputError:
@@ -264,7 +258,7 @@ def test_reading_fails_with_our_own_error_only(part, data):
     ],
 )
 def test_what_a_policy_says_of_plans_comes_back(spec):
-    wire = read_resource(PlacementPolicy, a_policy(**spec)).spec
+    wire = a_policy(**spec).spec
     again = policy_spec(planning_policy(wire))
     assert as_set(again) == as_set(wire)
     assert planning_policy(again) == planning_policy(wire)
@@ -278,7 +272,7 @@ def as_set(spec):
 
 def test_of_two_assumptions_for_one_type_the_first_counts():
     entries = [{"type": "Fit", "priority": 1}, {"type": "FIT", "priority": 2}]
-    wire = read_resource(PlacementPolicy, a_policy(defaults={"byType": entries})).spec
+    wire = a_policy(defaults={"byType": entries}).spec
     assumed = planning_policy(wire).assumed_by_type()
     assert list(assumed) == ["fit"]
     assert assumed["fit"].priority == 1
@@ -299,17 +293,15 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
 )
 def test_settings_of_histories_that_make_no_sense_are_refused(history, message):
     with pytest.raises(InputError, match=message):
-        read_resource(PlacementPolicy, a_policy(history=history))
+        a_policy(history=history)
 
 
 def test_settings_of_histories_are_read():
-    usual = read_resource(PlacementPolicy, a_policy()).spec.history
+    usual = a_policy().spec.history
     assert (usual.confidence, usual.keep_days) == (0.9, 90)
     assert (usual.memory, usual.prometheus_url) == (MemorySource.OFF, None)
     given = {"memory": "prometheus", "prometheusURL": "http://prometheus:9090"}
-    policy = read_resource(PlacementPolicy, a_policy(history=given))
+    policy = a_policy(history=given)
     assert policy.spec.history.memory is MemorySource.PROMETHEUS
-    assert policy.to_object()["spec"]["history"] == given | {
-        "confidence": "90%",
-        "keepDays": 90,
-    }
+    written = policy.to_object()["spec"]["history"]
+    assert written == given | {"confidence": "90%", "keepDays": 90}

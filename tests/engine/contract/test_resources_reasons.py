@@ -1,7 +1,6 @@
 """Reasons: every one has a row and a sentence, and whatever is read is shown and kept."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,6 @@ from tests.support.structural_schemas import ROOT
 NODES = ("cloud", "edge", "gpu")
 
 DATA = Path(__file__).with_name("data")
-PATTERNS = [
-    re.compile(re.sub(r"\\\{[a-z_]+:[a-z]+\\\}", ".*", re.escape(template)))
-    for template in SENTENCES.values()
-]
 
 
 def rows_of(name):
@@ -78,13 +73,11 @@ def assert_said_in_codes(run, cluster):
     found = plan_run(run, cluster, PlanOptions(generations=1, compare=(), threads=1))
     for step in found.steps:
         assert step.explanation.reason is not None
-        assert any(each.fullmatch(step.explanation.sentence) for each in PATTERNS), (
-            step.explanation.sentence
-        )
         row = read_planned_row(
             planned_row(PlannedRow("x", reason=step.explanation.reason)), len(found.cluster.nodes)
         )
         assert row.reason is not None
+        assert row.reason.values is not None
         assert reason_text(row.reason, found.cluster.nodes) == step.explanation.sentence
 
 

@@ -28,6 +28,7 @@ from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.step_state import StepState, Waiting, WaitingFor
 from kfp_placement_engine.plans.planned_step import Alternative
+from tests.support.json_values import JSON_VALUES
 
 NODES = 4
 
@@ -60,13 +61,6 @@ state_rows = st.builds(
     times,
     times,
     st.none() | waitings,
-)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=12,
 )
 
 
@@ -190,7 +184,7 @@ def test_states_that_cannot_be_used_are_refused(row, message):
         read_state_row(row, NODES)
 
 
-@given(st.lists(json_values, max_size=8))
+@given(st.lists(JSON_VALUES, max_size=8))
 def test_reading_never_fails(rows):
     for read in (read_planned_rows(rows, NODES), read_state_rows(rows, NODES)):
         assert len(read.rows) == len(rows)
