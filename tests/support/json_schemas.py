@@ -2,6 +2,15 @@
 
 from typing import Any
 
+import jsonschema
+
+from kfp_placement.schemas import schema
+
+
+def assert_described(document: Any, name: str) -> None:
+    """The document fits a shipped schema, and holds nothing that it does not describe."""
+    jsonschema.Draft202012Validator(closed(schema(name))).validate(document)
+
 
 def closed(schema: Any) -> Any:
     """The schema without room for unknown fields: what we write must all be described."""

@@ -88,6 +88,11 @@ def varied(whole: Any, **changes: Any) -> Any:
     return replace(whole, **made, **own)
 
 
+def ends_after(seconds: float, *, unplaced: int = 0, **changes: Any) -> Figures:
+    """Figures of a schedule of this makespan, of which no step is under a latency rule."""
+    return Figures(unplaced, 0.0, 0.0, seconds, **changes)
+
+
 def a_step(name: str = "train", **changes: Any) -> PlannedStep:
     """One step; only what matters is named. Its latency rule is that of its type, as usual."""
     step: PlannedStep = varied(_STEP, **{"name": name, "task": name, **changes})
@@ -110,7 +115,7 @@ def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
         for step in given
         if step.node is None and not step.is_cached
     )
-    figures = Figures(len(missing), 0.0, 0.0, max(ends, default=0.0))
+    figures = ends_after(max(ends, default=0.0), unplaced=len(missing))
     made = {"figures": figures, "unschedulable": missing, "steps": given}
     plan: Plan = varied(_PLAN, **{**made, **changes})
     return plan
@@ -123,9 +128,9 @@ def stuck_plan() -> Plan:
         unplaced_step("crunch-2"),
         a_step("merge", depends_on=("crunch-1", "crunch-2")),
         a_step("report", depends_on=("merge",)),
-        figures=Figures(1, 0.0, 0.0, 37_200.0),
+        figures=ends_after(37_200.0, unplaced=1),
         lower_bound=Bound(37_200.0, "critical-path"),
-        baselines={"kube-default": Figures(1, 0.0, 0.0, 38_400.0)},
+        baselines={"kube-default": ends_after(38_400.0, unplaced=1)},
     )
 
 
@@ -180,7 +185,7 @@ def taxi_plan() -> Plan:
         baselines={
             "kube-default": Figures(0, 32.166, 41.966, 2210.0),
             "heft": Figures(0, 32.166, 41.966, 1821.0),
-            "fifo": Figures(1, 0.0, 0.0, 2304.0),
+            "fifo": ends_after(2304.0, unplaced=1),
         },
         notices=(
             Notice("unmarked-steps", "2 of 7 steps are not marked: planned as if marked"),

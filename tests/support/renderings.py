@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from kfp_placement_engine.plans.limits import ScheduledStep
 from kfp_placement_engine.plans.plan import Plan
@@ -24,6 +25,11 @@ def plan_table(
     """What `-o table` and `-o wide` print, or `demo`, with reasons beside the usual columns."""
     detail = WIDE if wide else WITH_REASONS if reasons else TEXT
     return document_text(plan_view(plan, detail), TextStyle(columns, colour))
+
+
+def steps_of_table(plan: Plan, **how: Any) -> str:
+    """The part of `plan_table` that has a line for each step, below a line of titles."""
+    return plan_table(plan, **how).split("\n\n")[2]
 
 
 def plan_page(plan: Plan, answer: Answer | None = None) -> str:

@@ -6,7 +6,6 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.limits import (
     CriticalPiece,
     Phases,
@@ -23,6 +22,7 @@ from tests.support.html_pages import parse_page, selectors
 from tests.support.plans import (
     a_plan,
     a_step,
+    ends_after,
     random_plan,
     renamed,
     stuck_plan,
@@ -49,7 +49,7 @@ PLANS = {
     "one step": a_plan(),
     "no steps": a_plan(steps=()),
     "taxi": taxi_plan(),
-    "unplaced": a_plan(unplaced_step(), baselines={"fifo": Figures(0, 0.0, 0.0, 9.0)}),
+    "unplaced": a_plan(unplaced_step(), baselines={"fifo": ends_after(9.0)}),
     "stuck": stuck_plan(),
     "cached": a_plan(a_step(), unplaced_step("hit", cached=True, reason="taken from the cache")),
     "loads": random_plan(2_000, 100),
@@ -191,7 +191,7 @@ LIMITED = a_plan(
         ScheduledStep("train", "node-1", 70.0, 250.0),
     ),
     cluster_nodes=("node-0", "node-1"),
-    baselines={"kube-default": Figures(0, 0.0, 0.0, 250.0)},
+    baselines={"kube-default": ends_after(250.0)},
 )
 
 

@@ -19,10 +19,11 @@ from kfp_placement_engine.plans.limits import (
     ScheduledStep,
 )
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
-from tests.support.json_schemas import closed
+from tests.support.json_schemas import assert_described
 from tests.support.plans import (
     a_plan,
     a_step,
+    ends_after,
     random_plan,
     renamed,
     stuck_plan,
@@ -36,7 +37,7 @@ LIMITED = a_plan(
         for start, kind in enumerate(PieceKind)
     ),
     binding_resources=(ResourceUse(0, 1, "", 0.0), ResourceUse(1, 2, "cpu", 1.0)),
-    baselines={"kube-default": Figures(0, 0.0, 0.0, 70.0)},
+    baselines={"kube-default": ends_after(70.0)},
     default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
 )
 
@@ -64,8 +65,7 @@ def test_the_schema_is_one():
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
-    document = json.loads(plan_json(plan))
-    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+    assert_described(json.loads(plan_json(plan)), "plan")
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
@@ -90,10 +90,10 @@ def test_the_whole_document(golden):
     plan = a_plan(
         step,
         unplaced_step(),
-        figures=Figures(0, 0.0, 0.0, 60.0, use={"cpu": 0.75, "memory": 0.25, "pods": 0.01}),
+        figures=ends_after(60.0, use={"cpu": 0.75, "memory": 0.25, "pods": 0.01}),
         baselines={
             "heft": Figures(0, 1.5, 2.5, 70.0, use={"cpu": 0.25}),
-            "kube-default": Figures(0, 0.0, 0.0, 70.0),
+            "kube-default": ends_after(70.0),
         },
         default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
         weights=ResourceWeights(cpu=3.0),

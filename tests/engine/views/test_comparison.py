@@ -9,12 +9,12 @@ from kfp_placement_engine.views.plans.comparison import (
     spread,
     verdict,
 )
-from tests.support.plans import a_plan, a_step
+from tests.support.plans import a_plan, a_step, ends_after
 
 
 def against(makespan, *, mine=100.0, unplaced=0, **changes):
-    plan = a_plan(figures=Figures(0, 0.0, 0.0, mine), **changes)
-    return verdict(plan, Figures(unplaced, 0.0, 0.0, makespan))
+    plan = a_plan(figures=ends_after(mine), **changes)
+    return verdict(plan, ends_after(makespan, unplaced=unplaced))
 
 
 def test_verdicts():
@@ -48,17 +48,17 @@ def test_a_mean_shows_its_range(golden):
     golden(notes(baselines={"kube-default": tied}))
     assert spread(replace(tied, slowest_seconds=60.001)) == ""
     assert spread(replace(tied, unplaced=1)) == ""
-    assert notes(baselines={"kube-default": Figures(0, 0.0, 0.0, 90.0)}) == []
+    assert notes(baselines={"kube-default": ends_after(90.0)}) == []
 
 
 def test_the_use_of_the_nodes_is_told_of_schedules_that_end():
     """By the weights, then each resource that is requested; pods are not told."""
     mine = {"cpu": 0.5, "memory": 0.1, "nvidia.com/gpu": 0.0, "pods": 0.01}
     baselines = {
-        "kube-default": Figures(0, 0.0, 0.0, 90.0, use={"nvidia.com/gpu": 0.3}),
-        "heft": Figures(1, 0.0, 0.0, 60.0, use=mine),
+        "kube-default": ends_after(90.0, use={"nvidia.com/gpu": 0.3}),
+        "heft": ends_after(60.0, unplaced=1, use=mine),
     }
-    figures = Figures(0, 0.0, 0.0, 60.0, use=mine)
+    figures = ends_after(60.0, use=mine)
     assert notes(figures=figures, baselines=baselines) == [
         "use of the nodes: this plan 30% (cpu 50%, memory 10%); kube-default (nvidia.com/gpu 30%)"
     ]
@@ -66,8 +66,8 @@ def test_the_use_of_the_nodes_is_told_of_schedules_that_end():
 
 def test_a_shorter_baseline_that_moves_volumes_says_so(golden):
     """Unless the plan does as well, or is not longer."""
-    moving = Figures(0, 0.0, 0.0, 50.0, moves_volumes=True)
-    still = Figures(0, 0.0, 0.0, 60.0)
+    moving = ends_after(50.0, moves_volumes=True)
+    still = ends_after(60.0)
 
     def caveat(figures, mine=still):
         words = notes(figures=mine, baselines={"kube-default": figures})

@@ -1,6 +1,5 @@
 """What run times rest on and what is promised, in words."""
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -18,13 +17,6 @@ from kfp_placement_engine.views.forecast_texts import (
 
 TIMES = TimeRange(660.0, 720.0, 840.0)
 AT = datetime(2026, 11, 26, 10, 14, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _in_utc(monkeypatch):
-    """Times of day are those of this machine."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -87,14 +79,13 @@ def test_too_little_known_is_said_in_place_of_a_wide_number():
     assert latest_end_text(promise) == ""
 
 
-def test_times_of_day_are_those_of_this_machine_and_name_another_day(monkeypatch):
+def test_times_of_day_are_those_of_this_machine_and_name_another_day(zone):
     assert moment_text(0.0, AT) == "10:14"
     assert moment_text(29.0, AT) == "10:14"
     assert moment_text(31.0, AT) == "10:15"
     assert moment_text(14 * 3600.0, AT) == "Nov 27 00:14"
     assert moment_text(1e12, AT).endswith("later")
-    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    time.tzset()
+    zone("Pacific/Kiritimati")
     assert moment_text(0.0, AT) == "00:14"
 
 

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
-from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.views.plans.view import plan_view
 from tests.support.plans import (
     a_plan,
     a_step,
+    ends_after,
     random_plan,
     renamed,
     stuck_plan,
@@ -19,7 +19,7 @@ from tests.support.plans import (
     unplaced_step,
     varied,
 )
-from tests.support.renderings import plan_table
+from tests.support.renderings import plan_table, steps_of_table
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_whole_table(golden):
     plan = a_plan(
         a_step("fetch"),
         unplaced_step("huge"),
-        baselines={"kube-default": Figures(2, 0.0, 0.0, 75.0)},
+        baselines={"kube-default": ends_after(75.0, unplaced=2)},
         assumptions=("duration 60 s for 2 of 2 steps",),
     )
     text = plan_table(plan)
@@ -66,7 +66,7 @@ def test_wide_shows_the_reason_of_every_step(golden):
 def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
     names = {"train": "bayes", "train-2": "xgboost", "score": "score"}
     steps = [a_step(name, display_name=given) for name, given in names.items()]
-    table = plan_table(a_plan(*steps)).split("\n\n")[2]
+    table = steps_of_table(a_plan(*steps))
     golden(table)
     assert table.splitlines()[2].startswith("train-2   xgboost ")
 
@@ -79,7 +79,7 @@ def test_requests_that_nobody_made_are_marked():
 
 
 def test_the_table_of_a_run_that_ends(golden):
-    plan = a_plan(a_step(), baselines={"kube-default": Figures(0, 0.0, 0.0, 75.0)})
+    plan = a_plan(a_step(), baselines={"kube-default": ends_after(75.0)})
     golden(plan_table(plan).split("\n\n")[1])
 
 

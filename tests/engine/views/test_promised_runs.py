@@ -1,14 +1,11 @@
 """When runs and steps end, as promised, wherever runs are shown."""
 
 import json
-import time
 from typing import Any
 
-import jsonschema
 import pytest
 
 from kfp_placement.live.documents import explanation_document, runs_document, serialized
-from kfp_placement.schemas import schema
 from kfp_placement_engine.render.text import document_text, table_lines
 from kfp_placement_engine.views.explanation import explanation
 from kfp_placement_engine.views.queues import queue_view
@@ -18,7 +15,7 @@ from kfp_placement_engine.views.run_texts import run_ends_sentence, summary
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, placement
 from tests.cli.live.test_queue import request
-from tests.support.json_schemas import closed
+from tests.support.json_schemas import assert_described
 
 ENDS = {"low": "22m", "typical": "26m", "high": "31m"}
 FIRST = {"low": "18m", "typical": "20m", "high": "25m", "planned": "22m55s", "promisedAfter": "0s"}
@@ -42,20 +39,6 @@ AFTER_START: dict[str, Any] = {
     "spec": {"firstEnds": None, "confidence": None},
 }
 HOSTILE = "\x1b[31mred\u202e\nnew line" * 9
-
-
-@pytest.fixture(autouse=True)
-def zone(monkeypatch):
-    """Whoever looks is in UTC, unless a test says otherwise."""
-
-    def be_in(name):
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    be_in("UTC")
-    yield be_in
-    monkeypatch.undo()
-    time.tzset()
 
 
 def promised(*, queue=None, ends=ENDS, spec=None, **status):
@@ -104,8 +87,7 @@ def test_what_is_told_of_a_run(run, golden):
     golden(summary(run), "in a line")
     assert max(map(len, text.splitlines())) < 500
     for document in (runs_document([run]), explanation_document(run, run.steps)):
-        found = json.loads(serialized(document, "json"))
-        jsonschema.Draft202012Validator(closed(schema("runs"))).validate(found)
+        assert_described(json.loads(serialized(document, "json")), "runs")
 
 
 def test_steps_in_full(golden):

@@ -5,18 +5,16 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import jsonschema
 import pytest
 
 from kfp_placement.preview.planned import Preview
-from kfp_placement.schemas import schema
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.render.plan_json import plan_document, plan_json
 from kfp_placement_engine.views.plans.promises import headline
 from tests.support.html_pages import parse_page
-from tests.support.json_schemas import closed
+from tests.support.json_schemas import assert_described
 from tests.support.plans import (
     a_plan,
     a_step,
@@ -67,19 +65,9 @@ PLANS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _in_utc(monkeypatch):
-    """Times of day are those of this machine."""
-    import time
-
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-
-
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
-    document = json.loads(plan_json(plan))
-    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+    assert_described(json.loads(plan_json(plan)), "plan")
 
 
 def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs(golden):

@@ -12,7 +12,7 @@ from tests.support.plans import (
     unplaced_step,
     varied,
 )
-from tests.support.renderings import plan_table
+from tests.support.renderings import plan_table, steps_of_table
 
 
 def item(index, task="for-loop-1[*].work", made=a_step, **changes):
@@ -81,7 +81,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_row_of_a_loop(case, golden):
-    table = plan_table(CASES[case]).split("\n\n")[2]
+    table = steps_of_table(CASES[case])
     golden(table)
     (row,) = [line for line in table.splitlines() if line.startswith("for-loop-1[*].work x ")]
     assert row
@@ -136,7 +136,7 @@ def test_a_slow_node_says_why_the_step_takes_longer(golden):
     slow = a_step(node_speed=0.5, duration_seconds=2400.0)
     golden(cells(slow)["NOTE"], "remark")
     golden(why(slow), "reason")
-    golden(plan_table(a_plan(slow), reasons=True).split("\n\n")[2], "with reasons")
+    golden(steps_of_table(a_plan(slow), reasons=True), "with reasons")
     for other in ({"node_speed": 1.0}, {"node": None}, {"duration_seconds": 0.0}):
         assert "NOTE" not in cells(varied(slow, **other))
         assert why(varied(slow, **other)) == slow.explanation.sentence

@@ -5,10 +5,18 @@ import pytest
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
-from tests.support.plans import a_plan, a_step, renamed, stuck_plan, taxi_plan, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    ends_after,
+    renamed,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+)
 
-MINE = Figures(0, 0.0, 0.0, 1742.0)
-DEFAULT = Figures(0, 0.0, 0.0, 2438.0)
+MINE = ends_after(1742.0)
+DEFAULT = ends_after(2438.0)
 EQUAL = replace(DEFAULT, makespan_seconds=1742.3)
 EARLIER = replace(DEFAULT, makespan_seconds=1500.0)
 
@@ -100,10 +108,10 @@ FOUND = {
     ),
     "all tried, another objective": tried(objective="packing"),
     "the bound prints as the same": a_plan(
-        figures=Figures(0, 0.0, 0.0, 91.4), lower_bound=Bound(90.6, "area")
+        figures=ends_after(91.4), lower_bound=Bound(90.6, "area")
     ),
     "nothing to run": a_plan(
-        figures=Figures(0, 0.0, 0.0, 0.0), lower_bound=Bound(0.0, "critical-path"), exact=True
+        figures=ends_after(0.0), lower_bound=Bound(0.0, "critical-path"), exact=True
     ),
     "no bound": a_plan(lower_bound=Bound(0.0, "critical-path")),
 }

@@ -5,10 +5,8 @@ import math
 import re
 from dataclasses import replace
 
-import jsonschema
 import pytest
 
-from kfp_placement.schemas import schema
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestion, Suggestions
@@ -19,10 +17,11 @@ from kfp_placement_engine.render.text import TextStyle, notes_lines, table_lines
 from kfp_placement_engine.views.document import Table
 from kfp_placement_engine.views.plans.what_if import SHOWN, sentence, what_if_part
 from tests.support.html_pages import parse_page
-from tests.support.json_schemas import closed
+from tests.support.json_schemas import assert_described
 from tests.support.plans import (
     a_plan,
     a_step,
+    ends_after,
     stuck_plan,
     taxi_plan,
     unplaced_step,
@@ -142,7 +141,7 @@ def test_a_page_says_the_same_under_a_heading(present, answer):
 @each_answer
 def test_documents_fit_the_schema(present, answer):
     document = json.loads(plan_json(present, answer))
-    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+    assert_described(document, "plan")
     assert document.items() > json.loads(plan_json(present)).items()
     assert len(plan_yaml(present, answer)) > len(plan_yaml(present))
 
@@ -165,7 +164,7 @@ EVIL = "\x1b]0;x\x07<img src=x onerror=alert(1)>" + "a" * 60_000
 def test_names_that_strangers_wrote_are_shown_and_not_acted_on():
     step = a_step(EVIL, node=EVIL)
     plan = replace(PRESENT, steps=(a_step(EVIL),))
-    faster = replace(plan, steps=(step,), figures=Figures(0, 0.0, 0.0, 1.0))
+    faster = replace(plan, steps=(step,), figures=ends_after(1.0))
     for answer in (
         changed(faster, "volume data access=ReadWriteMany"),
         changed(a_plan(unplaced_step(EVIL, reason=EVIL))),
@@ -179,7 +178,7 @@ def test_names_that_strangers_wrote_are_shown_and_not_acted_on():
 def test_steps_are_told_by_the_names_that_authors_gave():
     """People read those in the table; documents for programs keep the step's own name."""
     step = a_step("train-4", node="n2", display_name="xgboost")
-    answer = changed(a_plan(step, figures=Figures(0, 0.0, 0.0, 0.5 * END)))
+    answer = changed(a_plan(step, figures=ends_after(0.5 * END)))
     assert what_if_lines(PRESENT, answer)[2].endswith("(xgboost to n2).")
     assert plan_document(PRESENT, answer)["whatIf"]["steps"][0]["name"] == "train-4"
     stuck = changed(a_plan(unplaced_step("train-4", display_name="xgboost")))
