@@ -57,7 +57,7 @@ def input_of_dag(name: str) -> Fields:
 
 
 def a_package(
-    tasks: Fields,
+    tasks: Fields | None = None,
     *,
     components: Fields | None = None,
     container: Fields | None = None,
@@ -68,8 +68,8 @@ def a_package(
     """The documents of a package.
 
     Args:
-        tasks: tasks of the root.
-        components: components besides `work`, a container.
+        tasks: tasks of the root; None = one called `work`, of the component `work`.
+        components: components besides `work`, a container, and `body`, a DAG of one such task.
         container: container spec of `work`.
         executors: executors besides that of `work`.
         parameters: pipeline parameters, by name.
@@ -85,8 +85,12 @@ def a_package(
                 **(executors or {}),
             }
         },
-        "components": {"work": {"executorLabel": "exec-work"}, **(components or {})},
-        "root": a_dag(tasks),
+        "components": {
+            "work": {"executorLabel": "exec-work"},
+            "body": a_dag({"work": a_task()}),
+            **(components or {}),
+        },
+        "root": a_dag({"work": a_task()} if tasks is None else tasks),
     }
     if parameters:
         pipeline["root"]["inputDefinitions"] = {"parameters": parameters}
@@ -95,6 +99,16 @@ def a_package(
         executors = {"executors": kubernetes}
         documents.append({"platforms": {"kubernetes": {"deploymentSpec": executors}}})
     return documents
+
+
+def notice_codes(graph: RunGraph) -> list[str]:
+    """Codes of the notices of a run, in order."""
+    return [notice.code for notice in graph.notices]
+
+
+def told_steps(graph: RunGraph) -> list[tuple[str, str]]:
+    """Code and step of every notice of a run, in order."""
+    return [(notice.code, notice.step) for notice in graph.notices]
 
 
 def read_package(documents: list[Fields], **options: Any) -> RunGraph:

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
-from tests.support.packages import a_package, a_task, input_of_dag, inputs, read_package
+from tests.support.packages import (
+    a_package,
+    a_task,
+    input_of_dag,
+    inputs,
+    notice_codes,
+    read_package,
+)
 
 KINDS = {
     "text": "STRING",
@@ -79,15 +86,15 @@ def test_parameters_without_a_value_are_said_once() -> None:
         "optional": {"parameterType": "STRING", "isOptional": True},
         "default": {"parameterType": "STRING", "defaultValue": "x"},
     }
-    documents = a_package({"work": a_task()}, parameters=parameters)
+    documents = a_package(parameters=parameters)
     graph = read_package(documents, arguments={"given": "x"})
-    assert [notice.code for notice in graph.notices] == ["missing-argument"]
+    assert notice_codes(graph) == ["missing-argument"]
     assert "a, b;" in graph.notices[0].message
 
 
 def test_types_of_older_packages_are_known() -> None:
     parameters = {"n": {"type": "INT"}, "d": {"type": "DOUBLE"}}
-    documents = a_package({"work": a_task()}, parameters=parameters)
+    documents = a_package(parameters=parameters)
     assert read_package(documents, arguments={"n": "1", "d": "0.5"}).notices == ()
     with pytest.raises(InputError, match="whole number"):
         read_package(documents, arguments={"n": "x"})

@@ -57,14 +57,14 @@ def test_other_files_are_refused_with_what_they_are(text: str, golden) -> None:
 
 
 def test_a_file_with_several_runs_is_refused() -> None:
-    package = json.dumps(a_package({"work": a_task()})[0])
+    package = json.dumps(a_package()[0])
     with pytest.raises(InputError, match="holds 2 runs; give one at a time"):
         read(package + "\n" + package)
 
 
 def test_objects_of_the_api_hold_packages_and_workflows() -> None:
     """A list with one Workflow, a PipelineVersion, what KFP's API answers."""
-    documents = a_package({"work": a_task()}, kubernetes={"exec-work": {"x": 1}})
+    documents = a_package(kubernetes={"exec-work": {"x": 1}})
     workflow = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
@@ -96,7 +96,6 @@ def broken(change) -> list[dict[str, Any]]:
     """A small package, broken by `change(pipeline)`."""
     documents = a_package(
         {"first": a_task(), "second": a_task(after=["first"]), "loop": a_loop("body", [1])},
-        components={"body": a_dag({"work": a_task()})},
     )
     change(documents[0])
     return documents
@@ -107,23 +106,38 @@ def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
     return tasks
 
 
+def in_task(name: str, **fields: Any):
+    """Give a task other fields."""
+    return lambda pipeline: tasks_of(pipeline)[name].update(fields)
+
+
+def in_components(**components: Any):
+    """Give a package other components."""
+    return lambda pipeline: pipeline["components"].update(components)
+
+
+def looping_over(raw: str):
+    """Let the loop run over other items."""
+    return in_task("loop", parameterIterator={"itemInput": "item", "items": {"raw": raw}})
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         (
-            lambda p: tasks_of(p)["first"].update(dependentTasks=["second"]),
+            in_task("first", dependentTasks=["second"]),
             "root: tasks wait for each other in a circle, among them first, second",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(dependentTasks=["first"]),
+            in_task("first", dependentTasks=["first"]),
             "circle, among them first",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(dependentTasks=["gone"]),
+            in_task("first", dependentTasks=["gone"]),
             "root: task 'first' waits for 'gone', which does not exist",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(inputs=inputs(x=output_of("gone"))),
+            in_task("first", inputs=inputs(x=output_of("gone"))),
             "'first' waits for 'gone'",
         ),
         (
@@ -131,19 +145,19 @@ def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
             "'late' waits for 'gone'",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(dependentTasks="second"),
+            in_task("first", dependentTasks="second"),
             "task first: dependentTasks: must be a list",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(componentRef={"name": "gone"}),
+            in_task("first", componentRef={"name": "gone"}),
             "task first: component 'gone' does not exist",
         ),
-        (lambda p: tasks_of(p)["first"].update(componentRef={}), "componentRef.name: is empty"),
+        (in_task("first", componentRef={}), "componentRef.name: is empty"),
         (lambda p: tasks_of(p).update({"": a_task()}), "is empty; a name is needed"),
         (lambda p: tasks_of(p).update(first=[]), "task first: must be a mapping"),
-        (lambda p: p["components"].update(work={}), "neither dag nor executorLabel"),
+        (in_components(work={}), "neither dag nor executorLabel"),
         (
-            lambda p: p["components"].update(work={"executorLabel": "gone"}),
+            in_components(work={"executorLabel": "gone"}),
             "executor 'gone' does not exist",
         ),
         (
@@ -151,31 +165,31 @@ def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
             "runs customJob, which KFP on Kubernetes cannot run",
         ),
         (
-            lambda p: p["components"].update(body=a_dag({"x": a_task("body")})),
+            in_components(body=a_dag({"x": a_task("body")})),
             "component body: contains itself",
         ),
         (
-            lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw="[1, 2"),
+            looping_over("[1, 2"),
             "task loop: parameterIterator.items, line 1: not valid JSON",
         ),
         (
-            lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw='{"a": 1}'),
+            looping_over('{"a": 1}'),
             "items must be a JSON list",
         ),
         (
-            lambda p: tasks_of(p)["loop"].update(iteratorPolicy={"parallelismLimit": -1}),
+            in_task("loop", iteratorPolicy={"parallelismLimit": -1}),
             "parallelismLimit: -1 must be a whole number",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(retryPolicy={"maxRetryCount": -3}),
+            in_task("first", retryPolicy={"maxRetryCount": -3}),
             "maxRetryCount: -3 must be a whole number",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(retryPolicy={"maxRetryCount": 1e300}),
+            in_task("first", retryPolicy={"maxRetryCount": 1e300}),
             "maxRetryCount",
         ),
         (
-            lambda p: tasks_of(p)["first"].update(cachingOptions={"enableCache": "maybe"}),
+            in_task("first", cachingOptions={"enableCache": "maybe"}),
             "enableCache: must be true or false",
         ),
         (lambda p: p["root"].update(dag={"tasks": {}}), "holds no step"),
@@ -196,13 +210,13 @@ def test_broken_packages_are_refused_with_the_place(change, problem: str) -> Non
 
 
 def test_an_unknown_schema_version_is_a_warning() -> None:
-    documents = a_package({"work": a_task()})
+    documents = a_package()
     documents[0]["schemaVersion"] = "3.0.0"
     assert [notice.code for notice in read_package(documents).notices] == ["unknown-version"]
 
 
 def test_what_stands_beside_a_run_is_a_warning(golden) -> None:
-    documents = a_package({"work": a_task()}, kubernetes={"exec-work": {}})
+    documents = a_package(kubernetes={"exec-work": {}})
     assert len(documents) == 2
     assert read_package(documents).notices == ()
     (notice,) = read_package([*documents, {"apiVersion": "v1", "kind": "ConfigMap"}]).notices
@@ -212,7 +226,7 @@ def test_what_stands_beside_a_run_is_a_warning(golden) -> None:
 
 
 def test_a_submitted_run_takes_no_arguments() -> None:
-    documents = a_package({"work": a_task()}, parameters={"x": {"parameterType": "STRING"}})
+    documents = a_package(parameters={"x": {"parameterType": "STRING"}})
     with pytest.raises(InputError, match="arguments of a submitted KFP run are fixed"):
         read_as_workflow(documents, arguments={"x": "1"})
 

@@ -1,49 +1,31 @@
 """From an executor's node name to the step of a plan: recordings, tricky names, any text."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.readers import read_run_file
 from kfp_placement_engine.readers.argo.executors import (
     MAX_NODE_NAME_CHARACTERS,
     step_of_executor,
 )
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
-from tests.support.data import data_path
-
-NODE_NAME = "workflows.argoproj.io/node-name"
-FOLDERS = [
-    ("argo-4.0.5", "kfp-2.17.0/workflows"),
-    ("labelled/recordings", "labelled/workflows"),
-]
+from tests.engine.readers.recorded_runs import recorded_pods
 
 
 def test_every_recorded_executor_is_the_step_that_the_graph_says():
     """Where the graph has fewer iterations than ran, no step of it is claimed."""
     found = beyond = 0
-    for recordings, workflows in FOLDERS:
-        for path in sorted(data_path(recordings).glob("*.json")):
-            recording = json.loads(path.read_text())
-            graph = read_run_file(data_path(workflows, recording["golden"].rsplit("/", 1)[-1]))
-            index = PodIndex(graph, recording["workflow"])
-            steps = {step.name for step in graph.steps}
-            for pod in recording["pods"]:
-                node_name = pod["metadata"]["annotations"][NODE_NAME]
-                identity = index.identify(node_name)
-                assert identity is not None
-                step = step_of_executor(node_name, recording["workflow"], steps)
-                if identity.role is not PodRole.EXECUTOR:
-                    continue
-                if "[*]" in identity.name:
-                    beyond += 1
-                    assert step is None
-                else:
-                    found += 1
-                    assert step == identity.name
+    for each in recorded_pods():
+        if each.identity.role is not PodRole.EXECUTOR:
+            continue
+        steps = {step.name for step in each.graph.steps}
+        step = step_of_executor(each.node_name, each.workflow, steps)
+        if "[*]" in each.identity.name:
+            beyond += 1
+            assert step is None
+        else:
+            found += 1
+            assert step == each.identity.name
     assert found > 300
     assert beyond > 0
 

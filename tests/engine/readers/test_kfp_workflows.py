@@ -9,7 +9,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Toleration
 from kfp_placement_engine.readers import read_run
 from tests.support.kfp_workflow_emitter import emit_workflow
-from tests.support.packages import a_dag, a_loop, a_package, a_task, input_of_dag, inputs
+from tests.support.packages import a_loop, a_package, input_of_dag, inputs
 
 ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 
@@ -30,7 +30,7 @@ def read(workflow: dict[str, Any]):
 
 def workflow(kubernetes: dict[str, Any] | None = None) -> dict[str, Any]:
     config = {"exec-work": kubernetes} if kubernetes else None
-    documents = a_package({"work": a_task()}, kubernetes=config)
+    documents = a_package(kubernetes=config)
     return emit_workflow(documents[0], documents[1] if config else None)
 
 
@@ -56,7 +56,6 @@ def test_arguments_of_the_run_are_those_it_was_submitted_with() -> None:
     loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("numbers")))
     documents = a_package(
         {"loop": loop},
-        components={"body": a_dag({"work": a_task()})},
         parameters={"numbers": {"parameterType": "LIST", "defaultValue": [1]}},
     )
     made = emit_workflow(documents[0])
@@ -149,7 +148,7 @@ def test_broken_workflows_are_refused_with_the_place(change, problem: str) -> No
 
 def test_a_loop_s_limit_is_the_one_that_argo_obeys() -> None:
     loop = a_loop("body", [1, 2, 3], iteratorPolicy={"parallelismLimit": 2})
-    documents = a_package({"loop": loop}, components={"body": a_dag({"work": a_task()})})
+    documents = a_package({"loop": loop})
     made = emit_workflow(documents[0])
     limits = [group.parallelism for group in read(made).groups if group.name == "loop"]
     assert limits == [2]

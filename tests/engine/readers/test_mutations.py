@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine import RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError
 from tests.support.kfp_workflow_emitter import emit_workflow
-from tests.support.packages import a_dag, a_loop, a_package, a_task, an_exit_task
+from tests.support.packages import a_loop, a_package, a_task, an_exit_task
 from tests.support.run_data import data_files
 
 ODD: list[Any] = [
@@ -76,7 +76,7 @@ def small_package() -> list[Any]:
         "end": an_exit_task("work"),
     }
     config = {"exec-work": {"tolerations": [{"key": "a"}], "podMetadata": {"labels": {"a": "b"}}}}
-    return a_package(tasks, components={"body": a_dag({"work": a_task()})}, kubernetes=config)
+    return a_package(tasks, kubernetes=config)
 
 
 def plain_workflow() -> dict[str, Any]:

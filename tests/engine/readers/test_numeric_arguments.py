@@ -6,7 +6,7 @@ import pytest
 from kfp import compiler, dsl
 
 from kfp_placement_engine.readers import ReadOptions, read_run
-from tests.support.packages import a_package, a_task, inputs, read_as_workflow, read_package
+from tests.support.packages import a_package, a_task, inputs
 
 
 @dsl.component(base_image="python:3.12")
@@ -81,7 +81,6 @@ def test_arguments_of_the_run_are_passed_down(package):
     assert graph.step("inner.fit").arguments["epochs"] == 40
 
 
-@pytest.mark.parametrize("read", [read_package, read_as_workflow])
 def test_what_is_declared_as_text_is_no_number_however_it_is_written(read):
     """It may be a secret; nor is what is declared as a number and is none, or too large."""
     kinds = {"key": "STRING", "on": "BOOLEAN", "rows": "NUMBER_INTEGER", "text": "NUMBER_DOUBLE"}

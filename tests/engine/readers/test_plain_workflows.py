@@ -9,6 +9,7 @@ from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
 from kfp_placement_engine.readers.argo.workflow import read_workflow
+from tests.support.packages import notice_codes
 
 WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}
 
@@ -33,6 +34,9 @@ def dag(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 def task(name: str, template: str = "work", **fields: Any) -> dict[str, Any]:
     return {"name": name, "template": template, **fields}
+
+
+ONE_TASK = [dag(task("A")), WORK]
 
 
 def one(template: dict[str, Any], **spec: Any):
@@ -134,7 +138,7 @@ def test_a_loop_over_an_output_has_an_assumed_width_and_waits() -> None:
     graph = read([dag(task("list"), each), WORK])
     assert [step.assumed for step in graph.steps] == [False, True, True, True]
     assert graph.step("each[2]").depends_on == ("list",)
-    assert [notice.code for notice in graph.notices] == ["loop-width-assumed"]
+    assert notice_codes(graph) == ["loop-width-assumed"]
     assert len(read([dag(task("list"), each), WORK], loop_widths={"each": 1}).steps) == 2
 
 
@@ -320,7 +324,7 @@ def test_templates_elsewhere_and_recursion_are_said() -> None:
     ]
     graph = read([dag(*tasks), WORK])
     assert [step.name for step in graph.steps] == ["A", "C"]
-    assert {notice.code for notice in graph.notices} == {
+    assert set(notice_codes(graph)) == {
         "template-elsewhere",
         "recursive-template",
     }
@@ -328,8 +332,8 @@ def test_templates_elsewhere_and_recursion_are_said() -> None:
 
 def test_other_kinds_hold_runs_too() -> None:
     for kind in ("WorkflowTemplate", "ClusterWorkflowTemplate"):
-        assert len(read([dag(task("A")), WORK], kind=kind).steps) == 1
-    inner = {"entrypoint": "main", "templates": [dag(task("A")), WORK]}
+        assert len(read(ONE_TASK, kind=kind).steps) == 1
+    inner = {"entrypoint": "main", "templates": ONE_TASK}
     assert len(read([], kind="CronWorkflow", workflowSpec=inner).steps) == 1
 
 
@@ -342,20 +346,20 @@ def test_a_workflow_of_a_template_is_read_as_argo_stores_it() -> None:
     }
     with pytest.raises(InputError, match="WorkflowTemplate 'library'"):
         read_run(json.dumps(document).encode(), name="flow.yaml")
-    stored = {"entrypoint": "main", "templates": [dag(task("A")), WORK]}
+    stored = {"entrypoint": "main", "templates": ONE_TASK}
     document["status"] = {"storedWorkflowTemplateSpec": stored}
     assert len(read_run(json.dumps(document).encode(), name="flow.yaml").steps) == 1
 
 
 def test_another_api_version_is_a_warning() -> None:
-    graph = read([dag(task("A")), WORK], apiVersion="argoproj.io/v2")
-    assert [notice.code for notice in graph.notices] == ["unknown-version"]
+    graph = read(ONE_TASK, apiVersion="argoproj.io/v2")
+    assert notice_codes(graph) == ["unknown-version"]
 
 
 def test_a_workflow_of_kfp_before_2_3_is_a_warning() -> None:
     """It keeps in annotations what is in arguments since."""
     annotations = {"pipelines.kubeflow.org/components-root": "{}"}
-    graph = read([dag(task("A")), WORK], metadata={"name": "old", "annotations": annotations})
+    graph = read(ONE_TASK, metadata={"name": "old", "annotations": annotations})
     (notice,) = graph.notices
     assert notice.code == "unknown-version"
     assert "KFP backend before 2.3" in notice.message

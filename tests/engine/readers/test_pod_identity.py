@@ -1,50 +1,21 @@
 """From node names to steps: recordings of the real Argo, and names made for what they lack."""
 
-import json
 from collections import Counter
 
 import pytest
 
-from kfp_placement_engine.readers import read_run, read_run_file
+from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
-from tests.support.data import data_path
-from tests.support.packages import (
-    a_dag,
-    a_loop,
-    a_package,
-    a_task,
-    an_exit_task,
-    read_as_workflow,
-    read_package,
-)
-
-NODE_NAME = "workflows.argoproj.io/node-name"
-FOLDERS = [
-    ("argo-4.0.5", "kfp-2.17.0/workflows"),
-    ("labelled/recordings", "labelled/workflows"),
-]
-
-
-def recorded_pods():
-    """(file, index, pod) for every recorded pod."""
-    for recordings, workflows in FOLDERS:
-        for path in sorted(data_path(recordings).glob("*.json")):
-            recording = json.loads(path.read_text())
-            name = recording["golden"].rsplit("/", 1)[-1]
-            graph = read_run_file(data_path(workflows, name))
-            index = PodIndex(graph, recording["workflow"])
-            for pod in recording["pods"]:
-                yield path.name, index, graph, pod
+from tests.engine.readers.recorded_runs import identified, recorded_pods
+from tests.support.packages import a_dag, a_loop, a_package, a_task, an_exit_task, read_package
 
 
 def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
     """980 pods; 309 are drivers of groups; images of executors are those of the steps."""
     roles: Counter[PodRole] = Counter()
     groups = beyond = 0
-    for _, index, graph, pod in recorded_pods():
-        found = index.identify(pod["metadata"]["annotations"][NODE_NAME])
-        assert found is not None
+    for _, found, graph, _, pod in recorded_pods():
         roles[found.role] += 1
         groups += found.is_group is True
         assert found.attempt == 0
@@ -81,7 +52,6 @@ def test_other_names_are_no_pods_of_the_run(node_name: str) -> None:
 
 
 LOOPS = {"body": a_dag({"work": a_task()}), "deep": a_dag({"inner": a_loop("body", [1, 2])})}
-READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
 
 
 def steps(prefix: str, suffix: str = "") -> list[str]:
@@ -91,7 +61,6 @@ def steps(prefix: str, suffix: str = "") -> list[str]:
     return [plain, f"wf.1(0).{head}(0)" + "".join(f".{part}(0)" for part in parts)]
 
 
-@READERS
 @pytest.mark.parametrize(
     ("node", "name", "role", "iteration"),
     [
@@ -158,15 +127,14 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> No
     graph = read(a_package(tasks, components=components, executors=executors))
     index = PodIndex(graph, "wf.1")
     for node_name in steps(node):
-        found = index.identify(node_name)
-        assert found is not None
+        found = identified(index, node_name)
         assert (found.name, found.role, found.iteration) == (name, role, iteration)
         assert found.attempt == 0
 
 
 def test_attempts_are_read_from_the_last_name() -> None:
     """Absent from the recordings: retried executors, drivers and importers."""
-    graph = read_package(a_package({"work": a_task()}))
+    graph = read_package(a_package())
     index = PodIndex(graph, "wf")
     for node_name, attempt in (
         ("wf(0).root(0).work(0).executor(3)", 3),
@@ -174,9 +142,7 @@ def test_attempts_are_read_from_the_last_name() -> None:
         ("wf(0).root-driver(1)", 1),
         ("wf.root.work.executor", 0),
     ):
-        found = index.identify(node_name)
-        assert found is not None
-        assert found.attempt == attempt
+        assert identified(index, node_name).attempt == attempt
 
 
 def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
@@ -194,8 +160,7 @@ def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
             (5, 0),
         ),
     ):
-        found = index.identify(node_name)
-        assert found is not None
+        found = identified(index, node_name)
         assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
 
 
@@ -223,8 +188,7 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
         ("wf.root.nested.iteration-driver", "nested.iteration", PodRole.DRIVER),
         ("wf.root.nested-driver", "nested", PodRole.DRIVER),
     ):
-        found = index.identify(node_name)
-        assert found is not None
+        found = identified(index, node_name)
         assert (found.name, found.role) == (name, role)
 
 
@@ -234,8 +198,7 @@ def test_an_importer_called_driver_is_an_importer() -> None:
         components={"bring": {"executorLabel": "exec-bring"}},
         executors={"exec-bring": {"importer": {}}},
     )
-    found = PodIndex(read_package(documents), "wf").identify("wf.root.data-driver")
-    assert found is not None
+    found = identified(PodIndex(read_package(documents), "wf"), "wf.root.data-driver")
     assert (found.name, found.role) == ("data-driver", PodRole.OTHER)
 
 
@@ -293,8 +256,7 @@ spec:
         ("my.flow[1].nested.B[0].deep", "nested.B.deep", (), 0),
         ("my.flow.onExit", "onExit", (), 0),
     ):
-        found = index.identify(node_name)
-        assert found is not None, node_name
+        found = identified(index, node_name)
         assert (found.name, found.iteration, found.attempt) == (name, iteration, attempt)
         assert found.role is PodRole.EXECUTOR
 
@@ -307,9 +269,6 @@ metadata: {name: alone}
 spec: {entrypoint: main, templates: [{name: main, container: {image: work}}]}
 """
     index = PodIndex(read_run(text.encode(), name="flow.yaml"))
-    found = index.identify("alone")
-    assert found is not None
+    found = identified(index, "alone")
     assert (found.name, found.role) == ("main", PodRole.EXECUTOR)
-    retried = index.identify("alone(3)")
-    assert retried is not None
-    assert retried.attempt == 3
+    assert identified(index, "alone(3)").attempt == 3

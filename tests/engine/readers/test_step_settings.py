@@ -22,12 +22,12 @@ from tests.support.packages import (
     a_task,
     input_of_dag,
     inputs,
+    notice_codes,
     output_of,
-    read_as_workflow,
     read_package,
+    told_steps,
 )
 
-READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
 HINTS = "kfp-placement.dev/hints"
 MARKUP = "<script>alert(1)</script> $(rm -rf) `id` ; & \" ' é"
 
@@ -56,7 +56,6 @@ def step_of(read, *, resources=None, kubernetes=None, task=None, parameters=None
     return graph.step("work"), graph
 
 
-@READERS
 @pytest.mark.parametrize(
     ("resources", "requests"),
     [
@@ -83,7 +82,6 @@ def test_requests_are_what_the_driver_makes_of_resources(read, resources, reques
     assert graph.notices == ()
 
 
-@READERS
 def test_placeholders_are_followed_through_pipelines_and_defaults(read) -> None:
     """Text with a gap in it, a parameter of a nested pipeline, a default of the component."""
     resources = {
@@ -105,7 +103,6 @@ def test_placeholders_are_followed_through_pipelines_and_defaults(read) -> None:
     assert read(documents).step("nested.work").requests == {"cpu": 1500, "memory": 2 * 2**30}
 
 
-@READERS
 def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
     resources = {"resourceMemoryRequest": "{{$.inputs.parameters['memory']}}"}
     body = {"body": a_dag({"work": a_task(inputs=inputs(memory=input_of_dag("item")))})}
@@ -120,7 +117,6 @@ def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
     ]
 
 
-@READERS
 @pytest.mark.parametrize(
     ("resources", "shown"),
     [
@@ -130,21 +126,17 @@ def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
 )
 def test_a_request_above_its_limit_is_said(read, resources, shown: str) -> None:
     _, graph = step_of(read, resources=resources)
-    assert [(notice.code, notice.step) for notice in graph.notices] == [
-        ("request-above-limit", "work")
-    ]
+    assert told_steps(graph) == [("request-above-limit", "work")]
     assert re.search(shown, graph.notices[0].message)
 
 
-@READERS
 @pytest.mark.parametrize("field", ["resourceMemoryRequest", "resourceMemoryLimit"])
 def test_memory_without_its_unit_is_said(read, field: str) -> None:
     step, graph = step_of(read, resources={field: "4"})
     assert step.requests == {"memory": 4}
-    assert [notice.code for notice in graph.notices] == ["tiny-memory"]
+    assert notice_codes(graph) == ["tiny-memory"]
 
 
-@READERS
 def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden) -> None:
     at_run_time = "{{$.inputs.parameters['size']}}"
     documents = after_another(
@@ -162,7 +154,6 @@ def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden)
     assert "cpu, memory and accelerator" in notice.message
 
 
-@READERS
 def test_what_a_task_s_output_decides_is_unknown(read) -> None:
     """Said once, not once per iteration."""
     resources = {
@@ -178,12 +169,9 @@ def test_what_a_task_s_output_decides_is_unknown(read) -> None:
         step = graph.step(f"loop[{index}]")
         assert step.requests == {"memory": 2**30}
         assert step.unknown_resources == ("cpu",)
-    assert [(notice.code, notice.step) for notice in graph.notices] == [
-        ("unknown-resources", "loop[*]")
-    ]
+    assert told_steps(graph) == [("unknown-resources", "loop[*]")]
 
 
-@READERS
 @pytest.mark.parametrize(
     ("resources", "problem"),
     [
@@ -203,7 +191,6 @@ def test_bad_resources_are_refused_with_their_place(read, resources, problem) ->
     assert "task work" in str(caught.value)
 
 
-@READERS
 def test_constraints_are_read_in_every_form(read) -> None:
     term = [{"key": "zone", "operator": "In", "values": ["a", "b"]}]
     field = [{"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}]
@@ -233,7 +220,6 @@ def test_constraints_are_read_in_every_form(read) -> None:
     assert graph.notices == ()
 
 
-@READERS
 def test_constraints_given_as_json_parameters_are_followed(read) -> None:
     """Mappings, lists, constants, defaults; nothing given counts as no constraint."""
     selector = {"disk": "fast"}
@@ -271,17 +257,13 @@ def test_constraints_given_as_json_parameters_are_followed(read) -> None:
     assert graph.notices == ()
 
 
-@READERS
 def test_constraints_known_only_at_run_time_are_said(read) -> None:
     kubernetes = {"exec-work": {"tolerations": [{"tolerationJson": output_of("decide")}]}}
     graph = read(after_another({"work": a_task(after=["decide"])}, kubernetes=kubernetes))
     assert graph.step("work").tolerations == ()
-    assert [(notice.code, notice.step) for notice in graph.notices] == [
-        ("unknown-constraint", "work")
-    ]
+    assert told_steps(graph) == [("unknown-constraint", "work")]
 
 
-@READERS
 @pytest.mark.parametrize(
     "kubernetes",
     [
@@ -300,7 +282,6 @@ def test_malformed_constraints_are_refused_with_their_place(read, kubernetes) ->
         step_of(read, kubernetes=kubernetes)
 
 
-@READERS
 def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None:
     """TaskConfig passthrough: the component gets them, its pod does not."""
     passthroughs = [
@@ -309,7 +290,6 @@ def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None
         {"field": "KUBERNETES_NODE_SELECTOR", "applyToTask": False},
     ]
     documents = a_package(
-        {"work": a_task()},
         components={"work": {"executorLabel": "exec-work", "taskConfigPassthroughs": passthroughs}},
         container={"resources": {"resourceCpuRequest": "4"}},
         kubernetes={
@@ -325,7 +305,6 @@ def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None
     assert step.tolerations == (Toleration("a"),)
 
 
-@READERS
 def test_marks_and_hints_are_read_from_pod_metadata(read) -> None:
     hints = {"v": 1, "duration": "20m", "outputs": {"model": "50Mi"}, "maxLatency": "20ms"}
     metadata = {
@@ -350,7 +329,6 @@ def test_marks_and_hints_are_read_from_pod_metadata(read) -> None:
     assert graph.notices == ()
 
 
-@READERS
 @pytest.mark.parametrize(("value", "unplanned"), [("true", True), ("false", False)])
 def test_a_step_may_be_left_to_the_default_scheduler(read, value: str, unplanned: bool) -> None:
     labels = {"kfp-placement.dev/unplanned": value}
@@ -358,7 +336,6 @@ def test_a_step_may_be_left_to_the_default_scheduler(read, value: str, unplanned
     assert (step.unplanned, step.scheduler) == (unplanned, "")
 
 
-@READERS
 def test_unmarked_steps_get_no_type(read) -> None:
     """Guessing is the SDK's alone."""
     step, _ = step_of(read)
@@ -366,7 +343,6 @@ def test_unmarked_steps_get_no_type(read) -> None:
     assert (step.duration_seconds, step.duration_source) == (None, DurationSource.ASSUMED)
 
 
-@READERS
 @pytest.mark.parametrize(
     ("text", "code", "word"),
     [
@@ -381,18 +357,17 @@ def test_unmarked_steps_get_no_type(read) -> None:
 )
 def test_odd_hints_are_warnings(read, text: str, code: str, word: str) -> None:
     step, graph = step_of(read, kubernetes={"podMetadata": {"annotations": {HINTS: text}}})
-    assert [(notice.code, notice.step) for notice in graph.notices] == [(code, "work")]
+    assert told_steps(graph) == [(code, "work")]
     assert word in graph.notices[0].message
     assert step.duration_seconds == (300 if "5m" in text and code == "hints" else None)
 
 
-@READERS
 @pytest.mark.parametrize("value", ["x" * 64, "a b", "-a", "a/b", "café"])
 def test_labels_that_kubernetes_refuses_are_said(read, value: str) -> None:
     metadata = {"labels": {"OurLocation": value}}
     step, graph = step_of(read, kubernetes={"podMetadata": metadata})
     assert step.location == value
-    assert [notice.code for notice in graph.notices] == ["invalid-label"]
+    assert notice_codes(graph) == ["invalid-label"]
 
 
 @pytest.mark.parametrize(("kind", "what"), [("labels", "label"), ("annotations", "annotation")])
@@ -407,7 +382,6 @@ def test_metadata_of_a_package_that_is_no_text_is_said(kind: str, what: str, gol
     assert step.location == ("5" if kind == "labels" else "")
 
 
-@READERS
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -423,7 +397,6 @@ def test_a_display_name_is_kept_as_it_is_up_to_a_bound(read, name: str, shown: s
     assert step.display_name == shown
 
 
-@READERS
 @pytest.mark.parametrize(
     ("retry", "limit"), [(None, 1), ({}, 1), ({"maxRetryCount": 2}, 3), ({"maxRetryCount": "5"}, 6)]
 )
@@ -437,7 +410,6 @@ def test_retries_and_caching_are_the_task_s(read, retry, limit) -> None:
     assert not step_of(read, task={"cachingOptions": {}})[0].caching_enabled
 
 
-@READERS
 def test_data_is_followed_to_the_step_that_wrote_it(read) -> None:
     """Through nested pipelines' outputs, collected over a loop, sized by the writer's hints."""
     sizes = {"podMetadata": {"annotations": {HINTS: '{"v":1,"outputs":{"table":"3Mi"}}'}}}
@@ -460,7 +432,6 @@ def test_data_is_followed_to_the_step_that_wrote_it(read) -> None:
     assert step.depends_on == ("loop[0].work", "loop[1].work")
 
 
-@READERS
 def test_a_step_s_own_input_sizes_count_before_the_writer_s(read) -> None:
     """And data from outside the run is named by the hint alone."""
     hints = '{"v":1,"inputs":{"table":"5Mi","bucket":"1Gi"}}'

@@ -11,6 +11,8 @@ from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
 from kfp_placement_engine.readers import ReadOptions, read_run, read_run_file
 from tests.support.run_data import data_files
 
+A = {"name": "a", "id": "a"}
+
 
 def instance(
     tasks: list[dict[str, Any]],
@@ -26,6 +28,11 @@ def instance(
             "execution": {"tasks": runs or []},
         },
     }
+
+
+def measured(**fields: Any) -> dict[str, Any]:
+    """An instance of a task with what was measured of it."""
+    return instance([A], [{"id": "a", **fields}])
 
 
 def read(document: dict[str, Any], **options: Any) -> RunGraph:
@@ -90,7 +97,7 @@ def test_edges_named_by_either_end_count() -> None:
 
 
 def test_a_task_without_measurement_has_no_duration() -> None:
-    step = read(instance([{"name": "a", "id": "a"}])).steps[0]
+    step = read(instance([A])).steps[0]
     assert (step.duration_seconds, step.duration_source) == (None, DurationSource.ASSUMED)
     assert step.requests == {"cpu": 1000}
 
@@ -131,12 +138,9 @@ def test_older_versions_name_tasks_and_list_their_files(
 
 
 def test_an_unknown_version_is_a_warning() -> None:
-    graph = read(instance([{"name": "a", "id": "a"}], version="9.9"))
+    graph = read(instance([A], version="9.9"))
     assert [notice.code for notice in graph.notices] == ["unknown-version"]
-    assert read(instance([{"name": "a", "id": "a"}], version="1.6")).notices == ()
-
-
-A = {"name": "a", "id": "a"}
+    assert read(instance([A], version="1.6")).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -149,13 +153,13 @@ A = {"name": "a", "id": "a"}
         (instance([{**A, "children": ["z"]}]), "'z', which does not exist"),
         (instance([{**A, "parents": ["a"]}]), "circle"),
         (instance([{**A, "parents": "a"}]), "must be a list"),
-        (instance([A], [{"id": "a", "runtimeInSeconds": -1}]), "0 or more"),
-        (instance([A], [{"id": "a", "runtimeInSeconds": "1"}]), "number"),
-        (instance([A], [{"id": "a", "runtimeInSeconds": 1e12}]), "ten years"),
-        (instance([A], [{"id": "a", "runtimeInSeconds": 1e300}]), "0 or more"),
-        (instance([A], [{"id": "a", "coreCount": -1}]), "coreCount"),
-        (instance([A], [{"id": "a", "coreCount": 1e12}]), "more than any machine"),
-        (instance([A], [{"id": "a", "memoryInBytes": 1e30}]), "more than there are"),
+        (measured(runtimeInSeconds=-1), "0 or more"),
+        (measured(runtimeInSeconds="1"), "number"),
+        (measured(runtimeInSeconds=1e12), "ten years"),
+        (measured(runtimeInSeconds=1e300), "0 or more"),
+        (measured(coreCount=-1), "coreCount"),
+        (measured(coreCount=1e12), "more than any machine"),
+        (measured(memoryInBytes=1e30), "more than there are"),
         (instance([A], [{"id": "a"}, {"id": "a"}]), "appears twice"),
         (instance([A], files=[{"id": "f", "sizeInBytes": -5}]), "sizeInBytes"),
         ({"name": "x", "workflow": {"specification": []}}, "must be a mapping"),

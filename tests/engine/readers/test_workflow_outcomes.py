@@ -1,6 +1,5 @@
 """What Argo's nodes say of steps: recordings of the real controller, and what they lack."""
 
-import json
 from datetime import UTC, datetime
 
 import pytest
@@ -22,21 +21,16 @@ from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 from kfp_placement_engine.units.times import read_moment
-from tests.support.data import data_path
-
-FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]
+from tests.engine.readers.recorded_runs import recorded_runs
 
 
 def recordings():
     """(name, graph with loops two wide, nodes, phase) of every recorded run."""
-    for folder, workflows in FOLDERS:
-        for path in sorted(data_path(folder).glob("*.json")):
-            recording = json.loads(path.read_text())
-            golden = data_path(workflows, recording["golden"].rsplit("/", 1)[-1])
-            workflow = yaml.load(golden.read_text(), yaml.CSafeLoader)
-            workflow["metadata"]["name"] = recording["workflow"]
-            graph = read_workflow(workflow, path.stem, ReadOptions(default_loop_width=2))
-            yield path.stem, graph, recording["nodes"], recording["phase"]
+    for recording, path in recorded_runs():
+        workflow = yaml.load(path.read_text(), yaml.CSafeLoader)
+        workflow["metadata"]["name"] = recording["workflow"]
+        graph = read_workflow(workflow, path.stem, ReadOptions(default_loop_width=2))
+        yield path.stem, graph, recording["nodes"], recording["phase"]
 
 
 def outcome_of(graph: RunGraph, nodes) -> RunOutcome:
