@@ -26,6 +26,16 @@ def a_loop(component: str, items: object, **fields: Any) -> Fields:
     return a_task(component, parameterIterator=iterator, **fields)
 
 
+def a_loop_over(source: Fields, **fields: Any) -> Fields:
+    """A task that runs the component `body` for each item of what a source of inputs gives."""
+    return a_loop("body", "items", inputs=inputs(items=source), **fields)
+
+
+def list_parameter(name: str, default: list[Any]) -> Fields:
+    """The definition of a pipeline parameter that is a list."""
+    return {name: {"parameterType": "LIST", "defaultValue": default}}
+
+
 def an_exit_task(*after: str, component: str = "work", **fields: Any) -> Fields:
     """A task that runs when others have ended, whatever the outcome."""
     trigger = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
@@ -71,7 +81,7 @@ def a_package(
         tasks: tasks of the root; None = one called `work`, of the component `work`.
         components: components besides `work`, a container, and `body`, a DAG of one such task.
         container: container spec of `work`.
-        executors: executors besides that of `work`.
+        executors: what runs in further components, by their names.
         parameters: pipeline parameters, by name.
         kubernetes: Kubernetes config of executors, by name.
     """
@@ -82,12 +92,13 @@ def a_package(
         "deploymentSpec": {
             "executors": {
                 "exec-work": {"container": {"image": "work:1", **(container or {})}},
-                **(executors or {}),
+                **{f"exec-{name}": spec for name, spec in (executors or {}).items()},
             }
         },
         "components": {
             "work": {"executorLabel": "exec-work"},
             "body": a_dag({"work": a_task()}),
+            **{name: {"executorLabel": f"exec-{name}"} for name in executors or ()},
             **(components or {}),
         },
         "root": a_dag({"work": a_task()} if tasks is None else tasks),
@@ -96,8 +107,8 @@ def a_package(
         pipeline["root"]["inputDefinitions"] = {"parameters": parameters}
     documents = [pipeline]
     if kubernetes:
-        executors = {"executors": kubernetes}
-        documents.append({"platforms": {"kubernetes": {"deploymentSpec": executors}}})
+        configs = {"executors": kubernetes}
+        documents.append({"platforms": {"kubernetes": {"deploymentSpec": configs}}})
     return documents
 
 

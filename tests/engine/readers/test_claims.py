@@ -15,8 +15,7 @@ from tests.support.packages import (
     told_steps,
 )
 
-MAKER = {"make": {"executorLabel": "exec-make"}}
-MAKER_EXECUTOR = {"exec-make": {"container": {"image": "argostub/createpvc"}}}
+MAKER = {"make": {"container": {"image": "argostub/createpvc"}}}
 
 
 def mounting(*sources):
@@ -27,9 +26,13 @@ def mounting(*sources):
 
 def with_maker(tasks, **options):
     """A package in which the component `make` makes a claim."""
-    executors = {**MAKER_EXECUTOR, **options.pop("executors", {})}
-    components = {**MAKER, **options.pop("components", {})}
-    return a_package(tasks, components=components, executors=executors, **options)
+    return a_package(tasks, executors=MAKER | options.pop("executors", {}), **options)
+
+
+def a_workspace(**settings):
+    """The document that gives a pipeline a workspace."""
+    config = {"workspace": {"size": "1Gi", **settings}}
+    return {"platforms": {"kubernetes": {"pipelineConfig": config}}}
 
 
 def uses(graph) -> dict[str, list[str]]:
@@ -129,8 +132,7 @@ def test_names_of_claims_are_unique(read) -> None:
     other = {"pvcMount": [{"pvcNameParameter": output_of("make", "name")}]}
     documents = with_maker(
         tasks,
-        components={"other": {"executorLabel": "exec-other"}},
-        executors={"exec-other": {"container": {"image": "x"}}},
+        executors={"other": {"container": {"image": "x"}}},
         kubernetes={**mounting({"runtimeValue": {"constant": "make"}}), "exec-other": other},
     )
     graph = read(documents)
@@ -152,8 +154,7 @@ def test_steps_that_mount_what_nobody_named_yet_still_share_it(read) -> None:
 def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read) -> None:
     documents = a_package(
         {"find": a_task("finder"), "one": a_task(after=["find"]), "two": a_task(after=["find"])},
-        components={"finder": {"executorLabel": "exec-finder"}},
-        executors={"exec-finder": {"container": {"image": "x"}}},
+        executors={"finder": {"container": {"image": "x"}}},
         kubernetes=mounting(output_of("find")),
     )
     graph = read(documents)
@@ -174,8 +175,7 @@ def test_the_workspace_is_mounted_where_an_input_names_it(read) -> None:
     }
     documents = a_package(tasks, components={"nested": passed})
     modes = {"pvcSpecPatch": {"accessModes": ["ReadWriteMany"]}}
-    config = {"workspace": {"size": "1Gi", "kubernetes": modes}}
-    documents.append({"platforms": {"kubernetes": {"pipelineConfig": config}}})
+    documents.append(a_workspace(kubernetes=modes))
     graph = read(documents)
     assert uses(graph) == {"kfp-workspace": ["direct", "literal", "nested.work"]}
     assert graph.claims == (RunClaim("kfp-workspace", ("ReadWriteMany",), is_workspace=True),)
@@ -220,11 +220,9 @@ def test_readers_of_what_an_importer_downloads_mount_the_workspace(read) -> None
     source = {"taskOutputArtifact": {"producerTask": "bring", "outputArtifactKey": "artifact"}}
     documents = a_package(
         {"bring": a_task("bring"), "use": a_task(inputs={"artifacts": {"x": source}})},
-        components={"bring": {"executorLabel": "exec-bring"}},
-        executors={"exec-bring": {"importer": {"downloadToWorkspace": True}}},
+        executors={"bring": {"importer": {"downloadToWorkspace": True}}},
     )
-    config = {"workspace": {"size": "1Gi"}}
-    documents.append({"platforms": {"kubernetes": {"pipelineConfig": config}}})
+    documents.append(a_workspace())
     graph = read(documents)
     assert uses(graph) == {"kfp-workspace": ["bring", "use"]}
     assert graph.claims == (RunClaim("kfp-workspace", is_workspace=True),)

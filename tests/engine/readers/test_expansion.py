@@ -9,11 +9,13 @@ from tests.support.effort import cpu_seconds
 from tests.support.packages import (
     a_dag,
     a_loop,
+    a_loop_over,
     a_package,
     a_task,
     an_exit_task,
     input_of_dag,
     inputs,
+    list_parameter,
     notice_codes,
     output_of,
     read_as_workflow,
@@ -60,10 +62,10 @@ def test_an_empty_loop_lets_the_next_task_start(read) -> None:
 
 def test_widths_follow_parameters_down_to_their_default(read) -> None:
     """From the pipeline's parameter through a nested pipeline's into the loop's input."""
-    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("inner")))
+    loop = a_loop_over(input_of_dag("inner"))
     components = {"outer": a_dag({"loop": loop})}
     nested = a_task("outer", inputs=inputs(inner=input_of_dag("numbers")))
-    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4, 5, 6, 7]}}
+    parameters = list_parameter("numbers", [4, 5, 6, 7])
     graph = read(a_package({"nested": nested}, components=components, parameters=parameters))
     assert len(graph.steps) == 4
     assert not any(step.assumed for step in graph.steps)
@@ -71,8 +73,8 @@ def test_widths_follow_parameters_down_to_their_default(read) -> None:
 
 
 def test_an_argument_changes_the_width() -> None:
-    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("numbers")))
-    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4]}}
+    loop = a_loop_over(input_of_dag("numbers"))
+    parameters = list_parameter("numbers", [4])
     documents = a_package({"loop": loop}, parameters=parameters)
     assert len(read_package(documents, arguments={"numbers": [1, 2]}).steps) == 2
     assert len(read_package(documents, arguments={"numbers": "[1, 2, 3]"}).steps) == 3
@@ -80,8 +82,8 @@ def test_an_argument_changes_the_width() -> None:
 
 def test_a_component_s_default_gives_a_width(read) -> None:
     """A nested pipeline's own default, where its caller gives nothing."""
-    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("inner")))
-    definitions = {"parameters": {"inner": {"parameterType": "LIST", "defaultValue": [1, 2]}}}
+    loop = a_loop_over(input_of_dag("inner"))
+    definitions = {"parameters": list_parameter("inner", [1, 2])}
     components = {"outer": a_dag({"loop": loop}, inputDefinitions=definitions)}
     assert len(read(a_package({"nested": a_task("outer")}, components=components)).steps) == 2
 
@@ -108,7 +110,7 @@ def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read) -> Non
 
 
 def test_a_loop_over_a_parameter_without_a_value_names_it(read) -> None:
-    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("rows")))
+    loop = a_loop_over(input_of_dag("rows"))
     rows = {"rows": {"parameterType": "LIST"}}
     graph = read(a_package({"loop": loop}, parameters=rows))
     (message,) = (each.message for each in graph.notices if each.code == "loop-width-assumed")
@@ -116,7 +118,7 @@ def test_a_loop_over_a_parameter_without_a_value_names_it(read) -> None:
 
 
 def test_unknown_widths_are_assumed_and_shown(read) -> None:
-    loop = a_loop("body", "items", inputs=inputs(items=output_of("list")))
+    loop = a_loop_over(output_of("list"))
     tasks = {"list": a_task(), "loop": loop}
     documents = a_package(tasks)
     graph = read(documents)
@@ -130,9 +132,9 @@ def test_unknown_widths_are_assumed_and_shown(read) -> None:
 
 
 def test_widths_of_nested_loops_are_given_by_name_or_for_all(read) -> None:
-    source = inputs(items=output_of("list"))
+    source = output_of("list")
     components = {
-        "outer": a_dag({"list": a_task(), "inner": a_loop("body", "items", inputs=source)}),
+        "outer": a_dag({"list": a_task(), "inner": a_loop_over(source)}),
     }
     documents = a_package({"outer": a_loop("outer", [1, 2])}, components=components)
 
@@ -159,7 +161,7 @@ def test_a_width_for_a_loop_that_is_not_there_is_an_error() -> None:
 
 def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read) -> None:
     """`ParallelFor(name="shards")`."""
-    loop = a_loop("body", "items", inputs=inputs(items=output_of("list")))
+    loop = a_loop_over(output_of("list"))
     tasks = {"list": a_task(), "for-loop-1": {**loop, "taskInfo": {"name": "shards"}}}
     one = a_package(tasks)
     assert len(read(one, loop_widths={"shards": 5}).steps) == 6
@@ -210,14 +212,13 @@ def test_exit_tasks_that_kfp_never_runs_are_left_out_and_said() -> None:
 
 def test_an_importer_waits_although_kfp_forgets_to_say_so(read) -> None:
     """KFP sets no `depends` on importers; their task spec still tells."""
-    components = {"import": {"executorLabel": "exec-import"}}
-    executors = {"exec-import": {"importer": {"artifactUri": {"runtimeParameter": "uri"}}}}
+    executors = {"import": {"importer": {"artifactUri": {"runtimeParameter": "uri"}}}}
     tasks = {
         "find": a_task(),
         "importer": a_task("import", inputs=inputs(uri=output_of("find"))),
         "use": a_task(after=["importer"]),
     }
-    graph = read(a_package(tasks, components=components, executors=executors))
+    graph = read(a_package(tasks, executors=executors))
     importer = graph.step("importer")
     assert importer.kind is StepKind.IMPORTER
     assert importer.depends_on == ("find",)
@@ -228,13 +229,10 @@ def test_an_importer_waits_although_kfp_forgets_to_say_so(read) -> None:
 
 
 def test_createpvc_is_a_driver_pod_of_its_own_kind(read) -> None:
-    components = {"comp-createpvc": {"executorLabel": "exec-createpvc"}}
-    executors = {"exec-createpvc": {"container": {"image": "argostub/createpvc"}}}
     labels = {"exec-createpvc": {"podMetadata": {"labels": {"typeOfComponent": "Fetch"}}}}
     documents = a_package(
-        {"make": a_task("comp-createpvc", cachingOptions={"enableCache": True}), "use": a_task()},
-        components=components,
-        executors=executors,
+        {"make": a_task("createpvc", cachingOptions={"enableCache": True}), "use": a_task()},
+        executors={"createpvc": {"container": {"image": "argostub/createpvc"}}},
         kubernetes=labels,
     )
     make = read(documents).step("make")
@@ -287,8 +285,8 @@ def test_absurd_sizes_are_refused_before_anything_is_expanded(tasks, components)
 
 
 def test_a_given_width_beyond_the_limit_is_refused() -> None:
-    source = inputs(items=output_of("list"))
-    tasks = {"list": a_task(), "loop": a_loop("body", "items", inputs=source)}
+    source = output_of("list")
+    tasks = {"list": a_task(), "loop": a_loop_over(source)}
     documents = a_package(tasks)
     with pytest.raises(LimitError, match="loop loop has"):
         read_package(documents, loop_widths={"loop": 10**9})
@@ -354,11 +352,11 @@ def test_items_with_gaps_are_filled_where_they_can_be(read) -> None:
         f"a{gap('made')}",
     ]
     given = inputs(known=input_of_dag("number"), made=output_of("work"))
-    inner = a_loop("body", "items", inputs=inputs(items=input_of_dag("item")))
+    inner = a_loop_over(input_of_dag("item"))
     documents = a_package(
         {"work": a_task(), "outer": a_loop("outer", items, inputs=given)},
         components={"outer": a_dag({"inner": inner})},
-        parameters={"number": {"parameterType": "LIST", "defaultValue": [7, 8]}},
+        parameters=list_parameter("number", [7, 8]),
     )
     widths = {
         group.name: (group.width, group.width_assumed)
@@ -392,6 +390,6 @@ def test_loops_over_artifacts_have_an_assumed_width() -> None:
 def test_items_come_from_any_kind_of_source(read, source, width: int) -> None:
     """Also in the form of the oldest packages; what is not understood is not known."""
     loop = a_loop("body", "items", inputs={"parameters": {"items": source}})
-    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4, 5, 6, 7]}}
+    parameters = list_parameter("numbers", [4, 5, 6, 7])
     documents = a_package({"loop": loop}, parameters=parameters)
     assert len(read(documents).steps) == width

@@ -9,7 +9,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Toleration
 from kfp_placement_engine.readers import read_run
 from tests.support.kfp_workflow_emitter import emit_workflow
-from tests.support.packages import a_loop, a_package, input_of_dag, inputs
+from tests.support.packages import a_loop, a_loop_over, a_package, input_of_dag, list_parameter
 
 ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 
@@ -53,10 +53,10 @@ def test_a_submitted_run_has_its_names() -> None:
 
 def test_arguments_of_the_run_are_those_it_was_submitted_with() -> None:
     """`runtime-config` wins over the defaults of the pipeline."""
-    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("numbers")))
+    loop = a_loop_over(input_of_dag("numbers"))
     documents = a_package(
         {"loop": loop},
-        parameters={"numbers": {"parameterType": "LIST", "defaultValue": [1]}},
+        parameters=list_parameter("numbers", [1]),
     )
     made = emit_workflow(documents[0])
     assert len(read(made).steps) == 1

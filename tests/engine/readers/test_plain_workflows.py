@@ -36,6 +36,11 @@ def task(name: str, template: str = "work", **fields: Any) -> dict[str, Any]:
     return {"name": name, "template": template, **fields}
 
 
+def read_tasks(*tasks: dict[str, Any], **spec: Any) -> RunGraph:
+    """A Workflow of these tasks, which run the template `work` if they name no other."""
+    return read([dag(*tasks), WORK], **spec)
+
+
 ONE_TASK = [dag(task("A")), WORK]
 
 
@@ -45,7 +50,7 @@ def one(template: dict[str, Any], **spec: Any):
 
 
 def test_there_are_no_driver_pods_and_no_groups() -> None:
-    graph = read([dag(task("A"), task("B", dependencies=["A"])), WORK])
+    graph = read_tasks(task("A"), task("B", dependencies=["A"]))
     assert (graph.source, graph.name, graph.groups) == ("argo-workflow", "flow", ())
     assert [step.name for step in graph.steps] == ["A", "B"]
     assert not any(step.has_driver for step in graph.steps)
@@ -63,7 +68,7 @@ def test_there_are_no_driver_pods_and_no_groups() -> None:
 )
 def test_depends_expressions_wait_for_all_they_name(depends: str, names: tuple[str, ...]) -> None:
     tasks = [task(name) for name in ("A", "B", "C-1")]
-    graph = read([dag(*tasks, task("D", depends=depends)), WORK])
+    graph = read_tasks(*tasks, task("D", depends=depends))
     assert graph.step("D").depends_on == names
 
 
@@ -135,11 +140,11 @@ def test_items_may_be_mappings() -> None:
 
 def test_a_loop_over_an_output_has_an_assumed_width_and_waits() -> None:
     each = task("each", withParam="{{tasks.list.outputs.result}}")
-    graph = read([dag(task("list"), each), WORK])
+    graph = read_tasks(task("list"), each)
     assert [step.assumed for step in graph.steps] == [False, True, True, True]
     assert graph.step("each[2]").depends_on == ("list",)
     assert notice_codes(graph) == ["loop-width-assumed"]
-    assert len(read([dag(task("list"), each), WORK], loop_widths={"each": 1}).steps) == 2
+    assert len(read_tasks(task("list"), each, loop_widths={"each": 1}).steps) == 2
 
 
 def test_conditions_and_exit_handlers_are_marked() -> None:
@@ -147,7 +152,7 @@ def test_conditions_and_exit_handlers_are_marked() -> None:
         task("A", when="{{workflow.parameters.x}} == y"),
         task("B", hooks={"exit": {"template": "work"}}),
     ]
-    graph = read([dag(*tasks), WORK], onExit="work")
+    graph = read_tasks(*tasks, onExit="work")
     assert graph.step("A").conditions == ("{{workflow.parameters.x}} == y",)
     assert [step.name for step in graph.steps if step.exit_task] == ["B.onExit", "onExit"]
     assert graph.step("B.onExit").depends_on == ("B",)
@@ -322,7 +327,7 @@ def test_templates_elsewhere_and_recursion_are_said() -> None:
         task("B", "main", depends="A"),
         task("C", depends="B"),
     ]
-    graph = read([dag(*tasks), WORK])
+    graph = read_tasks(*tasks)
     assert [step.name for step in graph.steps] == ["A", "C"]
     assert set(notice_codes(graph)) == {
         "template-elsewhere",

@@ -107,15 +107,7 @@ def steps(prefix: str, suffix: str = "") -> list[str]:
 )
 def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> None:
     """In both spellings, under a Workflow name with a dot."""
-    components = {
-        **LOOPS,
-        "make": {"executorLabel": "exec-make"},
-        "bring": {"executorLabel": "exec-bring"},
-    }
-    executors = {
-        "exec-make": {"container": {"image": "argostub/createpvc"}},
-        "exec-bring": {"importer": {}},
-    }
+    executors = {"make": {"container": {"image": "argostub/createpvc"}}, "bring": {"importer": {}}}
     tasks = {
         "work": a_task(),
         "loop": a_loop("deep", [1, 2]),
@@ -124,7 +116,7 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> No
         "make": a_task("make"),
         "bring": a_task("bring"),
     }
-    graph = read(a_package(tasks, components=components, executors=executors))
+    graph = read(a_package(tasks, components=LOOPS, executors=executors))
     index = PodIndex(graph, "wf.1")
     for node_name in steps(node):
         found = identified(index, node_name)
@@ -195,8 +187,7 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
 def test_an_importer_called_driver_is_an_importer() -> None:
     documents = a_package(
         {"data-driver": a_task("bring")},
-        components={"bring": {"executorLabel": "exec-bring"}},
-        executors={"exec-bring": {"importer": {}}},
+        executors={"bring": {"importer": {}}},
     )
     found = identified(PodIndex(read_package(documents), "wf"), "wf.root.data-driver")
     assert (found.name, found.role) == ("data-driver", PodRole.OTHER)

@@ -36,8 +36,7 @@ def after_another(work, **options):
     """A package whose tasks `work` come after `decide`, which is another container."""
     return a_package(
         {"decide": a_task("small"), **work},
-        components={"small": {"executorLabel": "exec-small"}},
-        executors={"exec-small": {"container": {"image": "small:1"}}},
+        executors={"small": {"container": {"image": "small:1"}}},
         **options,
     )
 

@@ -365,34 +365,29 @@ def test_other_kinds_and_versions_are_named_once(golden):
     assert "2 Service, 1 Node (metal.example/v1)" in notice.message
 
 
-@pytest.mark.parametrize(
-    ("documents", "place"),
-    [
-        pytest.param([busy_pod()], "dump: ", id="only pods"),
-        pytest.param([a_list()], "dump: ", id="empty list"),
-        pytest.param([node_object() | {"apiVersion": "v2"}], "Node (v2)", id="other version"),
-        pytest.param([node_object("a"), node_object("a")], "node a", id="twice"),
-        pytest.param([{"metadata": {}}], "kind", id="no kind"),
-        pytest.param(["text"], "dump: ", id="no mapping"),
-        pytest.param([a_list(3)], "dump: items[0]: ", id="no object in a list"),
-        pytest.param([a_list() | {"items": {}}], "dump: items: ", id="no list"),
-        pytest.param([node_object("")], "node: ", id="no name"),
-        pytest.param(
-            [node_object(allocatable={"memory": "-1"})],
-            "n1: status.allocatable: memory: '-1'",
-            id="negative memory",
-        ),
-        pytest.param([node_object(allocatable={"cpu": "8 cores"})], "cpu: '8 cores'", id="odd cpu"),
-        pytest.param([node_object(allocatable={"memory": "1E30"})], "memory: ", id="huge memory"),
-        pytest.param([node_object(spec={"taints": [{"key": "a"}]})], "taint a=:", id="bad taint"),
-        pytest.param(
-            [node_object(images=[{"names": ["a:1"], "sizeBytes": -5}])],
-            "sizeBytes: -5",
-            id="negative size",
-        ),
-        pytest.param([node_object() | {"metadata": "n1"}], "node: metadata: ", id="bad metadata"),
-    ],
-)
+NO_CLUSTERS = {
+    "only pods": ([busy_pod()], "dump: "),
+    "empty list": ([a_list()], "dump: "),
+    "other version": ([node_object() | {"apiVersion": "v2"}], "Node (v2)"),
+    "twice": ([node_object("a"), node_object("a")], "node a"),
+    "no kind": ([{"metadata": {}}], "kind"),
+    "no mapping": (["text"], "dump: "),
+    "no object in a list": ([a_list(3)], "dump: items[0]: "),
+    "no list": ([a_list() | {"items": {}}], "dump: items: "),
+    "no name": ([node_object("")], "node: "),
+    "negative memory": (
+        [node_object(allocatable={"memory": "-1"})],
+        "n1: status.allocatable: memory: '-1'",
+    ),
+    "odd cpu": ([node_object(allocatable={"cpu": "8 cores"})], "cpu: '8 cores'"),
+    "huge memory": ([node_object(allocatable={"memory": "1E30"})], "memory: "),
+    "bad taint": ([node_object(spec={"taints": [{"key": "a"}]})], "taint a=:"),
+    "negative size": ([node_object(images=[{"names": ["a:1"], "sizeBytes": -5}])], "sizeBytes: -5"),
+    "bad metadata": ([node_object() | {"metadata": "n1"}], "node: metadata: "),
+}
+
+
+@pytest.mark.parametrize(("documents", "place"), NO_CLUSTERS.values(), ids=NO_CLUSTERS)
 def test_what_cannot_be_a_cluster(documents, place, golden):
     """One error, which names the place and the value."""
     with pytest.raises(InputError) as raised:
