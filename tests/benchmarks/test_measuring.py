@@ -26,7 +26,7 @@ from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.planning.resource_use import mean_use
 from kfp_placement_engine.search.baselines.brute_force import count_plans
-from tests.support.builders import a_cluster, a_run, a_step, nodes
+from tests.support.builders import a_run, a_step, cluster_of
 
 MODULES = (exact, j30, scale, suite, wfinstances)
 COUNTED = (exact, j30, suite)
@@ -47,7 +47,7 @@ def an_instance(steps: int = 6):
     run_graph = a_run(
         *(a_step(f"s{number}", cpu=3, seconds=10 + number) for number in range(steps))
     )
-    return ordered_instance(run_graph, a_cluster(*nodes(2)), optimum_seconds=None)
+    return ordered_instance(run_graph, cluster_of(2), optimum_seconds=None)
 
 
 def an_outcome(**changed) -> Outcome:

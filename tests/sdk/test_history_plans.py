@@ -17,7 +17,7 @@ from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run
 from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.plan_json import plan_json
-from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
+from tests.support.builders import a_policy, a_run, a_step, cluster_of
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.prepared_runs import prepared
 from tests.support.samples import SAMPLES
@@ -116,7 +116,7 @@ def test_a_given_time_wins_over_all_runs(nine):
 
 def test_past_runs_win_over_what_a_policy_assumes_of_types():
     policy = a_policy(defaults={"byType": [{"type": "Fit", "duration": "1h"}]})
-    cluster = replace(a_cluster(*nodes(2)), policy=policy)
+    cluster = replace(cluster_of(2), policy=policy)
     run = a_run(a_step("known", type="Fit", seconds=None), a_step("new", type="Fit", seconds=None))
     seen = replace(run, steps=run.steps[:1])
     past = Past(runs_of(seen, 1, known=90.0))
@@ -327,7 +327,7 @@ def test_a_hint_of_a_step_that_is_known_elsewhere_leaves_the_end_known(tmp_path)
     others = runs_of(replace(hinted, name="other"))
     past = Past(others)
     learned = with_history(hinted, past)
-    request = prepared(hinted, a_cluster(*nodes(2)), past=past, options={"generations": 1})
+    request = prepared(hinted, cluster_of(2), past=past, options={"generations": 1})
     by_hint = [each.name for each in hinted.steps if each.duration_source is DurationSource.HINT]
     assert by_hint
     promise = request.plan().promise

@@ -10,7 +10,7 @@ from kfp_placement.planning import PlanRequest, prepare
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.assumptions import Assumptions
-from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, cluster_of
 from tests.support.prepared_runs import prepared
 
 LOOP = b"""{
@@ -35,7 +35,7 @@ def test_a_plan_says_what_it_took_from_the_policy():
         defaults={"driver": "7s", "byType": [{"type": "Fit", "duration": "1h"}, {"type": "Odd"}]},
         headroom={"cpu": "1"},
     )
-    cluster = replace(a_cluster(*nodes(2)), policy=strict)
+    cluster = replace(cluster_of(2), policy=strict)
     run = a_run(a_step("a", type="Fit", seconds=None))
     plan = prepared(run, cluster, options={"generations": 1, "seed": 0}).plan()
     assert plan.grounds.policy == (
@@ -73,7 +73,7 @@ def test_overrides_go_before_what_the_policy_assumes_of_types():
 
 @pytest.mark.parametrize("namespace", ["team-a", "team-b"])
 def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace):
-    cluster = replace(a_cluster(*nodes(2)), all_pipelines=frozenset({"team-a"}))
+    cluster = replace(cluster_of(2), all_pipelines=frozenset({"team-a"}))
     run = a_kfp_run(a_step("a"), a_step("b", unplanned=True))
     options = {"generations": 1, "marked_only": True}
     plan = prepared(run, cluster, default_namespace=namespace, options=options).plan()

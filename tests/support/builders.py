@@ -14,11 +14,17 @@ from kfp_placement_engine.model.run_graph import (
     DataInput,
     Group,
     GroupKind,
+    RunClaim,
     RunGraph,
     Step,
 )
 from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 
 GIBIBYTE = 2**30
 
@@ -32,6 +38,12 @@ ROUND_NUMBERS = Assumptions(
     link_bytes_per_second=100.0,
 )
 """Assumptions under which all times are multiples of a small power of two, so exact in floats."""
+
+DISK = RunClaim("disk", ("ReadWriteOnce",))
+"""A claim of a run, for steps with `claims=["disk"]`."""
+
+SEARCH = GeneticParams(exact_below=0)
+"""The default search, also of runs of which all plans could be tried."""
 
 
 def a_step(
@@ -71,6 +83,20 @@ def a_step(
     )
 
 
+def equal_steps(count: int, *after: str, **changes: Any) -> list[Step]:
+    """Steps s0, s1, ... that differ in nothing but their names; `after` as for `a_step`."""
+    return [a_step(f"s{number}", *after, **changes) for number in range(count)]
+
+
+def a_chain(*seconds: float, name: str = "s", **changes: Any) -> list[Step]:
+    """Steps s0, s1, ... one after the other, one for each run time."""
+    names = [f"{name}{number}" for number in range(len(seconds))]
+    return [
+        a_step(names[number], *names[max(0, number - 1) : number], seconds=each, **changes)
+        for number, each in enumerate(seconds)
+    ]
+
+
 def a_node(
     name: str = "n1",
     cpu: float = 4,
@@ -93,6 +119,16 @@ def nodes(count: int, **changes: Any) -> tuple[Node, ...]:
 def a_cluster(*members: Node, **changes: Any) -> Cluster:
     """A cluster of these nodes, of one node if none is named."""
     return Cluster(members or (a_node(),), **changes)
+
+
+def cluster_of(count: int, **changes: Any) -> Cluster:
+    """A cluster of equal nodes n1, n2, ..."""
+    return Cluster(nodes(count, **changes))
+
+
+def zones_a_and_b(**of_a: Any) -> tuple[Node, Node]:
+    """Node n1 with the label `zone: a`, and n2 with `zone: b`; n1 may be given other fields."""
+    return a_node("n1", labels={"zone": "a"}, **of_a), a_node("n2", labels={"zone": "b"})
 
 
 def a_run(*steps: Step, **changes: Any) -> RunGraph:
@@ -138,6 +174,27 @@ def lowered(run: RunGraph, cluster: Cluster, **options: Any) -> Lowered:
 def a_problem(run: RunGraph, cluster: Cluster, **options: Any) -> PlacementProblem:
     """The lowered problem alone."""
     return lowered(run, cluster, **options).problem
+
+
+def sentence_of(plan: Plan, step: str) -> str:
+    """Why a plan puts a step where it does, in words."""
+    return plan.step(step).explanation.sentence
+
+
+def codes_of_plan(plan: Plan) -> list[str]:
+    """Codes of a plan's notices, but for the one that its steps are not marked."""
+    return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
+
+
+def searched(
+    problem: PlacementProblem,
+    generations: int,
+    seed: int = 0,
+    params: GeneticParams = SEARCH,
+    **options: Any,
+) -> Result:
+    """Search for a number of generations, those of the plans to start from included."""
+    return solve(problem, MaxGenerations(generations), seed, params, **options)
 
 
 def a_policy(**spec: Any) -> PlanningPolicy:

@@ -31,8 +31,8 @@ from tests.support.builders import (
     a_node,
     a_step,
     a_workflow,
+    cluster_of,
     lowered,
-    nodes,
 )
 from tests.support.reference_simulation import Reference
 
@@ -126,7 +126,7 @@ def test_list_scheduling_is_that_of_the_kernel(case, data):
 @pytest.mark.parametrize("name", sorted(PEERS))
 def test_the_same_seed_is_the_same_schedule(name):
     steps = [a_step(f"s{at}", seconds=1 + at % 5) for at in range(30)]
-    instance = an_instance(a_workflow(*steps), a_cluster(*nodes(5, cpu=2)))
+    instance = an_instance(a_workflow(*steps), cluster_of(5, cpu=2))
     one, same, other = (peer_schedules(instance, [name], seed)[name] for seed in (3, 3, 4))
     assert np.array_equal(one.node, same.node)
     assert np.array_equal(one.start, same.start)

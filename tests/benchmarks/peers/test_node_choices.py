@@ -7,7 +7,7 @@ from benchmarks.peers.list_scheduling import Room, schedule_of
 from benchmarks.peers.node_choices import RandomNode, RoundRobin, missing_bytes
 from benchmarks.peers.orders import order_of
 from tests.benchmarks.peers.instances import an_instance, placed
-from tests.support.builders import a_cluster, a_node, a_step, a_workflow, nodes
+from tests.support.builders import a_cluster, a_node, a_step, a_workflow, cluster_of
 
 ALL = np.array([True, True, True, True])
 
@@ -35,7 +35,7 @@ def test_a_step_that_fits_nowhere_leaves_the_turn_as_it_is():
     names = ("one", "two", "large", "three")
     sizes = {"large": 2}
     run = a_workflow(*(a_step(name, cpu=sizes.get(name, 1), seconds=9) for name in names))
-    instance = an_instance(run, a_cluster(*nodes(2, cpu=2)))
+    instance = an_instance(run, cluster_of(2, cpu=2))
     schedule = schedule_of(instance.problem, order_of("fifo", instance), RoundRobin())
     found = placed(instance, schedule)
     assert found == {"one": (0, "n1"), "two": (0, "n2"), "three": (0, "n1"), "large": (9, "n2")}
@@ -63,7 +63,7 @@ def test_missing_bytes_are_those_that_were_made_elsewhere():
     run = a_workflow(
         a_step("a"), a_step("b"), a_step("c", "a", "b", reads=[("a", 100), ("b", 300)])
     )
-    instance = an_instance(run, a_cluster(*nodes(3)))
+    instance = an_instance(run, cluster_of(3))
     room, at = a_room(instance), instance.activities
     room.node[at["a"]], room.node[at["b"]] = 0, 2
     assert missing_bytes(at["c"], room).tolist() == [300.0, 400.0, 100.0]
@@ -79,7 +79,7 @@ def test_wow_starts_where_the_bytes_are():
         a_step("c", "a", "b", cpu=2, reads=[("a", 100), ("b", 300)]),
         a_step("d", "a", "b", cpu=2, reads=[("a", 100), ("b", 300)]),
     )
-    instance = an_instance(run, a_cluster(*nodes(3, cpu=2)))
+    instance = an_instance(run, cluster_of(3, cpu=2))
     found = placed(instance, peer_schedules(instance, ["wow"], 0)["wow"])
     assert [found[name][1] for name in ("a", "b", "long")] == ["n1", "n2", "n3"]
     assert found["c"] == (2.0, "n2")

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.peers.peft import TaskGraph, optimistic_costs, peft, peft_starts
 from benchmarks.peers.room_over_time import RoomOverTime
 from tests.benchmarks.peers.instances import an_instance, placed
-from tests.support.builders import a_cluster, a_node, a_step, a_workflow, nodes
+from tests.support.builders import a_cluster, a_node, a_step, a_workflow, cluster_of
 
 SECONDS = (
     (22, 21, 36),
@@ -107,5 +107,5 @@ def test_a_plan_is_played_by_the_simulation():
 def test_a_missing_image_is_pulled_first(held, wanted):
     """100 bytes at 50 a second."""
     run = a_workflow(a_step("a", image="tool:1"))
-    instance = an_instance(run, a_cluster(*nodes(1, images=held)))
+    instance = an_instance(run, cluster_of(1, images=held))
     assert peft(instance.problem).makespan_seconds == wanted

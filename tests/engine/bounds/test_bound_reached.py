@@ -17,7 +17,15 @@ from kfp_placement_engine import (
 from kfp_placement_engine.planning import plan_bounds
 from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_cluster,
+    a_node,
+    a_run,
+    a_step,
+    cluster_of,
+    equal_steps,
+)
 
 MANY = 400
 AT_THE_BOUND = 25
@@ -43,7 +51,7 @@ def an_easy_run():
 
 def a_hard_run():
     """Three steps of 3 CPU on two nodes of 4: the bounds, of which none is rounded, are too low."""
-    return a_run(*(a_step(f"s{number}", cpu=3, seconds=9.87654321) for number in range(3)))
+    return a_run(*equal_steps(3, cpu=3, seconds=9.87654321))
 
 
 @pytest.mark.parametrize(
@@ -63,10 +71,9 @@ def test_at_the_bound_all_is_placed_and_no_rule_missed(terms, reached):
     assert not BoundReached(60.0, 4)(SearchProgress(7, 3, known))
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_the_search_stops_at_the_bound(dispatch):
     """Once nothing else has improved for a while; the plan says how many generations there were."""
-    cluster = a_cluster(*nodes(2))
+    cluster = cluster_of(2)
     plan = searched(an_easy_run(), cluster, dispatch=dispatch)
     assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
     assert 0 < plan.search.generations <= AT_THE_BOUND
@@ -82,7 +89,7 @@ def test_the_search_stops_at_the_bound(dispatch):
 
 
 def test_a_search_that_does_not_reach_it_goes_on():
-    plan = searched(a_hard_run(), a_cluster(*nodes(2)))
+    plan = searched(a_hard_run(), cluster_of(2))
     assert plan.figures.makespan_seconds > plan.comparison.lower_bound.seconds
     assert plan.search.generations == MANY
 
@@ -100,7 +107,7 @@ def test_a_missed_latency_rule_is_worked_on():
 
 @pytest.mark.parametrize("objective", ["packing", "paper"])
 def test_other_objectives_do_not_end_with_the_makespan(objective):
-    plan = searched(an_easy_run(), a_cluster(*nodes(2)), objective=objective, generations=20)
+    plan = searched(an_easy_run(), cluster_of(2), objective=objective, generations=20)
     assert plan.search.generations == 20
 
 
@@ -110,7 +117,7 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
     def found_by(kind):
         return lambda *_: Bound(6.0, kind)
 
-    cluster = a_cluster(*nodes(2))
+    cluster = cluster_of(2)
     monkeypatch.setattr(plan_bounds, "lower_bound", found_by("pattern-lp"))
     assert searched(an_easy_run(), cluster, generations=30).search.generations == 30
     timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
@@ -121,7 +128,7 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
 
 def test_several_runs_stop_where_each_is_at_its_own_bound():
     """Reserved runs too: they may end later than reserved, not earlier."""
-    cluster = a_cluster(*nodes(4))
+    cluster = cluster_of(4)
     runs = (ActiveRun("one", an_easy_run(), weight=2.0), ActiveRun("two", an_easy_run()))
     options = PlanOptions(
         generations=40, compare=(), assumptions=ROUND_NUMBERS, params=GeneticParams(exact_below=0)

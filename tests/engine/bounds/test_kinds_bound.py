@@ -1,6 +1,6 @@
 """Windows of time and kinds of nodes: tight where other bounds are not, and never above a plan."""
 
-import importlib
+import importlib.util
 import random
 from dataclasses import replace
 
@@ -14,7 +14,17 @@ from kfp_placement_engine.bounds.lower_bound import lower_bound, lower_bounds
 from kfp_placement_engine.search.baselines.brute_force import brute_force
 from kfp_placement_engine.search.baselines.heft import heft
 from tests.engine.search.test_optimum import as_integers
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, a_workflow, nodes
+from tests.support.builders import (
+    a_chain,
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    a_workflow,
+    equal_steps,
+    nodes,
+)
 
 WITHIN = 2e-3
 """The search for the bound ends at 1e-3."""
@@ -25,9 +35,9 @@ ODD = 1.0123456789
 """No divisor: nothing is rounded up."""
 
 
-@pytest.fixture
-def needs_highspy():
-    pytest.importorskip("highspy", reason="needs the extra `bounds`")
+needs_highspy = pytest.mark.skipif(
+    importlib.util.find_spec("highspy") is None, reason="needs the extra `bounds`"
+)
 
 
 def named(run, *members, **options):
@@ -35,15 +45,7 @@ def named(run, *members, **options):
     return {bound.kind: bound.seconds for bound in lower_bounds(problem)}, problem
 
 
-def chain(name: str, *seconds: float):
-    """Steps one after the other."""
-    return [
-        a_step(f"{name}{number}", *([f"{name}{number - 1}"] if number else []), seconds=each)
-        for number, each in enumerate(seconds)
-    ]
-
-
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 def test_two_steps_have_no_fast_node_each():
     """100 s: one after the other on the fast node, or one of them on the slow node."""
     bounds, problem = named(a_run(*(a_step(n, seconds=100 * ODD) for n in "ab")), *FAST_AND_SLOW)
@@ -53,17 +55,17 @@ def test_two_steps_have_no_fast_node_each():
     assert brute_force(problem).makespan_seconds == pytest.approx(100 * ODD)
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 def test_chains_share_the_fast_node():
     """Each of two chains of 100 + 100 s may be all fast, or one step of it slow: 150 s."""
-    run = a_run(*chain("a", 100 * ODD, 100 * ODD), *chain("b", 100 * ODD, 100 * ODD))
+    run = a_run(*(step for name in "ab" for step in a_chain(100 * ODD, 100 * ODD, name=name)))
     bounds, problem = named(run, *FAST_AND_SLOW, dispatch="ordered")
     assert bounds["critical-path"] == pytest.approx(100 * ODD)
     assert bounds["kinds-lp"] == pytest.approx(150 * ODD, rel=WITHIN)
     assert brute_force(problem).makespan_seconds == pytest.approx(150 * ODD)
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 def test_steps_that_need_a_kind_are_not_counted_on_another():
     """Two steps of 10 s ask for the one GPU; six others have three CPUs that are twice as fast."""
     gpu = {"example.com/gpu": 1}
@@ -91,7 +93,7 @@ def test_windows_need_no_solver(monkeypatch):
     assert "kinds-lp" not in bounds
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 def test_a_search_of_generations_takes_no_notice_of_what_needs_the_solver():
     problem = a_problem(
         a_run(*(a_step(n, seconds=100 * ODD) for n in "ab")), a_cluster(*FAST_AND_SLOW)
@@ -100,7 +102,7 @@ def test_a_search_of_generations_takes_no_notice_of_what_needs_the_solver():
     assert needs == {"critical-path": False, "area": False, "kinds-lp": True, "pattern-lp": True}
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 def test_a_known_schedule_changes_no_bound():
     """It only spares programs that could not gain anything."""
     problem = a_case(7)
@@ -109,7 +111,7 @@ def test_a_known_schedule_changes_no_bound():
     assert some.items() <= {bound.kind: bound.seconds for bound in lower_bounds(problem)}.items()
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 @pytest.mark.parametrize("work", [0, 1, 1_000, 30_000, 100_000])
 def test_a_bound_holds_wherever_the_work_ends(work):
     """The prices of a solver that was stopped prove less, or nothing, but nothing wrong."""
@@ -121,7 +123,7 @@ def test_a_bound_holds_wherever_the_work_ends(work):
         assert bound.seconds <= lower_bound(problem).seconds * (1 + WITHIN)
 
 
-@pytest.mark.usefixtures("needs_highspy")
+@needs_highspy
 @pytest.mark.parametrize("seed", range(5))
 def test_any_prices_prove_nothing_wrong(seed, monkeypatch):
     """Random ones instead of the solver's."""
@@ -183,7 +185,7 @@ def test_the_row_of_the_fullest_window_is_chosen():
     """A window too full is found though others come first."""
     run = a_run(
         a_step("early", seconds=3 * ODD),
-        *(a_step(f"s{n}", "early", seconds=10 * ODD) for n in range(3)),
+        *equal_steps(3, "early", seconds=10 * ODD),
     )
     bounds, _ = named(run, *nodes(1, cpu=2))
     assert bounds["windows"] == pytest.approx(23 * ODD, rel=WITHIN)
@@ -192,5 +194,5 @@ def test_the_row_of_the_fullest_window_is_chosen():
 def test_more_kinds_than_are_told_apart_are_left_out():
     kinds = importlib.import_module("kfp_placement_engine.bounds.node_kinds")
     members = [a_node(f"n{n}", speed=1 + n / 7) for n in range(kinds.MAX_KINDS + 1)]
-    bounds, _ = named(a_run(*(a_step(f"s{n}", seconds=ODD) for n in range(60))), *members)
+    bounds, _ = named(a_run(*equal_steps(60, seconds=ODD)), *members)
     assert "kinds-lp" not in bounds

@@ -21,6 +21,7 @@ from kfp_placement_engine.search.baselines.brute_force import brute_force
 from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import (
     ROUND_NUMBERS,
+    a_chain,
     a_cluster,
     a_kfp_run,
     a_loop,
@@ -28,6 +29,8 @@ from tests.support.builders import (
     a_problem,
     a_run,
     a_step,
+    cluster_of,
+    equal_steps,
     nodes,
 )
 
@@ -51,14 +54,14 @@ def test_each_step_counts_at_its_quickest_node():
 
 
 def test_independent_steps_are_bound_by_their_area():
-    run = a_run(*(a_step(f"s{number}", cpu=2.5) for number in range(8)), a_step("tiny", seconds=0))
+    run = a_run(*equal_steps(8, cpu=2.5), a_step("tiny", seconds=0))
     bound = bound_of(run, a_node(cpu=5))
     assert bound.seconds == pytest.approx(40)
 
 
 def test_what_must_come_before_and_after_is_no_time_for_the_area():
     """Eight steps on four CPUs take 20 s, between 10 s before and 10 s after."""
-    middle = [a_step(f"s{number}", "first") for number in range(8)]
+    middle = equal_steps(8, "first")
     last = a_step("last", *(step.name for step in middle))
     run = a_run(a_step("first"), *middle, last)
     bound = bound_of(run, a_node(cpu=4))
@@ -68,7 +71,7 @@ def test_what_must_come_before_and_after_is_no_time_for_the_area():
 
 def test_late_steps_are_bound_though_early_ones_leave_room():
     """One long step aside, eight steps of 4 CPU follow a step of 10 s one after the other."""
-    late = [a_step(f"s{number}", "first", cpu=4) for number in range(8)]
+    late = equal_steps(8, "first", cpu=4)
     run = a_run(a_step("first"), *late)
     assert bound_of(run, a_node(cpu=4)).seconds == pytest.approx(90)
 
@@ -155,7 +158,7 @@ def test_the_first_of_several_users_must_pull_their_image():
 
 def test_users_one_after_the_other_pull_once():
     """The second may go where the first has been."""
-    chain = a_run(*(a_step(f"s{n}", *([f"s{n - 1}"] if n else []), image="i:1") for n in range(3)))
+    chain = a_run(*a_chain(10, 10, 10, image="i:1"))
     assert bound_of(chain, *nodes(3)).seconds == pytest.approx(2 + 3 * 10)
 
 
@@ -178,7 +181,7 @@ def test_a_user_that_comes_during_the_first_pull_waits_for_its_rest():
 
 def test_a_user_may_rather_go_where_its_image_is():
     """10 s on the slow node that holds it, or 5 s and the pull of 2 s."""
-    users = a_run(*(a_step(f"s{n}", image="i:1") for n in range(2)))
+    users = a_run(*equal_steps(2, image="i:1"))
     slow, fast = a_node("slow", images={"i:1": 100}), a_node("fast", speed=2.0)
     assert bound_of(users, slow, fast).seconds == pytest.approx(5 + 2)
     quick = a_node("quick", speed=1.6, images={"i:1": 100})
@@ -188,7 +191,7 @@ def test_a_user_may_rather_go_where_its_image_is():
 def test_large_runs_are_looked_at_in_blocks(monkeypatch):
     module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
     run = a_run(*(a_step(f"s{n}", seconds=1 + n, image=f"i{n % 5}") for n in range(20)))
-    problem = a_problem(run, a_cluster(*nodes(3)))
+    problem = a_problem(run, cluster_of(3))
     whole = lower_bound(problem)
     monkeypatch.setattr(module, "BLOCK_CELLS", 6)
     assert lower_bound(problem) == whole

@@ -15,7 +15,7 @@ from kfp_placement_engine.bounds.pattern_bound import (
 )
 from kfp_placement_engine.search.baselines import kube_default
 from kfp_placement_engine.search.baselines.heft import heft
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, cluster_of, nodes
 
 highspy = pytest.importorskip("highspy", reason="needs the extra `bounds`")
 
@@ -114,7 +114,7 @@ def test_amounts_without_a_common_unit_still_bound():
         a_step(f"s{number}", cpu=1.001 + number / 997, memory=1.0007 + number / 991, seconds=100)
         for number in range(40)
     ]
-    problem = a_problem(a_run(*steps), a_cluster(*nodes(3, cpu=7.919, memory=31.337)))
+    problem = a_problem(a_run(*steps), cluster_of(3, cpu=7.919, memory=31.337))
     bound = bound_on(problem)
     asked = sum(step.requests["cpu"] for step in steps)
     assert asked * 100 / (3 * 7919) <= bound * 1.001
@@ -124,7 +124,7 @@ def test_amounts_without_a_common_unit_still_bound():
 def test_too_many_kinds_of_steps_are_left_to_the_other_bounds():
     """More groups than the program is built for."""
     steps = [a_step(f"s{number}", cpu=1 + number / 1000) for number in range(MAX_GROUPS + 1)]
-    problem = a_problem(a_run(*steps), a_cluster(*nodes(2)))
+    problem = a_problem(a_run(*steps), cluster_of(2))
     assert pattern_bound_seconds(problem, usable_nodes(problem), THOROUGH.pattern_cells) is None
 
 

@@ -20,7 +20,7 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
-    nodes,
+    cluster_of,
 )
 
 OPTIONS = LoweringOptions(assumptions=ROUND_NUMBERS, latency_ruled_types=LATENCY_RULED_TYPES)
@@ -37,7 +37,7 @@ def steps_of(*seconds: float, **options):
 
 def test_two_of_three_large_steps_run_one_after_the_other():
     """3 CPU each on two nodes of 4: an area of 11.25 s, but no schedule ends before 20 s."""
-    problem = a_problem(a_run(*steps_of(10, 10, 10, cpu=3)), a_cluster(*nodes(2)))
+    problem = a_problem(a_run(*steps_of(10, 10, 10, cpu=3)), cluster_of(2))
     named = {bound.kind: bound.seconds for bound in lower_bounds(problem)}
     assert named["area"] == pytest.approx(11.25)
     assert named["area-rounded"] == pytest.approx(20)

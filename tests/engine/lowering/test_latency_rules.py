@@ -17,8 +17,18 @@ from kfp_placement_engine.model.latency import (
     excess_ms,
     is_within,
 )
-from kfp_placement_engine.model.run_graph import RunClaim
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
+from tests.support.builders import (
+    DISK,
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    codes_of_plan,
+    equal_steps,
+    nodes,
+    sentence_of,
+)
 from tests.support.renderings import plan_table
 
 TAXI = Path(__file__).parents[3] / "samples" / "06_taxi"
@@ -30,9 +40,13 @@ def predicting(name="predict", **changes):
     return a_step(name, **{"type": "Predict", "location": PLACE} | changes)
 
 
-def excess_of(step, trips, members=None):
+def near_users(*members, **trips):
+    """A cluster with round trips to `PLACE`, of the nodes that have one unless others are given."""
+    return a_cluster(*(members or map(a_node, trips)), latencies={PLACE: trips})
+
+
+def excess_of(step, cluster):
     """[N] round trip beyond the band for the step."""
-    cluster = a_cluster(*(members or nodes(len(trips))), latencies={PLACE: trips})
     problem = a_problem(a_run(step), cluster)
     return problem.arrays.latency_excess_ms[problem.arrays.class_of[0]].tolist()
 
@@ -48,7 +62,7 @@ def excess_of(step, trips, members=None):
 )
 def test_nodes_within_the_band_count_as_best(best, second, excess):
     """Half a millisecond or 5 %, whichever is more."""
-    assert excess_of(predicting(), {"n1": best, "n2": second}) == [0.0, pytest.approx(excess)]
+    assert excess_of(predicting(), near_users(n1=best, n2=second)) == [0.0, pytest.approx(excess)]
 
 
 ROUND_TRIPS = st.floats(min_value=0.0, max_value=1_000.0)
@@ -84,22 +98,22 @@ def test_the_band_hangs_on_the_best_node_with_room():
     """A near node that never has room does not count, be it small or taken by others' pods."""
     full = a_node("n1", used={"cpu": 3500, "memory": 0, "pods": 1})
     small = a_node("n2", cpu=0.5)
-    trips = {"n1": 1.0, "n2": 2.0, "n3": 30.0, "n4": 31.0}
-    found = excess_of(predicting(), trips, (full, small, a_node("n3"), a_node("n4")))
+    members = (full, small, a_node("n3"), a_node("n4"))
+    found = excess_of(predicting(), near_users(*members, n1=1.0, n2=2.0, n3=30.0, n4=31.0))
     assert found[2:] == [0.0, 0.0]
 
 
 def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(golden):
     """`n1` is unknown and quick, `n2` is far and slow."""
     members = (a_node("n1", speed=9.0), a_node("n2", cpu=1, speed=0.5))
-    cluster = a_cluster(*members, latencies={PLACE: {"n2": 400.0}})
+    cluster = near_users(*members, n2=400.0)
     plan = plan_run(a_run(predicting()), cluster)
     assert plan.step("predict").node == "n2"
     plan = plan_run(a_run(predicting(cpu=2)), cluster)
     assert plan.step("predict").node == "n1"
     assert plan.step("predict").latency_ms is None
-    golden(plan.step("predict").explanation.sentence)
-    assert PLACE in plan.step("predict").explanation.sentence
+    golden(sentence_of(plan, "predict"))
+    assert PLACE in sentence_of(plan, "predict")
 
 
 @pytest.mark.parametrize(
@@ -115,12 +129,12 @@ def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(
     ],
 )
 def test_some_types_are_ruled_whatever_their_case_where_there_is_a_location(ruled, changes):
-    assert (excess_of(predicting(**changes), {"n1": 50.0, "n2": 1.0}) != [0, 0]) == ruled
+    assert (excess_of(predicting(**changes), near_users(n1=50.0, n2=1.0)) != [0, 0]) == ruled
 
 
 def test_a_guessed_type_is_ruled_too():
     """And shown as guessed."""
-    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 50.0, "n2": 1.0}})
+    cluster = near_users(n1=50.0, n2=1.0)
     plan = plan_run(a_run(predicting(type_guessed=True)), cluster)
     assert plan.step("predict").node == "n2"
     assert plan.step("predict").spec.type_guessed
@@ -129,7 +143,7 @@ def test_a_guessed_type_is_ruled_too():
 def test_the_types_of_the_policy_are_ruled():
     """`PlanOptions` names them."""
     run = a_run(predicting(type="Scoring"))
-    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 50.0, "n2": 1.0}})
+    cluster = near_users(n1=50.0, n2=1.0)
     plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
     assert plan.step("predict").node == "n2"
     assert plan.step("predict").latency_ms == 1.0
@@ -156,10 +170,6 @@ def test_locations_are_found_whatever_their_case():
         assert not plan.notices or {notice.code for notice in plan.notices} == {"unmarked-steps"}
 
 
-def codes(plan):
-    return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
-
-
 def test_an_unknown_location_switches_the_rule_off_and_says_so():
     """Once a task, naming what is known."""
     cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
@@ -178,27 +188,26 @@ def test_no_latency_anywhere_switches_the_rule_off_and_says_so():
     nowhere: list[dict[str, dict[str, float]]] = [{}, {PLACE: {}}]
     for latencies in nowhere:
         plan = plan_run(a_run(predicting()), a_cluster(latencies=latencies))
-        assert codes(plan) == ["unknown-location"]
+        assert codes_of_plan(plan) == ["unknown-location"]
         assert plan.step("predict").node == "n1"
 
 
-def test_a_hard_limit_is_never_broken():
+def test_a_hard_limit_is_never_broken(dispatch):
     """The only node within 20 ms is slow and busy; the step waits for it even when ready."""
     run = a_run(
         a_step("hog", seconds=30, node_selector={"zone": "near"}),
         predicting(max_latency_ms=20.0),
     )
     near = a_node("near", cpu=1, speed=0.1, labels={"zone": "near"})
-    cluster = a_cluster(near, a_node("far"), latencies={PLACE: {"near": 20.0, "far": 20.1}})
-    for dispatch in ("ready", "ordered"):
-        plan = plan_run(run, cluster, PlanOptions(dispatch=dispatch))
-        assert plan.step("predict").node == "near"
-        assert plan.step("predict").finish_seconds == pytest.approx(400)
+    cluster = near_users(near, a_node("far"), near=20.0, far=20.1)
+    plan = plan_run(run, cluster, PlanOptions(dispatch=dispatch))
+    assert plan.step("predict").node == "near"
+    assert plan.step("predict").finish_seconds == pytest.approx(400)
 
 
 def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason(golden):
     """Nodes of unknown latency may not take it either."""
-    cluster = a_cluster(*nodes(3), latencies={PLACE: {"n1": 25.0, "n2": 90.0}})
+    cluster = near_users(*nodes(3), n1=25.0, n2=90.0)
     plan = plan_run(a_run(predicting(max_latency_ms=20.0), a_step("other")), cluster)
     ((name, reason),) = plan.unschedulable
     golden(reason)
@@ -211,9 +220,9 @@ def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason(golden
 
 def test_a_hard_limit_of_zero_is_a_limit():
     """Not the absence of one."""
-    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 0.0, "n2": 0.1}})
+    cluster = near_users(n1=0.0, n2=0.1)
     assert plan_run(a_run(predicting(max_latency_ms=0.0)), cluster).step("predict").node == "n1"
-    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 0.2, "n2": 0.1}})
+    cluster = near_users(n1=0.2, n2=0.1)
     plan = plan_run(a_run(predicting(max_latency_ms=0.0)), cluster)
     assert [name for name, _ in plan.unschedulable] == ["predict"]
     assert "beyond 0 ms" in plan.unschedulable[0][1]
@@ -221,11 +230,13 @@ def test_a_hard_limit_of_zero_is_a_limit():
 
 def test_a_hard_limit_holds_for_any_type():
     """But a step of another type need not go to the nearest node."""
-    cluster = a_cluster(
+    cluster = near_users(
         a_node("near", speed=0.5),
         a_node("middle", speed=2.0),
         a_node("far", speed=8.0),
-        latencies={PLACE: {"near": 1.0, "middle": 15.0, "far": 80.0}},
+        near=1.0,
+        middle=15.0,
+        far=80.0,
     )
     plan = plan_run(a_run(predicting(type="Training", max_latency_ms=20.0)), cluster)
     assert plan.step("predict").node == "middle"
@@ -236,7 +247,7 @@ def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
     """Though the step's type follows no rule: it ends earlier on the quick node, 30 ms too far."""
     step = a_step("show", location=PLACE, max_latency_ms=20.0, type="Evaluate", seconds=100)
     members = [a_node("near", cpu=8), a_node("far", cpu=16, speed=4.0)]
-    cluster = a_cluster(*members, latencies={PLACE: {"near": 5.0, "far": 50.0}})
+    cluster = near_users(*members, near=5.0, far=50.0)
     plan = plan_run(a_run(step), cluster, PlanOptions(generations=5, compare=("kube-default",)))
     baseline = plan.comparison.baselines["kube-default"]
     assert plan.steps[0].node == "near"
@@ -247,9 +258,7 @@ def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
 
 def test_a_sum_with_an_unknown_round_trip_is_unknown():
     """Else the baseline that breaks the rule would look as if it were nearest."""
-    cluster = a_cluster(
-        a_node("near", cpu=8), a_node("unknown", cpu=32), latencies={PLACE: {"near": 9.0}}
-    )
+    cluster = near_users(a_node("near", cpu=8), a_node("unknown", cpu=32), near=9.0)
     options = PlanOptions(generations=5, compare=("kube-default",))
     plan = plan_run(a_run(predicting(max_latency_ms=20.0)), cluster, options)
     baseline = plan.comparison.baselines["kube-default"]
@@ -263,7 +272,7 @@ def test_a_sum_with_an_unknown_round_trip_is_unknown():
 def test_an_unknown_location_switches_a_hard_limit_off_too():
     """Better a plan and a warning than none."""
     plan = plan_run(a_run(predicting(max_latency_ms=5.0)), a_cluster())
-    assert codes(plan) == ["unknown-location"]
+    assert codes_of_plan(plan) == ["unknown-location"]
     assert plan.unschedulable == ()
 
 
@@ -272,11 +281,9 @@ def test_limits_and_shared_volumes_meet_on_one_node():
     run = a_run(
         a_step("prepare", claims=["disk"]),
         predicting(max_latency_ms=20.0, claims=["disk"]),
-        claims=(RunClaim("disk", ("ReadWriteOnce",)),),
+        claims=(DISK,),
     )
-    cluster = a_cluster(
-        a_node("far", speed=9.0), a_node("near"), latencies={PLACE: {"near": 5.0, "far": 50.0}}
-    )
+    cluster = near_users(a_node("far", speed=9.0), a_node("near"), near=5.0, far=50.0)
     plan = plan_run(run, cluster)
     assert {step.node for step in plan.steps} == {"near"}
 
@@ -284,9 +291,7 @@ def test_limits_and_shared_volumes_meet_on_one_node():
 def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     """Where the step went and why not there."""
     run = a_run(predicting("first", seconds=50), predicting("second", seconds=50))
-    cluster = a_cluster(
-        a_node("near", cpu=1), a_node("far"), latencies={PLACE: {"near": 9.8, "far": 42.55}}
-    )
+    cluster = near_users(a_node("near", cpu=1), a_node("far"), near=9.8, far=42.55)
     plan = plan_run(run, cluster, PlanOptions(dispatch="ready"))
     assert sorted(step.node or "" for step in plan.steps) == ["far", "near"]
     reasons = {step.node: step.explanation.sentence for step in plan.steps}
@@ -301,22 +306,21 @@ def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     assert plan.figures.latency_excess_ms == 0
 
 
-def test_the_first_plan_knows_the_rule():
+def test_the_first_plan_knows_the_rule(dispatch):
     """With no time to search at all."""
     members = (a_node("far", cpu=64, memory=256), a_node("near", cpu=2))
-    cluster = a_cluster(*members, latencies={PLACE: {"near": 5.0, "far": 50.0}})
-    run = a_run(*(a_step(f"s{n}") for n in range(30)), predicting())
-    for dispatch in ("ready", "ordered"):
-        options = PlanOptions(budget_seconds=0, dispatch=dispatch)
-        plan = plan_run(run, cluster, options)
-        assert plan.search.generations == 0
-        assert plan.step("predict").node == "near"
+    cluster = near_users(*members, near=5.0, far=50.0)
+    run = a_run(*equal_steps(30), predicting())
+    options = PlanOptions(budget_seconds=0, dispatch=dispatch)
+    plan = plan_run(run, cluster, options)
+    assert plan.search.generations == 0
+    assert plan.step("predict").node == "near"
 
 
 def test_a_latency_within_the_band_is_said_to_be(golden):
     """Not the lowest, but as good."""
     members = (a_node("n1"), a_node("n2", speed=4.0))
-    cluster = a_cluster(*members, latencies={PLACE: {"n1": 10.0, "n2": 10.4}})
+    cluster = near_users(*members, n1=10.0, n2=10.4)
     step = plan_run(a_run(predicting()), cluster).step("predict")
     assert step.node == "n2"
     golden(step.explanation.sentence)
@@ -332,7 +336,6 @@ def test_a_latency_within_the_band_is_said_to_be(golden):
         ("NITOS-CLOUD", "nitos-cloud-node"),
     ],
 )
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golden):
     """Predict runs near its users, training in the cloud, as the thesis verified."""
     run = read_run_file(TAXI / "pipeline.yaml")
@@ -349,5 +352,5 @@ def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golde
     assert plan.step("train").node == "nitos-cloud-node"
     assert plan.step("predict").latency_ms == cluster.latencies[location][node]
     assert plan.figures.latency_excess_ms == 0
-    golden(plan.step("predict").explanation.sentence)
-    assert location in plan.step("predict").explanation.sentence
+    golden(sentence_of(plan, "predict"))
+    assert location in sentence_of(plan, "predict")

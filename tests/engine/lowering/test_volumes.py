@@ -13,48 +13,47 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, StepKind
 from tests.support.builders import (
+    DISK,
     a_cluster,
     a_node,
     a_problem,
     a_run,
     a_step,
+    cluster_of,
+    codes_of_plan,
+    equal_steps,
     nodes,
+    sentence_of,
+    zones_a_and_b,
 )
 
 RWO = ("ReadWriteOnce",)
-DISK = RunClaim("disk", RWO)
 
 
 def nodes_of(plan):
     return {step.name: step.node for step in plan.steps}
 
 
-def codes(plan):
-    return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
-
-
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 @pytest.mark.parametrize("mode", [RWO, ("ReadWriteOncePod",)])
 def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
     """Four parallel steps of a node's size, two nodes: one after the other."""
-    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(4)]
+    steps = equal_steps(4, cpu=4, claims=["disk"])
     run = a_run(*steps, claims=(RunClaim("disk", mode),))
-    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(dispatch=dispatch))
+    plan = plan_run(run, cluster_of(2), PlanOptions(dispatch=dispatch))
     assert len(set(nodes_of(plan).values())) == 1
     assert plan.figures.makespan_seconds == 40
-    assert codes(plan) == (["one-pod-volume"] if "ReadWriteOncePod" in mode else [])
+    assert codes_of_plan(plan) == (["one-pod-volume"] if "ReadWriteOncePod" in mode else [])
     for step in plan.steps:
         assert step.explanation.sentence.startswith("shares volume disk with s")
         assert step.explanation.sentence.endswith(" and 2 more")
 
 
 @pytest.mark.parametrize(("way", "waits"), [("kube-default", 0), ("heft", 0), ("fifo", 20)])
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_a_claim_of_one_pod_is_used_by_one_pod_at_a_time(dispatch, way, waits):
     """Three users of 10 s take turns though there is room for all; behind them fifo alone waits."""
-    steps = [a_step(f"s{n}", claims=["disk"]) for n in range(3)]
+    steps = equal_steps(3, claims=["disk"])
     run = a_run(*steps, a_step("free"), claims=(RunClaim("disk", ("ReadWriteOncePod",)),))
-    problem = a_problem(run, a_cluster(*nodes(2)), dispatch=dispatch)
+    problem = a_problem(run, cluster_of(2), dispatch=dispatch)
     schedule = BASELINES[way](problem, 0)
     assert sorted(schedule.start[:3].tolist()) == [0, 10, 20]
     assert schedule.start[3] == waits
@@ -63,7 +62,7 @@ def test_a_claim_of_one_pod_is_used_by_one_pod_at_a_time(dispatch, way, waits):
     assert bound.seconds == pytest.approx(30)
 
 
-def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended():
+def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended(dispatch):
     """`second` fits on n2 alone, where nothing happens when `first` gives the claim back on n1."""
     run = a_run(
         a_step("first", node_selector={"name": "n1"}, claims=["disk"]),
@@ -71,10 +70,9 @@ def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended():
         claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
     )
     members = [a_node(name, labels={"name": name}) for name in ("n1", "n2")]
-    for dispatch in ("ready", "ordered"):
-        problem = a_problem(run, a_cluster(*members), dispatch=dispatch)
-        assert BASELINES["kube-default"](problem, 0).start.tolist() == [0, 10]
-        assert solve(problem, MaxGenerations(2)).schedule.makespan_seconds == 20
+    problem = a_problem(run, a_cluster(*members), dispatch=dispatch)
+    assert BASELINES["kube-default"](problem, 0).start.tolist() == [0, 10]
+    assert solve(problem, MaxGenerations(2)).schedule.makespan_seconds == 20
 
 
 def test_a_figure_says_whether_volumes_move():
@@ -85,7 +83,7 @@ def test_a_figure_says_whether_volumes_move():
         a_step("second", "first", cpu=4, claims=["disk"]),
         claims=(DISK,),
     )
-    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(compare=("kube-default", "heft")))
+    plan = plan_run(run, cluster_of(2), PlanOptions(compare=("kube-default", "heft")))
     assert nodes_of(plan)["first"] == nodes_of(plan)["second"]
     assert not plan.figures.moves_volumes
     assert not plan.comparison.baselines["heft"].moves_volumes
@@ -101,49 +99,48 @@ def test_sharers_of_sharers_run_there_too():
         a_step("d", claims=["drawer"], cpu=4),
         claims=(DISK, RunClaim("shelf", RWO), RunClaim("drawer", RWO)),
     )
-    plan = plan_run(run, a_cluster(*nodes(2)))
+    plan = plan_run(run, cluster_of(2))
     found = nodes_of(plan)
     assert found["a"] == found["b"] == found["c"] != found["d"]
-    assert plan.step("a").explanation.sentence == "shares volume disk with b"
-    assert plan.step("c").explanation.sentence == "shares volume shelf with b"
-    assert plan.step("d").explanation.sentence[:12] != "shares volum"
+    assert sentence_of(plan, "a") == "shares volume disk with b"
+    assert sentence_of(plan, "c") == "shares volume shelf with b"
+    assert sentence_of(plan, "d")[:12] != "shares volum"
 
 
 @pytest.mark.parametrize("mode", ["ReadWriteMany", "ReadOnlyMany"])
 def test_shared_modes_do_not_bind(mode):
     """Written at the claim, or known from the cluster; also beside ReadWriteOnce."""
-    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)]
+    steps = equal_steps(2, cpu=4, claims=["disk"])
     for modes, known in (((mode,), ()), ((*RWO, mode), ()), ((), (mode,))):
         cluster = a_cluster(*nodes(2), claims=(Claim("disk", access_modes=known),))
         plan = plan_run(a_run(*steps, claims=(RunClaim("disk", modes),)), cluster)
         assert plan.figures.makespan_seconds == 10
         assert len(set(nodes_of(plan).values())) == 2
-        assert codes(plan) == []
+        assert codes_of_plan(plan) == []
 
 
 def test_a_claim_that_the_cluster_does_not_have_is_told():
     """Only where the cluster lists claims, and the run neither makes it nor names it later."""
     step, other = a_step("work", claims=["disk"]), (Claim("data"),)
-    plan = plan_run(a_run(step, claims=(RunClaim("disk"),)), a_cluster(claims=other))
-    assert codes(plan) == ["missing-claim"]
+    run = a_run(step, claims=(RunClaim("disk"),))
+    plan = plan_run(run, a_cluster(claims=other))
+    assert codes_of_plan(plan) == ["missing-claim"]
     assert "no volume claim 'disk' in the cluster (it has data)" in str(plan.notices[0])
     for claims in ((), (*other, Claim("disk"))):
-        assert (
-            codes(plan_run(a_run(step, claims=(RunClaim("disk"),)), a_cluster(claims=claims))) == []
-        )
-    late = a_step("work", claims=["parameter name"])
-    run = a_run(late, claims=(RunClaim("parameter name"),))
-    assert codes(plan_run(run, a_cluster(claims=other))) == []
+        assert codes_of_plan(plan_run(run, a_cluster(claims=claims))) == []
+    named_later = a_step("work", claims=["parameter name"])
+    run = a_run(named_later, claims=(RunClaim("parameter name"),))
+    assert codes_of_plan(plan_run(run, a_cluster(claims=other))) == []
 
 
 def test_an_unknown_mode_binds_and_is_told():
     """Once, and only where somebody shares."""
-    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)]
-    plan = plan_run(a_run(*steps, claims=(RunClaim("disk"),)), a_cluster(*nodes(2)))
-    assert codes(plan) == ["unknown-access-mode"]
+    steps = equal_steps(2, cpu=4, claims=["disk"])
+    plan = plan_run(a_run(*steps, claims=(RunClaim("disk"),)), cluster_of(2))
+    assert codes_of_plan(plan) == ["unknown-access-mode"]
     assert len(set(nodes_of(plan).values())) == 1
     alone = plan_run(a_run(steps[0], claims=(RunClaim("disk"),)), a_cluster())
-    assert codes(alone) == []
+    assert codes_of_plan(alone) == []
 
 
 def test_the_workspace_and_a_created_claim_bind():
@@ -162,10 +159,10 @@ def test_the_workspace_and_a_created_claim_bind():
     elsewhere = Claim("made", access_modes=("ReadWriteMany",), used_on=("n2",))
     plan = plan_run(run, a_cluster(*nodes(2), claims=(elsewhere,)))
     assert len({plan.step(name).node for name in "abc"}) == 1
-    assert plan.step("c").explanation.sentence == "shares volume kfp-workspace with a"
+    assert sentence_of(plan, "c") == "shares volume kfp-workspace with a"
 
 
-def test_what_no_node_can_take_together_is_split_with_a_notice():
+def test_what_no_node_can_take_together_is_split_with_a_notice(dispatch):
     """One needs the device of n1, the other the memory of n2."""
     members = (a_node("n1", memory=8, extended={"example.com/gpu": 1}), a_node("n2", memory=64))
     run = a_run(
@@ -173,27 +170,26 @@ def test_what_no_node_can_take_together_is_split_with_a_notice():
         a_step("memory", memory=32, claims=["disk"], seconds=30),
         claims=(DISK,),
     )
-    for dispatch in ("ready", "ordered"):
-        plan = plan_run(run, a_cluster(*members), PlanOptions(dispatch=dispatch))
-        assert nodes_of(plan) == {"device": "n1", "memory": "n2"}
-        assert codes(plan) == ["volume-split"]
-        message = next(each.message for each in plan.notices if each.code == "volume-split")
-        assert "disk" in message
-        assert "device, memory" in message
-        # The volume is at one node at a time: the second waits, holding its room.
-        assert plan.figures.makespan_seconds == 50
-        assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
+    plan = plan_run(run, a_cluster(*members), PlanOptions(dispatch=dispatch))
+    assert nodes_of(plan) == {"device": "n1", "memory": "n2"}
+    assert codes_of_plan(plan) == ["volume-split"]
+    message = next(each.message for each in plan.notices if each.code == "volume-split")
+    assert "disk" in message
+    assert "device, memory" in message
+    # The volume is at one node at a time: the second waits, holding its room.
+    assert plan.figures.makespan_seconds == 50
+    assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
 
 
 def test_a_bound_volume_s_node_affinity_pins_its_users(golden):
     """All of them, in the baseline too."""
     zone = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
-    members = (a_node("n1", cpu=64, labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    members = zones_a_and_b(cpu=64)
     cluster = a_cluster(*members, claims=(Claim("disk", "", RWO, required_terms=(zone,)),))
     run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=(DISK,))
     plan = plan_run(run, cluster)
     assert nodes_of(plan) == {"a": "n2", "b": "n2"}
-    golden(plan.step("a").explanation.sentence)
+    golden(sentence_of(plan, "a"))
     problem = a_problem(run, cluster)
     assert BASELINES["kube-default"](problem, 0).node.tolist() == [1, 1]
 
@@ -205,9 +201,7 @@ def test_node_affinity_pins_users_of_a_shared_volume_too():
     cluster = a_cluster(
         *members, claims=(Claim("disk", "", ("ReadWriteMany",), required_terms=(zone,)),)
     )
-    run = a_run(
-        *(a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)), claims=(RunClaim("disk"),)
-    )
+    run = a_run(*equal_steps(2, cpu=4, claims=["disk"]), claims=(RunClaim("disk"),))
     assert set(nodes_of(plan_run(run, cluster)).values()) == {"b1", "b2"}
 
 
@@ -228,7 +222,7 @@ def test_running_users_on_two_nodes_leave_no_node(golden):
     """A ReadWriteOnce volume in use on a node outside the volume's affinity cannot be."""
     zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
     claim = Claim("disk", "", RWO, required_terms=(zone,), used_on=("n2",))
-    members = (a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    members = zones_a_and_b()
     run = a_run(a_step("a", claims=["disk"]), claims=(DISK,))
     plan = plan_run(run, a_cluster(*members, claims=(claim,)))
     ((name, reason),) = plan.unschedulable
@@ -239,14 +233,13 @@ def test_running_users_on_two_nodes_leave_no_node(golden):
 
 def test_a_claim_of_another_namespace_is_another_claim():
     """Where the run's namespace is known."""
-    run_claims = (RunClaim("disk", RWO),)
     pinned = Claim("disk", "theirs", RWO, used_on=("n2",))
     members = (a_node("n1", speed=2.0), a_node("n2"))
     step = a_step("a", claims=["disk"])
     cluster = a_cluster(*members, claims=(pinned,))
-    ours = a_run(step, claims=run_claims, namespace="ours")
-    theirs = a_run(step, claims=run_claims, namespace="theirs")
-    unknown = a_run(step, claims=run_claims)
+    ours = a_run(step, claims=(DISK,), namespace="ours")
+    theirs = a_run(step, claims=(DISK,), namespace="theirs")
+    unknown = a_run(step, claims=(DISK,))
     assert nodes_of(plan_run(ours, cluster)) == {"a": "n1"}
     assert nodes_of(plan_run(theirs, cluster)) == {"a": "n2"}
     assert nodes_of(plan_run(unknown, cluster)) == {"a": "n2"}
@@ -259,10 +252,10 @@ def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them(gol
         a_step("other", cpu=3, claims=["disk"]),
         claims=(DISK,),
     )
-    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(marked_only=True, dispatch="ordered"))
+    plan = plan_run(run, cluster_of(2), PlanOptions(marked_only=True, dispatch="ordered"))
     assert plan.figures.makespan_seconds == 20
-    golden(plan.step("other").explanation.sentence)
-    assert "default scheduler" in plan.step("other").explanation.sentence
+    golden(sentence_of(plan, "other"))
+    assert "default scheduler" in sentence_of(plan, "other")
 
 
 def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
@@ -273,7 +266,7 @@ def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
         a_step("other", claims=["disk"]),
         claims=(DISK,),
     )
-    plan = plan_run(run, a_cluster(*nodes(2)))
+    plan = plan_run(run, cluster_of(2))
     assert [name for name, _ in plan.unschedulable] == ["huge"]
     assert plan.step("small").node == plan.step("other").node
-    assert plan.step("small").explanation.sentence == "shares volume disk with other"
+    assert sentence_of(plan, "small") == "shares volume disk with other"

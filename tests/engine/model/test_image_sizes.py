@@ -10,7 +10,7 @@ from kfp_placement_engine.model.images import (
     image_sizes,
     usual_size,
 )
-from tests.support.builders import a_cluster, a_node, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_node, a_run, a_step, cluster_of, nodes
 
 MIB = 2**20
 TOOL = "docker.io/team/tool:1"
@@ -23,7 +23,7 @@ def size_of(*steps, cluster=None, default_bytes=None):
 
 
 def planned(*steps, cluster=None, **options):
-    cluster = cluster or a_cluster(*nodes(3))
+    cluster = cluster or cluster_of(3)
     return plan_run(a_run(*steps), cluster, PlanOptions(generations=1, **options))
 
 

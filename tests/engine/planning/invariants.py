@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 from kfp_placement_engine import Node, Schedule
@@ -30,15 +31,14 @@ class Checker:
 
     def faults(self) -> list[str]:
         """All that is wrong, in words."""
-        pods = self._pods()
         checks = (
-            self._everything_ends(pods),
-            self._order(pods),
-            self._room(pods),
-            self._nodes(pods),
-            self._volumes(pods),
-            self._loops(pods),
-            self._times(pods),
+            self._everything_ends(),
+            self._order(),
+            self._room(),
+            self._nodes(),
+            self._volumes(),
+            self._loops(),
+            self._times(),
         )
         return [fault for found in checks for fault in found]
 
@@ -46,10 +46,12 @@ class Checker:
         """Whether a step whose latency counts is on a node of unknown round trip."""
         return any(
             pod.node is not None and self.reference.lacks_round_trip(pod, pod.node)
-            for pod in self._pods()
+            for pod in self.pods
         )
 
-    def _pods(self) -> list[PlayedPod]:
+    @cached_property
+    def pods(self) -> list[PlayedPod]:
+        """The pods of the run, each with what the schedule says of it."""
         pods = self.reference.pods()
         nodes = {node.name: node for node in self.reference.cluster.nodes}
         assert len(pods) == self.low.problem.activities
@@ -67,23 +69,23 @@ class Checker:
             pod.pull_seconds = float(self.schedule.pull_seconds[row])
         return pods
 
-    def _everything_ends(self, pods: list[PlayedPod]) -> Iterator[str]:
-        for pod in pods:
+    def _everything_ends(self) -> Iterator[str]:
+        for pod in self.pods:
             if not 0 <= pod.start <= pod.begin <= pod.end < math.inf:
                 yield f"{pod.key} is bound at {pod.start}, begins at {pod.begin}, ends at {pod.end}"
-        last = max(pod.end for pod in pods)
+        last = max(pod.end for pod in self.pods)
         if self.schedule.makespan_seconds != last:
             yield f"makespan {self.schedule.makespan_seconds}, but the last end is {last}"
 
-    def _order(self, pods: list[PlayedPod]) -> Iterator[str]:
-        for pod in pods:
+    def _order(self) -> Iterator[str]:
+        for pod in self.pods:
             for before in pod.after:
-                if pod.start < pods[before].end:
-                    yield f"{pod.key} starts at {pod.start}, {pods[before].key} ends later"
+                if pod.start < self.pods[before].end:
+                    yield f"{pod.key} starts at {pod.start}, {self.pods[before].key} ends later"
 
-    def _room(self, pods: list[PlayedPod]) -> Iterator[str]:
+    def _room(self) -> Iterator[str]:
         for node in self.reference.cluster.nodes:
-            here = [pod for pod in pods if pod.node is node]
+            here = [pod for pod in self.pods if pod.node is node]
             for moment in {pod.start for pod in here}:
                 running = [pod for pod in here if pod.start <= moment < pod.end]
                 taken = dict(node.used)
@@ -94,9 +96,9 @@ class Checker:
                     if amount > max(node.allocatable.get(name, 0), node.used.get(name, 0)):
                         yield f"{amount} {name} taken on {node.name} at {moment}"
 
-    def _nodes(self, pods: list[PlayedPod]) -> Iterator[str]:
+    def _nodes(self) -> Iterator[str]:
         allowed = self.reference.allowed()
-        for pod in pods:
+        for pod in self.pods:
             cached = pod.step is not None and pod.step.assumed_cached
             if (pod.node is None) != (cached or self.reference.unplaceable(pod)):
                 yield f"{pod.key} is on {pod.node}"
@@ -107,17 +109,17 @@ class Checker:
                 if name not in allowed[pod.key[0]]:
                     yield f"{pod.key} is on {name!r}, which the plan may not choose"
         if self.ours:
-            where = {pod.key[0]: pod.node for pod in pods if not pod.key[1]}
+            where = {pod.key[0]: pod.node for pod in self.pods if not pod.key[1]}
             for name in self.reference.stuck():
                 for other in self.reference.companions()[name]:
                     if where[other] is not where[name]:
                         yield f"{name} and {other} share a volume but no node"
 
-    def _volumes(self, pods: list[PlayedPod]) -> Iterator[str]:
+    def _volumes(self) -> Iterator[str]:
         binding = self.reference.binding_claims()
         users = [
             (pod, {use.claim for use in pod.step.claims} & binding)
-            for pod in pods
+            for pod in self.pods
             if pod.step and pod.node
         ]
         for (one, claims), (other, others) in combinations(users, 2):
@@ -131,7 +133,7 @@ class Checker:
             if claims & others & exclusive and overlap:
                 yield f"{one.key} and {other.key} have a claim at once that only one may have"
 
-    def _loops(self, pods: list[PlayedPod]) -> Iterator[str]:
+    def _loops(self) -> Iterator[str]:
         groups = {group.name: group for group in self.reference.graph.groups}
 
         def inside(pod: PlayedPod, iteration: str) -> bool:
@@ -144,7 +146,7 @@ class Checker:
             spans = []
             for name, group in groups.items():
                 if loop.parallelism and group.parent == loop.name and group is not loop:
-                    members = [pod for pod in pods if inside(pod, name)]
+                    members = [pod for pod in self.pods if inside(pod, name)]
                     spans.append(
                         (min(pod.start for pod in members), max(pod.end for pod in members))
                     )
@@ -153,9 +155,9 @@ class Checker:
                 if running > loop.parallelism:
                     yield f"{running} iterations of {loop.name} at {moment}"
 
-    def _times(self, pods: list[PlayedPod]) -> Iterator[str]:
+    def _times(self) -> Iterator[str]:
         direct = self.reference.graph.direct_transfers
-        for pod in pods:
+        for pod in self.pods:
             if pod.node is None:
                 continue
             least = pod.pull_seconds + self._work(pod, pod.node)

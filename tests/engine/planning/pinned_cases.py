@@ -23,7 +23,7 @@ from kfp_placement_engine import (
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering import lower_runs, with_reservations
 from tests.engine.planning.mixed_runs import Mixture, begun_run, mixed_cluster, mixed_run
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, cluster_of
 from tests.support.data import data_path
 from tests.support.samples import ROOT, SAMPLES
 
@@ -145,8 +145,8 @@ def _special() -> Iterator[Case]:
     yield Case("a project of 30 jobs", lambda: a_project(30, seed=1))
     yield Case("a project of 60 jobs", lambda: a_project(60, seed=2))
     yield Case("more than 256 kinds of pods", many_kinds, generations=2)
-    yield Case("equal steps, ready", lambda: equal_steps("ready"))
-    yield Case("equal steps, ordered", lambda: equal_steps("ordered"))
+    yield Case("equal steps, ready", lambda: many_ties("ready"))
+    yield Case("equal steps, ordered", lambda: many_ties("ordered"))
     for draw in (Draw("high", "equal", 0), Draw("low", "proportional", 1, "subtask")):
 
         def problem(draw: Draw = draw):
@@ -178,17 +178,17 @@ def many_kinds() -> PlacementProblem:
         a_step(f"s{number}", *([f"s{number // 3}"] if number > 40 else []), cpu=0.5 + number / 1000)
         for number in range(280)
     ]
-    return lower(a_run(*steps), a_cluster(*nodes(9)), LoweringOptions()).problem
+    return lower(a_run(*steps), cluster_of(9), LoweringOptions()).problem
 
 
-def equal_steps(dispatch: str) -> PlacementProblem:
+def many_ties(dispatch: str) -> PlacementProblem:
     """Many events of one instant, many nodes of one score."""
     steps = [
         a_step(f"s{number}", *([f"s{number - 12}"] if number >= 12 else []), seconds=5)
         for number in range(60)
     ]
     options = LoweringOptions(dispatch=dispatch, kube_version=(1, 34))
-    made = lower(a_run(*steps), a_cluster(*nodes(5, cpu=2)), options).problem
+    made = lower(a_run(*steps), cluster_of(5, cpu=2), options).problem
     return made if dispatch == "ready" else replace(made, ties="first")
 
 

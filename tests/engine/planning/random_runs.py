@@ -30,6 +30,7 @@ from tests.engine.planning.mixed_runs import (
 KINDS = ("plain", "kfp", "direct")
 ACCESS_MODES = ((), ("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOncePod",))
 CLAIMS = ("disk", "shelf")
+DISPATCHES = st.sampled_from(["ready", "ordered"])
 
 
 @dataclass(frozen=True)

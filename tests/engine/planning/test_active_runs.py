@@ -30,20 +30,26 @@ from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
-from tests.engine.search.test_reference import differences
+from tests.engine.planning.random_runs import DISPATCHES
+from tests.engine.search.test_reference import allowed_nodes, by_step, differences
 from tests.support.builders import (
+    DISK,
     ROUND_NUMBERS,
+    a_chain,
     a_cluster,
     a_kfp_run,
     a_node,
     a_run,
     a_step,
+    cluster_of,
     nodes,
+    sentence_of,
 )
 from tests.support.reference_simulation import Reference
 
 OPTIONS = PlanOptions(generations=30, threads=1, assumptions=ROUND_NUMBERS, compare=())
 QUICK = replace(OPTIONS, quick=True)
+WITH_ALTERNATIVES = replace(OPTIONS, alternatives=True)
 
 
 def running(node: str, seconds: float = 0.0) -> StepProgress:
@@ -86,32 +92,20 @@ def test_the_default_scheduler_goes_on_as_in_the_reference(case, version, fifo):
 
 
 @settings(max_examples=150)
-@given(data=st.data(), dispatch=st.sampled_from(["ready", "ordered"]))
+@given(data=st.data(), dispatch=DISPATCHES)
 def test_a_plan_goes_on_as_in_the_reference(data, dispatch):
     """Running pods hold their room for the rest of their time, what has ended is gone."""
     low, reference = lowered_begun(data.draw(begun_cases()), dispatch=dispatch)
     problem = low.problem
-    allowed = {
-        low.activities[index].name: frozenset(
-            problem.node_names[node]
-            for node in np.flatnonzero(problem.arrays.allowed[problem.arrays.gene[index]])
-        )
-        for index in np.flatnonzero(problem.arrays.gene >= 0).tolist()
-    }
-    assert allowed == reference.allowed()
+    assert allowed_nodes(low) == reference.allowed()
     chosen = [
         data.draw(st.sampled_from(np.flatnonzero(row).tolist())) for row in problem.arrays.allowed
     ]
     order = np.empty(problem.activities)
     order[problem.topological] = np.arange(problem.activities)
-    schedule = simulate(problem, Placement(np.array(chosen, np.int64), order, np.empty(0)))
-    genes = problem.arrays.gene
-    steps = {low.activities[at].name: at for at in np.flatnonzero(genes >= 0).tolist()}
-    played = reference.play(
-        dispatch,
-        {name: problem.node_names[chosen[genes[at]]] for name, at in steps.items()},
-        {name: order[at] for name, at in steps.items()},
-    )
+    placement = Placement(np.array(chosen, np.int64), order, np.empty(0))
+    schedule = simulate(problem, placement)
+    played = reference.play(dispatch, *by_step(low, placement))
     assert differences(low, schedule, played) == []
     ends = [pod.end for pod in played.values() if not pod.over]
     if all(map(math.isfinite, ends)):
@@ -119,7 +113,7 @@ def test_a_plan_goes_on_as_in_the_reference(data, dispatch):
 
 
 @settings(max_examples=60)
-@given(case=begun_cases(), dispatch=st.sampled_from(["ready", "ordered"]), quick=st.booleans())
+@given(case=begun_cases(), dispatch=DISPATCHES, quick=st.booleans())
 def test_every_plan_of_a_run_that_has_begun_adds_up(case, dispatch, quick):
     """What runs stays, what has ended has no times, nothing ends before the bound."""
     (case, begun), options = case, replace(OPTIONS, dispatch=dispatch, quick=quick)
@@ -219,14 +213,14 @@ def test_drivers_have_ended_once_what_they_start_has_started():
 
 
 def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
-    claims = (RunClaim("disk", ("ReadWriteOnce",)),)
+    claims = (DISK,)
     run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=claims)
     plan = planned(
         run, a_cluster(*nodes(2), a_node("fast", speed=9)), progress={"a": running("n2")}
     )
     assert plan.step("b").node == "n2"
-    golden(plan.step("b").explanation.sentence)
-    assert "disk" in plan.step("b").explanation.sentence
+    golden(sentence_of(plan, "b"))
+    assert "disk" in sentence_of(plan, "b")
 
 
 def test_a_held_step_keeps_its_node():
@@ -240,10 +234,7 @@ def test_a_held_step_keeps_its_node():
 
 
 def chain(*seconds, **changes):
-    steps = []
-    for number, each in enumerate(seconds):
-        steps.append(a_step(f"s{number}", *[f"s{number - 1}"][:number], seconds=each, **changes))
-    return a_run(*steps)
+    return a_run(*a_chain(*seconds, **changes))
 
 
 def test_runs_on_nodes_apart_are_planned_as_if_alone():
@@ -284,7 +275,7 @@ def test_a_run_to_come_waits_for_its_release_and_one_that_began_tells_when():
 
 def test_claims_of_two_runs_are_one_only_if_they_are_the_same_object():
     own = (RunClaim("work", ("ReadWriteOnce",), is_workspace=True),)
-    cluster = a_cluster(*nodes(2, cpu=2))
+    cluster = cluster_of(2, cpu=2)
 
     def runs(claims, namespace):
         run = a_run(a_step("a", cpu=2, claims=["work"]), claims=claims, namespace=namespace)
@@ -295,7 +286,7 @@ def test_claims_of_two_runs_are_one_only_if_they_are_the_same_object():
     existing = (RunClaim("work", ("ReadWriteOnce",)),)
     shared = plan_runs(runs(existing, "team"), cluster, OPTIONS).plans.values()
     assert len({plan.step("a").node for plan in shared}) == 1
-    assert {plan.step("a").explanation.sentence for plan in shared} == {"shares volume work with a"}
+    assert {sentence_of(plan, "a") for plan in shared} == {"shares volume work with a"}
 
 
 def test_reserved_room_is_left_alone_until_it_is_free():
@@ -410,23 +401,25 @@ def test_what_cannot_be_planned_is_refused(make, message):
         make()
 
 
-# Next best nodes
+# Next best nodes ---------------------------------------------------------------------------------
+
+
+def next_best(plan, name):
+    """(node, how much later the run ends with the step there, round trip) of each alternative."""
+    return [
+        (plan.cluster.nodes[each.node], each.loss_seconds, each.latency_ms)
+        for each in plan.step(name).explanation.alternatives
+    ]
 
 
 def test_next_best_nodes_come_with_what_they_cost():
     """The loss is how much later the run ends with that one step there."""
     cluster = a_cluster(a_node("slow", speed=0.5), a_node("best", speed=2), a_node("plain"))
     run = a_run(a_step("a", seconds=10), a_step("b", "a", seconds=4))
-    plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
-    named = {
-        step.name: [
-            (plan.cluster.nodes[each.node], each.loss_seconds)
-            for each in step.explanation.alternatives
-        ]
-        for step in plan.steps
-    }
-    assert named == {"a": [("plain", 5), ("slow", 15)], "b": [("plain", 2), ("slow", 6)]}
-    assert planned(run, cluster).steps[0].explanation.alternatives == ()
+    plan = planned(run, cluster, WITH_ALTERNATIVES)
+    assert next_best(plan, "a") == [("plain", 5, None), ("slow", 15, None)]
+    assert next_best(plan, "b") == [("plain", 2, None), ("slow", 6, None)]
+    assert next_best(planned(run, cluster), "a") == []
 
 
 def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
@@ -437,32 +430,27 @@ def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
         a_step("limited", type="train", location="HOME", max_latency_ms=50),
         a_step("free", type="train", location="HOME"),
     )
-    plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
-    named = {
-        name: {
-            plan.cluster.nodes[each.node]: each.latency_ms
-            for each in plan.step(name).explanation.alternatives
-        }
-        for name in ("ruled", "limited", "free")
-    }
+    plan = planned(run, cluster, WITH_ALTERNATIVES)
     assert plan.step("ruled").node == "near"
-    assert named["ruled"] == {"far": 42.5, "unknown": None}
-    assert set(named["limited"].values()) <= {10.0, 42.5}
-    assert set(named["free"].values()) == {None}
+    ruled, limited, free = (
+        {node: latency_ms for node, _, latency_ms in next_best(plan, name)}
+        for name in ("ruled", "limited", "free")
+    )
+    assert ruled == {"far": 42.5, "unknown": None}
+    assert set(limited.values()) <= {10.0, 42.5}
+    assert set(free.values()) == {None}
 
 
 def test_at_most_three_are_named_and_volume_sharers_have_none():
-    claims = (RunClaim("disk", ("ReadWriteOnce",)),)
+    claims = (DISK,)
     sharers = (a_step("b", claims=["disk"]), a_step("c", claims=["disk"]))
     run = a_run(a_step("a"), *sharers, claims=claims)
-    plan = planned(run, a_cluster(*nodes(9)), replace(OPTIONS, alternatives=True))
-    assert [len(step.explanation.alternatives) for step in plan.steps] == [3, 0, 0]
+    plan = planned(run, cluster_of(9), WITH_ALTERNATIVES)
+    assert [len(next_best(plan, name)) for name in "abc"] == [3, 0, 0]
 
 
 def test_where_trying_would_take_too_long_losses_are_estimated(monkeypatch):
     monkeypatch.setattr("kfp_placement_engine.planning.next_best.WHAT_IF_WORK", 0)
     cluster = a_cluster(a_node("best", speed=2), a_node("plain"))
-    plan = planned(a_run(a_step("a")), cluster, replace(OPTIONS, alternatives=True))
-    assert [(each.node, each.loss_seconds) for each in plan.step("a").explanation.alternatives] == [
-        (1, 5)
-    ]
+    plan = planned(a_run(a_step("a")), cluster, WITH_ALTERNATIVES)
+    assert next_best(plan, "a") == [("plain", 5, None)]

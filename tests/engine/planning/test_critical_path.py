@@ -1,7 +1,6 @@
 """The critical path goes from a run's submission to its end without a gap, and says why."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +10,9 @@ from kfp_placement_engine import (
     ActiveRun,
     LoweringOptions,
     Placement,
-    PlanOptions,
-    ProgressState,
     ReservedRoom,
     ReservedRun,
     StepProgress,
-    plan_run,
     plan_runs,
     simulate,
 )
@@ -25,20 +21,21 @@ from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.plans.limits import PieceKind
-from tests.engine.planning.begun_runs import OVERRUN, begun_cases
-from tests.engine.planning.random_runs import cases
+from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
+from tests.engine.planning.limited_plans import WITH_LIMITS, limited_plan
+from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
+    DISK,
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
     a_loop,
-    a_node,
     a_run,
     a_step,
     a_workflow,
+    equal_steps,
+    zones_a_and_b,
 )
-
-DISPATCHES = ("ready", "ordered")
 
 
 def assert_whole(plan):
@@ -70,26 +67,20 @@ def assert_steps_agree(plan):
             assert piece.node == step.node
 
 
-def planned(run, cluster, dispatch="ready", **options):
-    """A quick plan with what limits it; assumptions are round numbers."""
-    given: dict[str, Any] = {
-        "quick": True,
-        "limits": True,
-        "compare": (),
-        "assumptions": ROUND_NUMBERS,
-    }
-    return plan_run(run, cluster, PlanOptions(dispatch=dispatch, **given | options))
-
-
-def pieces(path):
-    """Kind, step, seconds and cause of every piece."""
+def pieces(plan):
+    """Kind, step, seconds and cause of every piece of the critical path."""
+    path = plan.limits.critical_path
     return [(str(each.kind), each.step, each.seconds, each.cause) for each in path]
+
+
+def nodes_of(plan):
+    return [piece.node for piece in plan.limits.critical_path]
 
 
 @settings(max_examples=150)
 @given(
     case=cases(),
-    dispatch=st.sampled_from(DISPATCHES),
+    dispatch=DISPATCHES,
     marked_only=st.booleans(),
     quick=st.booleans(),
 )
@@ -97,8 +88,13 @@ def test_the_pieces_of_any_run_touch_and_last_as_long_as_the_run(
     case, dispatch, marked_only, quick
 ):
     """Loops, volumes, data from node to node, steps from the cache and steps of others included."""
-    plan = planned(
-        case.run, case.cluster, dispatch, quick=quick, marked_only=marked_only, generations=3
+    plan = limited_plan(
+        case.run,
+        case.cluster,
+        dispatch=dispatch,
+        quick=quick,
+        marked_only=marked_only,
+        generations=3,
     )
     assert_whole(plan)
     assert_steps_agree(plan)
@@ -109,14 +105,12 @@ def test_the_pieces_of_any_run_touch_and_last_as_long_as_the_run(
     begun=begun_cases(),
     # A run that has begun was submitted before.
     release=st.sampled_from([-40.0, -0.5, 0.0]),
-    dispatch=st.sampled_from(DISPATCHES),
+    dispatch=DISPATCHES,
 )
 def test_runs_that_have_begun_have_a_past(begun, release, dispatch):
     """Of what came before the moment of planning only running pods are known."""
     case, run = begun
-    options = PlanOptions(
-        quick=True, limits=True, compare=(), dispatch=dispatch, assumptions=OVERRUN
-    )
+    options = replace(WITH_LIMITS, dispatch=dispatch, assumptions=OVERRUN)
     run = replace(run, release_seconds=release)
     plan = plan_runs((run,), case.cluster, options).plans[run.key]
     if plan.limits.critical_path:
@@ -133,8 +127,7 @@ def test_every_one_of_several_runs_has_its_own_path(first, second, release, room
     runs = (ActiveRun("one", first.run), ActiveRun("two", second_run, release_seconds=release))
     node = first.cluster.nodes[0].name
     reserved = ReservedRun("other", (ReservedRoom(node, 0.0, 9.0, {"cpu": 2000}),))
-    options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
-    plans = plan_runs(runs, first.cluster, options, reserved=[reserved] * room).plans
+    plans = plan_runs(runs, first.cluster, WITH_LIMITS, reserved=[reserved] * room).plans
     for plan in plans.values():
         if plan.limits.critical_path or plan.figures.makespan_seconds > plan.run.release_seconds:
             assert_whole(plan)
@@ -145,7 +138,7 @@ def test_a_step_pulls_downloads_runs_and_uploads():
     run = a_kfp_run(
         a_step("load", seconds=8, image="tool:1", reads=[("", 200)], output_bytes={"data": 100})
     )
-    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
+    assert pieces(limited_plan(run, a_cluster())) == [
         ("driver", "root", 1.0, ""),
         ("driver", "load", 1.0, ""),
         ("image", "load", 2.0, "tool:1"),
@@ -161,27 +154,25 @@ def test_a_step_waits_for_the_image_that_another_pulls():
         a_step("first", image="tool:1", seconds=1),
         a_step("soon", image="tool:1", seconds=30),
     )
-    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
+    assert pieces(limited_plan(run, a_cluster())) == [
         ("image", "soon", 2.0, "tool:1"),
         ("running", "soon", 30.0, ""),
     ]
 
 
-def test_data_come_from_another_node():
+def test_data_come_from_another_node(dispatch):
     """With direct transfers the last input to arrive decides; the producer's work comes before."""
     run = a_workflow(
         a_step("make", seconds=4, node_selector={"zone": "a"}),
         a_step("use", "make", seconds=2, node_selector={"zone": "b"}, reads=[("make", 300)]),
     )
-    cluster = a_cluster(a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
-    for dispatch in DISPATCHES:
-        path = planned(run, cluster, dispatch).limits.critical_path
-        assert pieces(path) == [
-            ("running", "make", 4.0, ""),
-            ("data", "use", 3.0, ""),
-            ("running", "use", 2.0, ""),
-        ]
-        assert [piece.node for piece in path] == ["n1", "n2", "n2"]
+    plan = limited_plan(run, a_cluster(*zones_a_and_b()), dispatch=dispatch)
+    assert pieces(plan) == [
+        ("running", "make", 4.0, ""),
+        ("data", "use", 3.0, ""),
+        ("running", "use", 2.0, ""),
+    ]
+    assert nodes_of(plan) == ["n1", "n2", "n2"]
 
 
 def test_a_step_waits_for_room_on_its_node():
@@ -191,8 +182,8 @@ def test_a_step_waits_for_room_on_its_node():
         a_step("long", cpu=2, seconds=5),
         a_step("wide", cpu=3, seconds=4),
     )
-    plan = planned(run, a_cluster(), quick=False, generations=1)
-    assert pieces(plan.limits.critical_path) == [
+    plan = limited_plan(run, a_cluster(), quick=False, generations=1)
+    assert pieces(plan) == [
         ("node-full", "wide", 5.0, "long"),
         ("running", "wide", 4.0, ""),
     ]
@@ -202,22 +193,11 @@ def test_room_may_be_taken_by_another_run():
     """Its steps are told with its key; of a run that keeps its plan the key alone is known."""
     busy = ActiveRun("team/busy", a_run(a_step("long", cpu=3, seconds=5)), weight=1000.0)
     late = ActiveRun("team/late", a_run(a_step("next", cpu=3, seconds=4)))
-    options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
-    plans = plan_runs((busy, late), a_cluster(), options).plans
-    assert pieces(plans["team/late"].limits.critical_path)[0] == (
-        "node-full",
-        "next",
-        5.0,
-        "team/busy/long",
-    )
+    plans = plan_runs((busy, late), a_cluster(), WITH_LIMITS).plans
+    assert pieces(plans["team/late"])[0] == ("node-full", "next", 5.0, "team/busy/long")
     room = ReservedRun("team/kept", (ReservedRoom("n1", 0.0, 6.0, {"cpu": 3000}),))
-    plans = plan_runs((late,), a_cluster(), options, reserved=(room,)).plans
-    assert pieces(plans["team/late"].limits.critical_path)[0] == (
-        "node-full",
-        "next",
-        6.0,
-        "team/kept",
-    )
+    plans = plan_runs((late,), a_cluster(), WITH_LIMITS, reserved=(room,)).plans
+    assert pieces(plans["team/late"])[0] == ("node-full", "next", 6.0, "team/kept")
 
 
 def test_the_plan_may_hold_a_step_back():
@@ -235,10 +215,11 @@ def test_the_plan_may_hold_a_step_back():
         not_before=lowered.problem.arrays.duration_seconds[:0],
     )
     schedule = simulate(lowered.problem, order)
-    assert pieces(critical_path(0, lowered, schedule)) == [
-        ("held-back", "filler", 2.0, "urgent"),
-        ("node-full", "filler", 6.0, "urgent"),
-        ("running", "filler", 9.0, ""),
+    path = critical_path(0, lowered, schedule)
+    assert [(each.kind, each.step, each.seconds, each.cause) for each in path] == [
+        (PieceKind.HELD_BACK, "filler", 2.0, "urgent"),
+        (PieceKind.NODE_FULL, "filler", 6.0, "urgent"),
+        (PieceKind.RUNNING, "filler", 9.0, ""),
     ]
     assert figures_of(lowered.problem, schedule).makespan_seconds == 17.0
 
@@ -253,7 +234,7 @@ def test_a_loop_at_its_limit_holds_iterations_back():
         ),
         groups=loop,
     )
-    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
+    assert pieces(limited_plan(run, a_cluster())) == [
         ("driver", "root", 1.0, ""),
         ("driver", "each", 1.0, ""),
         ("loop-limit", "each[2]", 7.0, "each"),
@@ -270,7 +251,7 @@ def test_a_volume_that_one_pod_may_have_is_awaited():
         a_step("second", seconds=4, claims=["disk"]),
         claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
     )
-    assert pieces(planned(run, a_cluster()).limits.critical_path) == [
+    assert pieces(limited_plan(run, a_cluster())) == [
         ("volume", "second", 5.0, "disk"),
         ("running", "second", 4.0, ""),
     ]
@@ -281,15 +262,14 @@ def test_a_volume_that_is_attached_elsewhere_is_awaited_on_the_node():
     run = a_run(
         a_step("first", seconds=5, claims=["disk"], node_selector={"zone": "a"}),
         a_step("second", seconds=4, claims=["disk"], node_selector={"zone": "b"}),
-        claims=(RunClaim("disk", ("ReadWriteOnce",)),),
+        claims=(DISK,),
     )
-    cluster = a_cluster(a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
-    path = planned(run, cluster).limits.critical_path
-    assert pieces(path) == [
+    plan = limited_plan(run, a_cluster(*zones_a_and_b()))
+    assert pieces(plan) == [
         ("volume", "second", 5.0, "disk"),
         ("running", "second", 4.0, ""),
     ]
-    assert {piece.node for piece in path} == {"n2"}
+    assert set(nodes_of(plan)) == {"n2"}
 
 
 def test_what_came_before_the_moment_of_planning_is_past():
@@ -299,13 +279,11 @@ def test_what_came_before_the_moment_of_planning_is_past():
         a_run(a_step("gone"), a_step("now", "gone", seconds=10), a_step("next", "now", seconds=2)),
         release_seconds=-30.0,
         progress={
-            "gone": StepProgress(ProgressState.DONE, "n1"),
-            "now": StepProgress(ProgressState.RUNNING, "n1", seconds_since_start=4.0),
+            "gone": StepProgress(DONE, "n1"),
+            "now": StepProgress(RUNNING, "n1", seconds_since_start=4.0),
         },
     )
-    options = PlanOptions(quick=True, limits=True, compare=(), assumptions=ROUND_NUMBERS)
-    path = plan_runs((run,), a_cluster(), options).plans["run"].limits.critical_path
-    assert pieces(path) == [
+    assert pieces(plan_runs((run,), a_cluster(), WITH_LIMITS).plans["run"]) == [
         ("past", "", 26.0, ""),
         ("running", "now", 10.0, ""),
         ("running", "next", 2.0, ""),
@@ -314,14 +292,13 @@ def test_what_came_before_the_moment_of_planning_is_past():
 
 def test_nobody_asked_and_nothing_ends():
     """No path without the option, nor where a step fits no node."""
-    assert planned(a_run(a_step("one")), a_cluster(), limits=False).limits.critical_path == ()
-    assert planned(a_run(a_step("huge", cpu=99)), a_cluster()).limits.critical_path == ()
+    assert pieces(limited_plan(a_run(a_step("one")), a_cluster(), limits=False)) == []
+    assert pieces(limited_plan(a_run(a_step("huge", cpu=99)), a_cluster())) == []
 
 
 def test_long_chains_of_waits_take_no_long_time():
     """2,000 steps that take turns on one node: every one of them waits."""
-    run = a_run(*(a_step(f"s{number}", cpu=4, seconds=1) for number in range(2_000)))
-    plan = planned(run, a_cluster())
+    plan = limited_plan(a_run(*equal_steps(2_000, cpu=4, seconds=1)), a_cluster())
     assert_whole(plan)
     assert [piece.kind for piece in plan.limits.critical_path] == [
         PieceKind.NODE_FULL,

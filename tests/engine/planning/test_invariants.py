@@ -12,11 +12,9 @@ from kfp_placement_engine import (
     BASELINES,
     Assumptions,
     GeneticParams,
-    MaxGenerations,
     PlanOptions,
     lower_bound,
     plan_run,
-    solve,
 )
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
@@ -29,7 +27,7 @@ from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
 from tests.engine.planning.invariants import Checker
 from tests.engine.planning.mixed_runs import LOCATION
-from tests.engine.planning.random_runs import Case, cases
+from tests.engine.planning.random_runs import DISPATCHES, Case, cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,
@@ -39,6 +37,8 @@ from tests.support.builders import (
     a_run,
     a_step,
     lowered,
+    searched,
+    sentence_of,
 )
 from tests.support.reference_simulation import Reference
 
@@ -99,7 +99,7 @@ def decided(problem, way):
         params = QUICK if way == "memetic" else replace(GeneticParams.paper(), population_size=4)
         # Each plan to start from is a generation of the default search.
         starts = len(list(seeds_of(problem, 1))) if way == "memetic" else 0
-        return solve(problem, MaxGenerations(starts + 2), 1, params, threads=1).schedule
+        return searched(problem, starts + 2, 1, params, threads=1).schedule
     if way == "list":
         return simulate_list(problem, priority_rules(problem)["longest-path"])
     if way == "fullest":
@@ -116,7 +116,7 @@ def decided(problem, way):
 @given(
     case=cases(),
     way=st.sampled_from([*OURS, *THEIRS]),
-    dispatch=st.sampled_from(["ready", "ordered"]),
+    dispatch=DISPATCHES,
     objective=st.sampled_from(["completion", "makespan", "paper", "packing"]),
     marked_only=st.booleans(),
     assumptions=uneven_assumptions,
@@ -154,7 +154,7 @@ def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
 
 
 @settings(max_examples=60)
-@given(case=cases(), seed=st.integers(0, 3), dispatch=st.sampled_from(["ready", "ordered"]))
+@given(case=cases(), seed=st.integers(0, 3), dispatch=DISPATCHES)
 def test_figures_count_the_steps_that_no_node_takes(case, seed, dispatch):
     """Steps, not driver pods; the same for the plan and for every baseline."""
     plan = plan_run(
@@ -188,8 +188,8 @@ def test_a_step_larger_than_any_node_leaves_the_others_planned(golden):
     plan = plan_run(run, a_cluster(), PlanOptions(generations=1))
     assert plan.figures.unplaced == 1
     assert [name for name, _ in plan.unschedulable] == ["huge"]
-    golden(plan.step("huge").explanation.sentence)
-    assert "asks 99" in plan.step("huge").explanation.sentence
+    golden(sentence_of(plan, "huge"))
+    assert "asks 99" in sentence_of(plan, "huge")
     assert plan.step("huge").node is None
     assert plan.step("huge").start_seconds is None
     assert plan.step("huge").finish_seconds is None
@@ -206,38 +206,37 @@ def test_no_nodes_no_steps_no_plan():
         plan_run(a_run(), a_cluster())
 
 
-def test_a_cycle_is_refused_by_name():
-    """Also one that only groups make."""
-    with pytest.raises(PlanningError, match=r"cycle through .*a.*b"):
-        a_problem(a_run(a_step("a", "b"), a_step("b", "a")), a_cluster())
-    with pytest.raises(PlanningError, match="cycle"):
-        a_problem(a_run(a_step("a", "a")), a_cluster())
-    loop = Group("loop", GroupKind.LOOP, depends_on=("inside",))
-    inside = a_step("inside", group="loop")
-    with pytest.raises(PlanningError, match="cycle"):
-        a_problem(a_kfp_run(inside, groups=(loop,)), a_cluster())
+LOOP_OF_ITSELF = Group("loop", GroupKind.LOOP, depends_on=("inside",))
+LOOP_AFTER_A_GHOST = Group("loop", GroupKind.LOOP, depends_on=("ghost",))
+ORPHAN = Group("inner", GroupKind.DAG, parent="outer")
+REFUSED = {
+    "a cycle": (a_run(a_step("a", "b"), a_step("b", "a")), r"cycle through .*a.*b"),
+    "a cycle of one step": (a_run(a_step("a", "a")), "cycle"),
+    "a cycle that only groups make": (
+        a_kfp_run(a_step("inside", group="loop"), groups=(LOOP_OF_ITSELF,)),
+        "cycle",
+    ),
+    "a step after one that does not exist": (
+        a_run(a_step("a", "ghost")),
+        "'a' depends on 'ghost'",
+    ),
+    "a group after a step that does not exist": (
+        a_kfp_run(a_step("a"), groups=(LOOP_AFTER_A_GHOST,)),
+        "'loop' depends on 'ghost'",
+    ),
+    # One of them would disappear from the plan.
+    "two steps of one name": (a_run(a_step("a"), a_step("a")), "'a'"),
+    "a group inside one that does not exist": (
+        a_kfp_run(a_step("a", group="inner"), groups=(ORPHAN,)),
+        "'outer'",
+    ),
+}
 
 
-def test_a_dependency_that_does_not_exist_is_refused_by_name():
-    """Of a step and of a group."""
-    with pytest.raises(PlanningError, match="'a' depends on 'ghost'"):
-        a_problem(a_run(a_step("a", "ghost")), a_cluster())
-    loop = Group("loop", GroupKind.LOOP, depends_on=("ghost",))
-    with pytest.raises(PlanningError, match="'loop' depends on 'ghost'"):
-        a_problem(a_kfp_run(a_step("a"), groups=(loop,)), a_cluster())
-
-
-def test_two_steps_of_one_name_are_refused():
-    """One of them would disappear from the plan."""
-    with pytest.raises(PlanningError, match="'a'"):
-        a_problem(a_run(a_step("a"), a_step("a")), a_cluster())
-
-
-def test_a_group_inside_one_that_does_not_exist_is_refused():
-    """Readers never make one; the message names it all the same."""
-    orphan = Group("inner", GroupKind.DAG, parent="outer")
-    with pytest.raises(PlanningError, match="'outer'"):
-        a_problem(a_kfp_run(a_step("a", group="inner"), groups=(orphan,)), a_cluster())
+@pytest.mark.parametrize(("run", "message"), REFUSED.values(), ids=REFUSED)
+def test_graphs_that_cannot_be_planned_are_refused_by_name(run, message):
+    with pytest.raises(PlanningError, match=message):
+        a_problem(run, a_cluster())
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])

@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from kfp_placement_engine import (
     ActiveRun,
     Cluster,
-    GeneticParams,
     LoweringOptions,
-    MaxGenerations,
     PlacementProblem,
     PlanOptions,
     plan_run,
     plan_runs,
-    solve,
 )
 from kfp_placement_engine.exceptions import PlanningError, QuantityError
 from kfp_placement_engine.lowering import lower_runs
@@ -30,11 +27,10 @@ from kfp_placement_engine.model.objective import (
 from kfp_placement_engine.planning.plan_options import within_makespan
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
-from tests.engine.planning.random_runs import cases
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
+from kfp_placement_engine.search.genetic import starting_schedules
+from tests.engine.planning.random_runs import DISPATCHES, cases
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, searched
 
-SEARCH = GeneticParams(exact_below=0)
 LIMITS = st.one_of(
     st.none(),
     st.builds(lambda percent: MakespanWithin(percent=percent), st.sampled_from([0.0, 3.0, 40.0])),
@@ -95,10 +91,8 @@ def test_a_limit_counts_from_the_shortest_plan_that_the_search_starts_from():
     """It is fixed before the search, and a percentage of it is added."""
     runs, cluster = long_and_short()
     low = lower_runs(runs, cluster, LoweringOptions(assumptions=ROUND_NUMBERS, dispatch="ordered"))
-    shortest = min(
-        each.schedule.makespan_seconds for many in seeds_of(low.problem, 5) for each in many
-    )
     start = list(starting_schedules(low.problem, 5))
+    shortest = min(each.makespan_seconds for each in start)
     limited = within_makespan(low.problem, MakespanWithin(percent=3), start)
     assert limited.makespan_limit_seconds == pytest.approx(1.03 * shortest)
     assert limited.end_limit_seconds == limited.makespan_limit_seconds
@@ -145,7 +139,7 @@ def test_plans_at_once_keep_the_limit_as_well():
 @settings(max_examples=150)
 @given(
     drawn=st.lists(cases(("plain", "kfp"), most_steps=4), min_size=2, max_size=3),
-    dispatch=st.sampled_from(["ready", "ordered"]),
+    dispatch=DISPATCHES,
     objective=st.sampled_from(OBJECTIVES),
     within=LIMITS,
     seed=st.integers(0, 3),
@@ -154,11 +148,10 @@ def test_no_plan_to_start_from_is_better(drawn, dispatch, objective, within, see
     """In the objective's own order, baselines included; terms are what the schedule shows."""
     problem = several(drawn, dispatch, objective)
     problem = within_makespan(problem, within, starting_schedules(problem, seed))
-    found = solve(problem, MaxGenerations(20), seed, SEARCH, threads=1).schedule
+    found = searched(problem, 20, seed, threads=1).schedule
     assert found.terms.tolist() == pytest.approx(expected_terms(problem, found)), objective
-    for candidates in seeds_of(problem, seed):
-        for candidate in candidates:
-            assert not better(candidate.schedule.terms, found.terms)
+    for start in starting_schedules(problem, seed):
+        assert not better(start.terms, found.terms)
     if problem.arrays.exclusive.size == 0 and problem.arrays.claims.size == 0:
         names = ["heft", "random", "kube-default"] + (["fifo"] if dispatch == "ordered" else [])
         for name in names:

@@ -34,7 +34,11 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
+    cluster_of,
+    equal_steps,
     nodes,
+    sentence_of,
+    zones_a_and_b,
 )
 
 PATTERNS = [
@@ -161,16 +165,13 @@ def test_the_times_of_a_step():
 
 def test_the_default_scheduler_s_schedule_is_shown_where_it_is_compared():
     run = a_run(a_step("first"), a_step("huge", cpu=64), a_step("last", "first"))
-    plan = planned(run, a_cluster(*nodes(2, cpu=2)), compare=("kube-default",))
+    plan = planned(run, cluster_of(2, cpu=2), compare=("kube-default",))
     shown = {step.name: step for step in plan.comparison.default_schedule}
     assert set(shown) == {"first", "last"}
     assert shown["last"].start_seconds >= shown["first"].finish_seconds == 10
     assert shown["first"].phases == Phases(0.0, 0.0, 10.0)
     assert {step.node for step in plan.comparison.default_schedule} <= set(plan.cluster.nodes)
-    assert (
-        planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).comparison.default_schedule
-        == ()
-    )
+    assert planned(run, cluster_of(2, cpu=2), compare=("heft",)).comparison.default_schedule == ()
 
 
 def test_of_several_tie_breaks_the_one_nearest_to_their_mean_is_shown():
@@ -188,7 +189,7 @@ def test_waiting_for_data_counts_as_transfer():
         a_step("a", cpu=4, node_selector={"zone": "a"}),
         a_step("b", "a", reads=[("a", 500)], node_selector={"zone": "b"}),
     )
-    members = (a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    members = zones_a_and_b()
     step = planned(run, a_cluster(*members), dispatch="ready").step("b")
     assert (step.start_seconds, step.phases.transfer_seconds, step.finish_seconds) == (10, 5, 25)
     step = planned(run, a_cluster(*members)).step("b")
@@ -267,7 +268,7 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     ):
         assert used in text
     assert "object store" in text
-    many = a_run(*(a_step(f"s{n}", seconds=None) for n in range(7)))
+    many = a_run(*equal_steps(7, seconds=None))
     first = planned(many, cluster).grounds.assumptions[0]
     golden(first, "many steps")
     assert "7 of 7 steps" in first
@@ -321,7 +322,7 @@ def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
     golden(notice.message, "left alone")
     assert plan.step("other").node == "slow"
-    golden(plan.step("other").explanation.sentence, "reason")
+    golden(sentence_of(plan, "other"), "reason")
     assert plan.step("marked").node == "quick"
 
 
@@ -338,8 +339,8 @@ def test_pods_without_labels_are_the_default_scheduler_s(golden):
         a_step("a", "load", "make"),
     )
     plan = planned(run, a_cluster())
-    golden(plan.step("load").explanation.sentence, "importer")
-    golden(plan.step("make").explanation.sentence, "volume maker")
+    golden(sentence_of(plan, "load"), "importer")
+    golden(sentence_of(plan, "make"), "volume maker")
     assert plan.step("load").phases.duration_seconds == 1
     assert plan.step("load").requests == {"cpu": 100, "memory": 64 * 2**20}
 
@@ -379,10 +380,10 @@ def test_reason_nothing_takes_it(golden):
     wish = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("x",)),)),))
     plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), a_cluster(*members))
     for name in ("a", "b"):
-        golden(plan.step(name).explanation.sentence, name)
-        reason = plan.step(name).explanation.sentence
+        golden(sentence_of(plan, name), name)
+        reason = sentence_of(plan, name)
         assert reason.index("(4 nodes: ") < reason.index("1 node: ")
-    assert "2500m" in plan.step("a").explanation.sentence
+    assert "2500m" in sentence_of(plan, "a")
 
 
 def test_reason_a_device_and_pods_that_lack(golden):
@@ -390,9 +391,9 @@ def test_reason_a_device_and_pods_that_lack(golden):
     full = a_node("n1", pods=1, used={"cpu": 0, "memory": 0, "pods": 1})
     run = a_run(a_step("a"), a_step("gpu", extended={"example.com/gpu": 1}))
     plan = planned(run, a_cluster(full, a_node("n2")))
-    golden(plan.step("a").explanation.sentence, "pods")
-    golden(plan.step("gpu").explanation.sentence, "a device")
-    assert "example.com/gpu" in plan.step("gpu").explanation.sentence
+    golden(sentence_of(plan, "a"), "pods")
+    golden(sentence_of(plan, "gpu"), "a device")
+    assert "example.com/gpu" in sentence_of(plan, "gpu")
 
 
 def test_reason_the_run_would_end_later(golden):
@@ -419,7 +420,7 @@ def test_reason_it_ends_first_though_the_run_does_not():
 
 def test_reasons_of_equal_nodes_claim_nothing():
     """Nothing speaks for one of them, or only an even use does."""
-    reason = reason_of(a_run(a_step("a")), a_cluster(*nodes(3)))
+    reason = reason_of(a_run(a_step("a")), cluster_of(3))
     assert reason.startswith("the run ends no earlier with it on n")
 
 
@@ -432,15 +433,15 @@ def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it(golde
     members = (a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
     plan = planned(run, a_cluster(*members), dispatch="ready")
     assert plan.step("a").node == "n2"
-    golden(plan.step("a").explanation.sentence)
+    golden(sentence_of(plan, "a"))
 
 
 def test_progress_goes_up_to_one():
     """And says what is done."""
     reports: list[tuple[float, str]] = []
     plan_run(
-        a_run(*(a_step(f"s{n}") for n in range(12))),
-        a_cluster(*nodes(3)),
+        a_run(*equal_steps(12)),
+        cluster_of(3),
         PlanOptions(generations=20),
         lambda share, text: reports.append((share, text)),
     )

@@ -1,36 +1,25 @@
 """The scarcest resource over time, and the speed of nodes."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 
-from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.planning.resource_use import MOST_SPANS
 from kfp_placement_engine.plans.limits import ResourceUse
+from tests.engine.planning.limited_plans import limited_plan
 from tests.engine.planning.random_runs import cases
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_node, a_run, a_step, cluster_of
 
-
-def planned(run, cluster, **options):
-    """A quick plan with what limits it."""
-    given: dict[str, Any] = {
-        "quick": True,
-        "limits": True,
-        "compare": (),
-        "assumptions": ROUND_NUMBERS,
-    }
-    return plan_run(run, cluster, PlanOptions(**given | options))
+JOINED = a_run(
+    a_step("compute", cpu=3, memory=8, seconds=4),
+    a_step("join", "compute", cpu=1, memory=48, seconds=2),
+)
+IN_ZONE_A = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
 
 
 def test_the_resource_of_which_most_is_in_use_changes_over_time():
     """First CPU, then memory, then nothing while a step without requests runs; pods count too."""
-    run = a_run(
-        a_step("compute", cpu=3, memory=8, seconds=4),
-        a_step("join", "compute", cpu=1, memory=48, seconds=2),
-    )
-    assert planned(run, a_cluster()).limits.binding_resources == (
+    assert limited_plan(JOINED, a_cluster()).limits.binding_resources == (
         ResourceUse(0.0, 4.0, "cpu", 0.75),
         ResourceUse(4.0, 6.0, "memory", 0.75),
     )
@@ -38,17 +27,17 @@ def test_the_resource_of_which_most_is_in_use_changes_over_time():
 
 def test_only_nodes_that_the_run_may_use_and_their_free_room_count():
     """A node that no step may take offers nothing, nor does what others use."""
-    run = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
     cluster = a_cluster(
         a_node("n1", cpu=4, used={"cpu": 2000}, labels={"zone": "a"}), a_node("n2", cpu=64)
     )
-    assert planned(run, cluster).limits.binding_resources == (ResourceUse(0.0, 3.0, "cpu", 0.5),)
+    plan = limited_plan(IN_ZONE_A, cluster)
+    assert plan.limits.binding_resources == (ResourceUse(0.0, 3.0, "cpu", 0.5),)
 
 
 def test_many_spans_become_few_that_say_the_same_on_average():
     """200 steps of different ends: the mean over all spans is that of the steps."""
     run = a_run(*(a_step(f"s{number}", seconds=1 + number) for number in range(200)))
-    spans = planned(run, a_cluster(*nodes(100, cpu=4))).limits.binding_resources
+    spans = limited_plan(run, cluster_of(100, cpu=4)).limits.binding_resources
     assert 1 < len(spans) <= MOST_SPANS
     work = sum(1 + number for number in range(200)) / 400
     assert sum((u.finish_seconds - u.start_seconds) * u.share for u in spans) == pytest.approx(
@@ -58,12 +47,8 @@ def test_many_spans_become_few_that_say_the_same_on_average():
 
 def test_the_use_is_work_over_room_and_time():
     """3 of 4 CPU are free; the run takes 6 s."""
-    run = a_run(
-        a_step("compute", cpu=3, memory=8, seconds=4),
-        a_step("join", "compute", cpu=1, memory=48, seconds=2),
-    )
     cluster = a_cluster(a_node("n1", cpu=4, memory=64, used={"cpu": 1000}))
-    plan = planned(run, cluster, weights=ResourceWeights(cpu=3, memory=1))
+    plan = limited_plan(JOINED, cluster, weights=ResourceWeights(cpu=3, memory=1))
     cpu, memory = (3 * 4 + 1 * 2) / (3 * 6), (8 * 4 + 48 * 2) / (64 * 6)
     assert plan.figures.use["cpu"] == pytest.approx(cpu)
     assert plan.figures.use["memory"] == pytest.approx(memory)
@@ -72,11 +57,10 @@ def test_the_use_is_work_over_room_and_time():
 
 def test_nodes_that_the_run_may_not_use_offer_nothing():
     """Nor is there a use of what no node has."""
-    run = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
     cluster = a_cluster(
         a_node("n1", cpu=2, memory=0, labels={"zone": "a"}), a_node("n2", cpu=64, memory=0)
     )
-    plan = planned(run, cluster, compare=("kube-default",))
+    plan = limited_plan(IN_ZONE_A, cluster, compare=("kube-default",))
     assert plan.figures.use["cpu"] == pytest.approx(0.5)
     assert "memory" not in plan.figures.use
     assert plan.comparison.baselines["kube-default"].use == plan.figures.use
@@ -88,7 +72,7 @@ def test_nodes_that_the_run_may_not_use_offer_nothing():
 @given(case=cases())
 def test_the_mean_use_is_that_over_the_spans(case):
     """Of the only resource, where there is one: both say the same of the same time."""
-    plan = planned(case.run, case.cluster)
+    plan = limited_plan(case.run, case.cluster)
     assert all(0 <= share <= 1 + 1e-9 for share in plan.figures.use.values())
     spans = sum(
         (u.finish_seconds - u.start_seconds) * u.share for u in plan.limits.binding_resources
@@ -101,7 +85,7 @@ def test_the_mean_use_is_that_over_the_spans(case):
 @given(case=cases())
 def test_spans_touch_and_cover_the_run(case):
     """From the submission to the end; no share is more than all there is."""
-    plan = planned(case.run, case.cluster)
+    plan = limited_plan(case.run, case.cluster)
     spans = plan.limits.binding_resources
     if spans:
         ends = [0.0, *(span.finish_seconds for span in spans)]
@@ -114,5 +98,5 @@ def test_spans_touch_and_cover_the_run(case):
 
 def test_a_step_says_the_speed_of_its_node():
     """Also for steps whose time does not depend on it."""
-    plan = planned(a_run(a_step("lone")), a_cluster(a_node("n1", speed=0.5)))
+    plan = limited_plan(a_run(a_step("lone")), a_cluster(a_node("n1", speed=0.5)))
     assert plan.step("lone").run_time.node_speed == 0.5

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from benchmarks.kube_scheduler.kube_scores import (
     balanced_allocation,
@@ -23,11 +22,9 @@ from kfp_placement_engine import (
     ActiveRun,
     GeneticParams,
     LoweringOptions,
-    MaxGenerations,
     PlacementProblem,
     ReservedRoom,
     ReservedRun,
-    solve,
 )
 from kfp_placement_engine.lowering import lower_runs, with_reservations
 from kfp_placement_engine.problem import native
@@ -35,8 +32,19 @@ from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of
 from kfp_placement_engine.search.simulation import simulate_planned
 from tests.engine.planning.begun_runs import begun_cases
-from tests.engine.planning.random_runs import Case, cases
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+from tests.engine.planning.random_runs import DISPATCHES, Case, cases
+from tests.support.builders import (
+    a_chain,
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    equal_steps,
+    lowered,
+    nodes,
+    searched,
+)
 
 EXABYTE_GIB = 2.0**30
 PARAMS = GeneticParams(exact_below=0, population_size=3, islands=1)
@@ -48,8 +56,8 @@ def play_everything(problem: PlacementProblem) -> None:
         if name != "brute-force" or count_plans(problem) < 500:
             baseline(problem, 0)
     generations = len(list(seeds_of(problem))) + 1
-    solve(problem, MaxGenerations(generations), 0, PARAMS)
-    solve(problem, MaxGenerations(2), 0, GeneticParams.paper())
+    searched(problem, generations, 0, PARAMS)
+    searched(problem, 2, 0, GeneticParams.paper())
     if problem.genes:
         first = problem.arrays.allowed.argmax(axis=1).astype(np.int64)
         simulate_planned(problem, first, np.zeros(problem.activities))
@@ -66,14 +74,14 @@ always_the_same = settings(
 
 
 @always_the_same
-@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+@given(case=cases(), dispatch=DISPATCHES)
 def random_cases(case: Case, dispatch: str) -> None:
     """Drivers, loops, volumes, devices, latencies, transfers."""
     play_everything(lowered(case.run, case.cluster, dispatch=dispatch).problem)
 
 
 @always_the_same
-@given(drawn=begun_cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+@given(drawn=begun_cases(), dispatch=DISPATCHES)
 def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
     """Running pods, loops under way, rooms reserved by others."""
     case, run = drawn
@@ -88,9 +96,9 @@ def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
 
 def edges() -> None:
     """No time, one node, many classes of pods, amounts at the end of what fits."""
-    nothing = a_run(*(a_step(f"s{n}", *([f"s{n - 1}"] if n else []), seconds=0) for n in range(9)))
+    nothing = a_run(*a_chain(*[0] * 9))
     many = a_run(*(a_step(f"s{n}", cpu=0.5 + n / 1000) for n in range(300)))
-    huge = a_run(*(a_step(f"s{n}", memory=EXABYTE_GIB * 6, cpu=1e12) for n in range(4)))
+    huge = a_run(*equal_steps(4, memory=EXABYTE_GIB * 6, cpu=1e12))
     roomy = a_node(cpu=8e15, memory=EXABYTE_GIB * 7.5)
     for run, members in (
         (nothing, nodes(1)),

@@ -11,7 +11,7 @@ from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.kernel_tables import ACTIVITY, tables_of
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, check_arrays
 from kfp_placement_engine.search.simulation import simulate_policy
-from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes
+from tests.support.builders import a_problem, a_run, a_step, cluster_of
 
 KERNEL = Path(__file__).parents[3] / "engine" / "kernel"
 C_TYPES = {
@@ -25,7 +25,7 @@ C_TYPES = {
 
 @pytest.fixture
 def problem():
-    return a_problem(a_run(a_step("a"), a_step("b", "a")), a_cluster(*nodes(2)))
+    return a_problem(a_run(a_step("a"), a_step("b", "a")), cluster_of(2))
 
 
 def struct(name: str, file: str) -> str:

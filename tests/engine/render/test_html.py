@@ -43,12 +43,14 @@ EVIL = (
 )
 
 SVG = "http://www.w3.org/2000/svg"
+TAXI = taxi_plan()
+each_way = pytest.mark.parametrize("make", [plan_page, plan_fragment])
 POLICY = "http-equiv"
 
 PLANS = {
     "one step": a_plan(),
     "no steps": a_plan(steps=()),
-    "taxi": taxi_plan(),
+    "taxi": TAXI,
     "unplaced": a_plan(unplaced_step(), baselines={"fifo": ends_after(9.0)}),
     "stuck": stuck_plan(),
     "cached": a_plan(a_step(), unplaced_step("hit", cached=True, reason="taken from the cache")),
@@ -66,7 +68,7 @@ def lines_of(source, *fragments):
     return [line for line in lines if not fragments or any(each in line for each in fragments)]
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
+@each_way
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_nothing_active_nothing_from_outside(plan, make):
     whole = parse_page(make(plan))
@@ -89,7 +91,7 @@ def test_nothing_active_nothing_from_outside(plan, make):
 
 
 def test_the_policy_allows_styles_alone():
-    (policy,) = [m for m in parse_page(plan_page(taxi_plan())).all("meta") if "http-equiv" in m]
+    (policy,) = [m for m in parse_page(plan_page(TAXI)).all("meta") if "http-equiv" in m]
     assert policy == {
         "http-equiv": "Content-Security-Policy",
         "content": "default-src 'none'; style-src 'unsafe-inline'",
@@ -97,12 +99,12 @@ def test_the_policy_allows_styles_alone():
 
 
 def test_all_parts_are_there(golden):
-    lines = lines_of(plan_page(taxi_plan()))
+    lines = lines_of(plan_page(TAXI))
     golden(lines)
     assert {"Time line", "Graph", "Comparison", "Steps", "Warnings (2)"} <= set(lines)
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
+@each_way
 def test_a_run_that_does_not_end_gets_no_good_news(make, golden):
     source = make(stuck_plan())
     golden(lines_of(source, "does not end", "no node", "never starts"))
@@ -118,12 +120,12 @@ def test_a_run_that_does_not_end_gets_no_good_news(make, golden):
 
 
 def test_the_notebook_shows_the_same_parts():
-    whole, part = (parse_page(make(taxi_plan())).prose for make in (plan_page, plan_fragment))
+    whole, part = (parse_page(make(TAXI)).prose for make in (plan_page, plan_fragment))
     assert [text for text in whole if text != "\n"][1:] == [text for text in part if text != "\n"]
 
 
 def test_a_notebook_has_no_drawing_that_it_might_drop():
-    page = parse_page(plan_fragment(taxi_plan()))
+    page = parse_page(plan_fragment(TAXI))
     assert not page.all("svg")
     timeline, graph = page.all("img")
     assert timeline["alt"] == (
@@ -135,13 +137,13 @@ def test_a_notebook_has_no_drawing_that_it_might_drop():
         assert drawing.elements[0][1]["class"].startswith("kfp-drawing")
         assert "background:var(--card)" in "".join(drawing.styles)
         assert "prefers-color-scheme:dark" in "".join(drawing.styles)
-        assert {step.name for step in taxi_plan().steps} <= set(drawing.text)
+        assert {step.name for step in TAXI.steps} <= set(drawing.text)
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
+@each_way
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
 def test_names_are_text_and_nothing_else(name, make):
-    plain, evil = (parse_page(make(renamed(taxi_plan(), text))) for text in ("plain", name))
+    plain, evil = (parse_page(make(renamed(TAXI, text))) for text in ("plain", name))
     assert evil.structure == plain.structure
     for page, same in zip((evil, *evil.drawings), (plain, *plain.drawings), strict=True):
         assert page.structure == same.structure
@@ -153,9 +155,9 @@ def test_names_are_text_and_nothing_else(name, make):
 @settings(max_examples=60)
 def test_any_name_shows_as_itself(name):
     # Two steps of one name would share a box of the graph.
-    assume(name not in {step.name for step in taxi_plan().steps})
-    page = parse_page(plan_fragment(renamed(taxi_plan(), name)))
-    plain = parse_page(plan_fragment(renamed(taxi_plan(), "plain")))
+    assume(name not in {step.name for step in TAXI.steps})
+    page = parse_page(plan_fragment(renamed(TAXI, name)))
+    plain = parse_page(plan_fragment(renamed(TAXI, "plain")))
     assert page.structure == plain.structure
     assert all(text.strip("\n").isprintable() for text in page.text)
     if name.isprintable():
@@ -163,15 +165,15 @@ def test_any_name_shows_as_itself(name):
 
 
 def test_names_from_right_to_left_leave_the_rest_in_order():
-    page = parse_page(plan_fragment(renamed(taxi_plan(), "\u05d0\u05d1 fetch \u05d2")))
+    page = parse_page(plan_fragment(renamed(TAXI, "\u05d0\u05d1 fetch \u05d2")))
     assert len(page.all("bdi")) >= 4
-    assert not parse_page(plan_fragment(taxi_plan())).all("bdi")
+    assert not parse_page(plan_fragment(TAXI)).all("bdi")
 
 
 def test_without_elements_words_stay_apart():
     """As where an untrusted notebook, a mail or a search shows the bare text."""
-    words = "".join(parse_page(plan_fragment(taxi_plan())).text).split()
-    for step in taxi_plan().steps:
+    words = "".join(parse_page(plan_fragment(TAXI)).text).split()
+    for step in TAXI.steps:
         assert step.name in words
         assert step.node in words
     assert {"31m5s", "15.6%", "shorter", "Makespan"} <= set(words)
@@ -195,16 +197,16 @@ LIMITED = a_plan(
 )
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
+@each_way
 def test_what_limits_a_run_is_told(make):
     text = " ".join(" ".join(parse_page(make(LIMITED)).text).split())
     assert "What limits this run" in text
     assert "1m 48% Fetch the table runs on node-0" in text
     assert "scarcest resource: cpu: 50% of the free room" in text
-    assert "What limits this run" not in make(taxi_plan())
+    assert "What limits this run" not in make(TAXI)
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
+@each_way
 def test_the_default_schedule_is_a_second_time_line(make):
     page = parse_page(make(LIMITED))
     drawn = page.drawings[0].text if page.drawings else page.text
@@ -245,7 +247,7 @@ def test_many_items_of_a_loop_are_one_line_that_opens():
 
 
 def test_accessible():
-    page = parse_page(plan_page(taxi_plan()))
+    page = parse_page(plan_page(TAXI))
     assert ("html", {"lang": "en"}) in page.elements
     ids = page.ids
     assert len(ids) == len(set(ids))
@@ -262,16 +264,16 @@ def test_accessible():
 
 
 def test_references_within_a_page_lead_somewhere():
-    source = plan_page(taxi_plan())
+    source = plan_page(TAXI)
     assert set(re.findall(r"url\(#([\w-]+)\)", source)) <= set(parse_page(source).ids)
 
 
 def test_two_plans_in_one_notebook_share_no_ids():
-    assert parse_page(plan_fragment(taxi_plan())).ids == []
+    assert parse_page(plan_fragment(TAXI)).ids == []
 
 
 def test_notebook_styles_touch_nothing_else():
-    (style,) = parse_page(plan_fragment(taxi_plan())).styles
+    (style,) = parse_page(plan_fragment(TAXI)).styles
     found = selectors(style)
     assert len(found) > 60
     assert [selector for selector in found if f".{SCOPE}" not in selector] == []
@@ -282,7 +284,7 @@ def test_notebook_styles_touch_nothing_else():
 
 
 def test_the_notebook_has_no_page_of_its_own():
-    page = parse_page(plan_fragment(taxi_plan()))
+    page = parse_page(plan_fragment(TAXI))
     kinds = {kind for kind, _ in page.elements}
     assert not {"html", "head", "body", "meta", "title", "h1", "h2"} & kinds
     kind, attributes = page.elements[0]

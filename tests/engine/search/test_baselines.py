@@ -20,8 +20,8 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
+    cluster_of,
     lowered,
-    nodes,
 )
 from tests.support.reference_simulation import Reference
 
@@ -56,7 +56,7 @@ def test_heft_by_hand():
         a_step("c", seconds=10),
         a_step("d", "a", "c", seconds=10, reads=[("a", 600), ("c", 100)]),
     )
-    problem = a_problem(run, a_cluster(*nodes(2, cpu=1)), dispatch="ordered")
+    problem = a_problem(run, cluster_of(2, cpu=1), dispatch="ordered")
     schedule = BASELINES["heft"](problem, 0)
     assert schedule.start.tolist() == [0, 10, 0, 16]
     assert schedule.node.tolist() == [0, 0, 1, 1]
@@ -71,9 +71,7 @@ def test_heft_is_not_held_to_an_order_that_limits_of_loops_forbid():
         for index in range(6)
     ]
     groups = [group for loop in ("a", "b", "c") for group in a_loop(loop, 6, parallelism=2)]
-    problem = a_problem(
-        a_kfp_run(*steps, groups=groups), a_cluster(*nodes(3, cpu=4)), dispatch="ordered"
-    )
+    problem = a_problem(a_kfp_run(*steps, groups=groups), cluster_of(3, cpu=4), dispatch="ordered")
     alone = simulate(problem, heft_placement(problem)).makespan_seconds
     assert BASELINES["heft"](problem, 0).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2)
     assert alone > 60

@@ -6,7 +6,18 @@ import pytest
 
 from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
 from kfp_placement_engine.model.run_graph import RunClaim
-from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
+from tests.support.builders import (
+    a_cluster,
+    a_kfp_run,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    cluster_of,
+    equal_steps,
+    nodes,
+    sentence_of,
+)
 from tests.support.effort import cpu_seconds
 
 MANY = 100
@@ -23,9 +34,8 @@ def sharing_run(count, **changes):
     return a_run(*steps, claims=(workspace, data), **changes)
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_one_volume_for_more_steps_than_can_be_ordered(dispatch):
-    problem = a_problem(sharing_run(MANY), a_cluster(*nodes(3)), dispatch=dispatch)
+    problem = a_problem(sharing_run(MANY), cluster_of(3), dispatch=dispatch)
     assert problem.genes == 1
     result = solve(problem, MaxRuntime(0.05))
     assert result.schedule.makespan_seconds == pytest.approx(MANY / 4)
@@ -41,12 +51,12 @@ def test_few_plans_are_all_tried_where_nothing_is_ordered():
 
 
 def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budget():
-    problem = a_problem(sharing_run(20_000), a_cluster(*nodes(3)))
+    problem = a_problem(sharing_run(20_000), cluster_of(3))
     assert not solve(problem, MaxRuntime(0.0)).exact
 
 
 def test_every_sharer_is_told_with_whom_it_shares(golden):
-    plan = plan_run(sharing_run(4), a_cluster(*nodes(2)), PlanOptions(budget_seconds=0.01))
+    plan = plan_run(sharing_run(4), cluster_of(2), PlanOptions(budget_seconds=0.01))
     golden(step.explanation.sentence for step in plan.steps)
     others = [re.findall(r"\bs\d and 2 more", step.explanation.sentence) for step in plan.steps]
     assert others == [["s1 and 2 more"], *[["s0 and 2 more"]] * 3]
@@ -60,7 +70,7 @@ def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all(golden):
         a_step("b", claims=("x", "y")),
         a_step("c", claims=("y",)),
     )
-    plan = plan_run(a_run(*steps, claims=claims), a_cluster(*nodes(2)))
+    plan = plan_run(a_run(*steps, claims=claims), cluster_of(2))
     golden(step.explanation.sentence for step in plan.steps)
     volumes = [re.findall(r"volume (\w)", step.explanation.sentence) for step in plan.steps]
     assert volumes == [["x"], ["x"], ["y"]]
@@ -68,7 +78,7 @@ def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all(golden):
 
 def test_the_only_node_for_many_steps(golden):
     """One plan alone, more steps than brute force could order."""
-    steps = [a_step(f"s{n}", node_selector={"pool": "gpu"}) for n in range(MANY)]
+    steps = equal_steps(MANY, node_selector={"pool": "gpu"})
     members = (a_node("gpu", labels={"pool": "gpu"}), *nodes(3))
     plan = plan_run(a_kfp_run(*steps), a_cluster(*members), PlanOptions(budget_seconds=0.01))
     assert {step.node for step in plan.steps} == {"gpu"}
@@ -82,10 +92,10 @@ def test_many_steps_that_fit_nowhere_are_explained_soon(golden):
 
     def plan(size):
         steps = [a_step(f"s{n}", cpu=100 + n) for n in range(size)]
-        plan = plan_run(a_run(*steps), a_cluster(*nodes(size)), PlanOptions(budget_seconds=0.01))
-        golden(plan.step("s7").explanation.sentence, f"of {size} nodes")
-        assert f"{size} nodes: " in plan.step("s7").explanation.sentence
-        assert " 107, " in plan.step("s7").explanation.sentence
+        plan = plan_run(a_run(*steps), cluster_of(size), PlanOptions(budget_seconds=0.01))
+        golden(sentence_of(plan, "s7"), f"of {size} nodes")
+        assert f"{size} nodes: " in sentence_of(plan, "s7")
+        assert " 107, " in sentence_of(plan, "s7")
 
     few, many = (cpu_seconds(plan, size) for size in (100, 400))
     # The square of the size is 16 times as much, its cube 64 times.

@@ -9,18 +9,15 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import (
     BASELINES,
-    GeneticParams,
-    MaxGenerations,
     Placement,
     PlanOptions,
     simulate,
-    solve,
 )
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from tests.engine.planning.random_runs import cases
+from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
     a_cluster,
     a_node,
@@ -28,11 +25,12 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
+    cluster_of,
+    equal_steps,
     lowered,
-    nodes,
+    searched,
 )
 
-SEARCH = GeneticParams(exact_below=0)
 PLACE = "HOME-EDGE"
 
 
@@ -56,7 +54,7 @@ def test_rounding_does_not_decide():
     assert better(terms(0, 0, 1e6 - 3e-3, 1), terms(0, 0, 1e6, 0))
 
 
-def test_a_shorter_round_trip_beats_a_shorter_run():
+def test_a_shorter_round_trip_beats_a_shorter_run(dispatch):
     """The far node is four times as fast; the step goes near its users all the same."""
     run = a_run(
         a_step("train", seconds=100),
@@ -67,19 +65,18 @@ def test_a_shorter_round_trip_beats_a_shorter_run():
         a_node("near", speed=1.0),
         latencies={PLACE: {"far": 80.0, "near": 2.0}},
     )
-    for dispatch in ("ready", "ordered"):
-        problem = a_problem(run, cluster, dispatch=dispatch)
-        result = solve(problem, MaxGenerations(15), 0, SEARCH)
-        assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near"]
-        assert result.schedule.makespan_seconds == 125
-        kube = BASELINES["kube-default"](problem, 0)
-        assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
+    problem = a_problem(run, cluster, dispatch=dispatch)
+    result = searched(problem, 15)
+    assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near"]
+    assert result.schedule.makespan_seconds == 125
+    kube = BASELINES["kube-default"](problem, 0)
+    assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
 
 
 @settings(max_examples=80)
 @given(
     case=cases(),
-    dispatch=st.sampled_from(["ready", "ordered"]),
+    dispatch=DISPATCHES,
     objective=st.sampled_from(OBJECTIVES),
 )
 def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch, objective):
@@ -93,7 +90,7 @@ def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch, objecti
     if case.run.direct_transfers and any(step.image for step in case.run.steps):
         return
     problem = lowered(case.run, case.cluster, dispatch=dispatch, objective=objective).problem
-    result = solve(problem, MaxGenerations(25), 0, SEARCH, threads=1)
+    result = searched(problem, 25, threads=1)
     comparable = ["heft", "random", "kube-default"] + (["fifo"] if dispatch == "ordered" else [])
     for name in comparable:
         for schedule in schedules_of(name, problem):
@@ -103,14 +100,14 @@ def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch, objecti
 
 def test_packing_uses_as_few_nodes_as_there_is_room_for():
     """And among those the shortest run."""
-    run = a_run(*(a_step(f"s{n}", cpu=1, seconds=10) for n in range(4)))
-    cluster = a_cluster(*nodes(4, cpu=2))
-    quick = solve(a_problem(run, cluster), MaxGenerations(15), 0, SEARCH)
+    run = a_run(*equal_steps(4, cpu=1, seconds=10))
+    cluster = cluster_of(4, cpu=2)
+    quick = searched(a_problem(run, cluster), 15)
     assert len(set(quick.schedule.node)) >= 2
     assert quick.schedule.makespan_seconds == 10
     for dispatch, used, seconds in (("ready", 2, 10), ("ordered", 1, 20)):
         problem = a_problem(run, cluster, objective="packing", dispatch=dispatch)
-        packed = solve(problem, MaxGenerations(20), 0, SEARCH)
+        packed = searched(problem, 20)
         assert len(set(packed.schedule.node)) == used
         assert packed.schedule.makespan_seconds == seconds
         assert packed.schedule.terms[2] == used
@@ -122,31 +119,29 @@ def test_the_paper_s_objective_prefers_the_node_that_holds_the_image():
     cluster = a_cluster(a_node("quick", speed=5.0), a_node("held", images={"tool:1": 10}))
     for objective, node in (("paper", "held"), ("completion", "quick")):
         problem = a_problem(run, cluster, objective=objective)
-        result = solve(problem, MaxGenerations(15), 0, SEARCH)
+        result = searched(problem, 15)
         assert problem.node_names[result.schedule.node[0]] == node
 
 
-def test_balance_decides_among_plans_that_end_at_once():
+def test_balance_decides_among_plans_that_end_at_once(dispatch):
     """Two equal steps on two equal nodes: one each, since the run ends at 10 either way."""
     run = a_run(a_step("a"), a_step("b"))
-    for dispatch in ("ready", "ordered"):
-        problem = a_problem(run, a_cluster(*nodes(2)), dispatch=dispatch)
-        result = solve(problem, MaxGenerations(15), 0, SEARCH)
-        assert sorted(result.schedule.node.tolist()) == [0, 1]
-        assert result.schedule.terms[3:].tolist() == pytest.approx([20, 0])
-        together = simulate(problem, replace(result.placement, gene_nodes=np.zeros(2, np.int64)))
-        assert together.makespan_seconds == result.schedule.makespan_seconds
-        assert together.terms[4] > 0.01
+    problem = a_problem(run, cluster_of(2), dispatch=dispatch)
+    result = searched(problem, 15)
+    assert sorted(result.schedule.node.tolist()) == [0, 1]
+    assert result.schedule.terms[3:].tolist() == pytest.approx([20, 0])
+    together = simulate(problem, replace(result.placement, gene_nodes=np.zeros(2, np.int64)))
+    assert together.makespan_seconds == result.schedule.makespan_seconds
+    assert together.terms[4] > 0.01
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_a_slow_node_is_not_taken_where_the_end_is_the_same(dispatch, objective):
     """`side` ends long before `long` on either of two equal nodes but for their speed."""
     run = a_run(a_step("long", seconds=100), a_step("side", seconds=10))
     cluster = a_cluster(a_node("slow", speed=0.5), a_node("quick"))
     problem = a_problem(run, cluster, dispatch=dispatch, objective=objective)
-    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    result = searched(problem, 15)
     assert {problem.node_names[node] for node in result.schedule.node} == {"quick"}
     assert 110 in result.schedule.terms.tolist()
 
@@ -156,7 +151,7 @@ def test_pulls_decide_among_plans_that_end_at_once():
     run = a_run(a_step("long", seconds=500, cpu=4), a_step("small", seconds=5, image="tool:1"))
     members = (a_node("n1", cpu=4), a_node("n2", cpu=4), a_node("n3", images={"tool:1": 100}))
     problem = a_problem(run, a_cluster(*members))
-    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    result = searched(problem, 15)
     assert problem.node_names[result.schedule.node[1]] == "n3"
     assert result.schedule.pull_seconds.tolist() == [0, 0]
 
@@ -166,8 +161,8 @@ def test_waiting_on_a_node_is_no_use_of_it():
     reads = [("a", 1000)]
     run = a_workflow(a_step("a", seconds=10), a_step("b", "a", seconds=10, reads=reads))
     placement = Placement(np.array([0, 1]), np.array([0.0, 1.0]), np.empty(0))
-    early = simulate(a_problem(run, a_cluster(*nodes(2)), dispatch="ready"), placement)
-    late = simulate(a_problem(run, a_cluster(*nodes(2)), dispatch="ordered"), placement)
+    early = simulate(a_problem(run, cluster_of(2), dispatch="ready"), placement)
+    late = simulate(a_problem(run, cluster_of(2), dispatch="ordered"), placement)
     assert early.start.tolist() == [0, 10]
     assert late.start.tolist() == [0, 20]
     assert early.end.tolist() == late.end.tolist() == [10, 30]

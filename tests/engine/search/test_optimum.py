@@ -10,7 +10,6 @@ from benchmarks import cp_sat
 from kfp_placement_engine import (
     BASELINES,
     Cluster,
-    GeneticParams,
     MaxRuntime,
     PlacementProblem,
     RunGraph,
@@ -19,6 +18,7 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from tests.support.builders import (
+    SEARCH,
     a_cluster,
     a_kfp_run,
     a_node,
@@ -26,15 +26,13 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
-    nodes,
+    cluster_of,
 )
 
 SECONDS = 1e-6
 KINDS = ("direct", "store", "memory", "speeds", "devices", "selectors", "drivers")
 CASES = 100
 CP_SAT_CASES = 30
-
-SEARCH = GeneticParams(exact_below=0)
 
 
 def a_case(kind: str, number: int) -> tuple[RunGraph, Cluster]:
@@ -87,7 +85,6 @@ def searched(problem: PlacementProblem, wanted: Schedule) -> Schedule:
     return found
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 @pytest.mark.parametrize("number", range(CASES))
 def test_the_search_equals_brute_force(dispatch, number):
     """All assignments, and for ordered dispatch all orders as well."""
@@ -177,10 +174,10 @@ def test_a_step_waits_on_purpose_where_that_ends_the_run_earlier():
         a_step("wide", "short", cpu=2, seconds=10),
         a_step("last", "wide", cpu=1, seconds=10),
     )
-    problem = a_problem(run, a_cluster(*nodes(1, cpu=2)), dispatch="ordered")
+    problem = a_problem(run, cluster_of(1, cpu=2), dispatch="ordered")
     best = BASELINES["brute-force"](problem, 0)
     assert best.makespan_seconds == 21
     assert best.start.tolist() == [11, 0, 1, 11]
     assert searched(problem, best).start.tolist() == [11, 0, 1, 11]
-    ready = a_problem(run, a_cluster(*nodes(1, cpu=2)), dispatch="ready")
+    ready = a_problem(run, cluster_of(1, cpu=2), dispatch="ready")
     assert BASELINES["brute-force"](ready, 0).makespan_seconds == 30

@@ -7,20 +7,23 @@ import pytest
 
 from benchmarks.paper import is_constant
 from kfp_placement_engine import GeneticParams, MaxGenerations, solve
-from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.search.paper_genetic import (
     exchange,
     gene_values,
     swap_node_lists,
 )
 from tests.support.builders import (
+    DISK,
     GIBIBYTE,
     a_cluster,
     a_node,
     a_problem,
     a_run,
     a_step,
+    cluster_of,
+    equal_steps,
     nodes,
+    searched,
 )
 
 
@@ -74,7 +77,7 @@ def test_fitness_of_steps_that_share_a_volume_is_their_sum():
     run = a_run(
         a_step("a", cpu=1, claims=["disk"]),
         a_step("b", cpu=2, claims=["disk"]),
-        claims=(RunClaim("disk", ("ReadWriteOnce",)),),
+        claims=(DISK,),
     )
     values = gene_values(a_problem(run, a_cluster(a_node(cpu=4))))
     assert values.tolist() == [[pytest.approx(3 / 4)]]
@@ -83,9 +86,9 @@ def test_fitness_of_steps_that_share_a_volume_is_their_sum():
 def test_on_equal_nodes_the_fitness_is_constant_and_says_so():
     """Then the paper's search is random placement."""
     steps = [a_step(f"s{n}", cpu=1 + n % 3, image="tool:1") for n in range(9)]
-    equal = a_problem(a_run(*steps), a_cluster(*nodes(3)))
+    equal = a_problem(a_run(*steps), cluster_of(3))
     assert is_constant(equal)
-    everywhere = a_cluster(*nodes(3, images={"tool:1": 7}))
+    everywhere = cluster_of(3, images={"tool:1": 7})
     assert is_constant(a_problem(a_run(*steps), everywhere))
     uneven = a_cluster(*nodes(2), a_node("big", cpu=8))
     assert not is_constant(a_problem(a_run(*steps), uneven))
@@ -102,7 +105,7 @@ def test_nodes_that_a_step_may_not_take_do_not_make_the_fitness_vary():
 
 def test_it_finds_the_placement_of_highest_fitness():
     """Images are on the second node and utilisation is higher there: all go there."""
-    steps = [a_step(f"s{n}", image="tool:1") for n in range(12)]
+    steps = equal_steps(12, image="tool:1")
     cluster = a_cluster(a_node("n1", cpu=16), a_node("n2", cpu=4, images={"tool:1": 1}))
     # All of its generations, however slow the machine.
     stop = MaxGenerations(10_000)
@@ -113,21 +116,21 @@ def test_it_finds_the_placement_of_highest_fitness():
 
 def test_it_sees_no_time():
     """Overloading a small slow node is fine by Eq. (1); our search is three times as fast."""
-    steps = [a_step(f"s{n}", cpu=1, seconds=10) for n in range(12)]
+    steps = equal_steps(12, cpu=1, seconds=10)
     cluster = a_cluster(a_node("n1", cpu=16), a_node("n2", cpu=4))
     problem = a_problem(a_run(*steps), cluster, dispatch="ordered")
-    paper = solve(problem, MaxGenerations(200), 0, GeneticParams.paper()).schedule
-    ours = solve(problem, MaxGenerations(20), 0, GeneticParams(exact_below=0)).schedule
+    paper = searched(problem, 200, 0, GeneticParams.paper()).schedule
+    ours = searched(problem, 20, 0, GeneticParams(exact_below=0)).schedule
     assert paper.makespan_seconds == 30
     assert ours.makespan_seconds == 10
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_one_another():
     """On equal nodes every seed is another random placement."""
-    steps = [a_step(f"s{n}") for n in range(20)]
-    problem = a_problem(a_run(*steps), a_cluster(*nodes(3)))
+    steps = equal_steps(20)
+    problem = a_problem(a_run(*steps), cluster_of(3))
     plans = [
-        solve(problem, MaxGenerations(5), seed, GeneticParams.paper()).placement.gene_nodes.tolist()
+        searched(problem, 5, seed, GeneticParams.paper()).placement.gene_nodes.tolist()
         for seed in (0, 0, 1)
     ]
     assert plans[0] == plans[1] != plans[2]
@@ -135,10 +138,10 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another():
 
 def test_its_memory_does_not_grow_with_individuals_times_steps_times_nodes():
     """50 individuals of 600 steps on 400 nodes: 96 MB at a time if they were drawn that way."""
-    steps = [a_step(f"s{n}", cpu=0.01) for n in range(600)]
-    problem = a_problem(a_run(*steps), a_cluster(*nodes(400, memory=GIBIBYTE / 2**30)))
+    steps = equal_steps(600, cpu=0.01)
+    problem = a_problem(a_run(*steps), cluster_of(400, memory=GIBIBYTE / 2**30))
     tracemalloc.start()
-    solve(problem, MaxGenerations(2), 0, GeneticParams.paper())
+    searched(problem, 2, 0, GeneticParams.paper())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40 * 2**20

@@ -98,6 +98,18 @@ def plans(draw, dispatch: str):
     return low, reference, Placement(gene_nodes, ranks, np.empty(0))
 
 
+def allowed_nodes(low):
+    """Nodes that the plan may choose for each step that has a gene."""
+    problem = low.problem
+    return {
+        low.activities[index].name: frozenset(
+            problem.node_names[node]
+            for node in np.flatnonzero(problem.arrays.allowed[problem.arrays.gene[index]])
+        )
+        for index in np.flatnonzero(problem.arrays.gene >= 0).tolist()
+    }
+
+
 def by_step(low, placement):
     """Planned node and rank of each step that has a gene."""
     genes = low.problem.arrays.gene
@@ -114,8 +126,7 @@ def by_step(low, placement):
 def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
     """Bound at once, in order of creation, to the planned node or the next best."""
     low, reference, placement = plan
-    planned, _ = by_step(low, placement)
-    played = reference.play("ready", planned)
+    played = reference.play("ready", by_step(low, placement)[0])
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
@@ -124,8 +135,7 @@ def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
 def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan):
     """The plan's order on each node is kept; a step may wait for room, and for its data."""
     low, reference, placement = plan
-    planned, order = by_step(low, placement)
-    played = reference.play("ordered", planned, order)
+    played = reference.play("ordered", *by_step(low, placement))
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
@@ -135,13 +145,7 @@ def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, mark
     """Filters, room beside what runs already, hard latency limits, shared volumes."""
     low = lowered(case.run, case.cluster, marked_only=marked_only)
     reference, problem = a_reference(case, marked_only=marked_only), low.problem
-    allowed = {}
-    for index in np.flatnonzero(problem.arrays.gene >= 0).tolist():
-        row = problem.arrays.allowed[problem.arrays.gene[index]]
-        allowed[low.activities[index].name] = frozenset(
-            problem.node_names[node] for node in np.flatnonzero(row)
-        )
-    assert allowed == reference.allowed()
+    assert allowed_nodes(low) == reference.allowed()
     companions = reference.companions()
     for name in reference.stuck():
         index = next(i for i, each in enumerate(low.activities) if each.name == name and each.step)

@@ -179,9 +179,10 @@ def test_the_cases_have_all_that_the_kernel_tells_apart():
     }
     assert {each.tie_rule for each in problems} == {"heap", "random", "first"}
     assert {each.direct_transfers for each in problems} == {False, True}
-    for name in ("virtual", "is_running", "exclusive", "sticky", "latency_excess_ms"):
-        assert sum(bool(getattr(each.arrays, name).any()) for each in problems) >= 2, name
-    for name in ("preferred_taints", "preferred_weight", "image_present", "transfer_bytes"):
+    for name in (
+        *("virtual", "is_running", "exclusive", "sticky", "latency_excess_ms"),
+        *("preferred_taints", "preferred_weight", "image_present", "transfer_bytes"),
+    ):
         assert sum(bool(getattr(each.arrays, name).any()) for each in problems) >= 2, name
     arrays = [each.arrays for each in problems]
     assert sum(each.run_weight.size > 1 for each in arrays) >= 3

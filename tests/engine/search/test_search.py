@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 
 import numpy as np
 import pytest
@@ -26,12 +26,14 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.result import Candidate
 from kfp_placement_engine.search.stop import SearchProgress
-from tests.engine.planning.random_runs import cases
+from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
+    SEARCH,
+    a_chain,
     a_cluster,
     a_kfp_run,
     a_node,
@@ -39,11 +41,11 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
+    cluster_of,
+    equal_steps,
     lowered,
-    nodes,
+    searched,
 )
-
-SEARCH = GeneticParams(exact_below=0)
 
 
 def a_wide_problem(seed: int = 5, dispatch: str = "ordered", steps: int = 30, kfp: bool = False):
@@ -84,16 +86,15 @@ def outcome_of(result) -> list:
     return [array.tolist() for array in arrays] + [result.generations, result.seed]
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threads(dispatch):
     """One thread, as many as islands, more than islands."""
     problem = a_wide_problem(dispatch=dispatch)
     params = replace(SEARCH, islands=3)
-    first = outcome_of(solve(problem, MaxGenerations(20), 7, params, threads=1))
+    first = outcome_of(searched(problem, 20, 7, params, threads=1))
     for threads in (1, 2, 4):
         again = a_wide_problem(dispatch=dispatch)
-        assert outcome_of(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
-    others = [solve(problem, MaxGenerations(13), seed, params, threads=2) for seed in range(8, 14)]
+        assert outcome_of(searched(again, 20, 7, params, threads=threads)) == first
+    others = [searched(problem, 13, seed, params, threads=2) for seed in range(8, 14)]
     assert len({str(outcome_of(other)[:-1]) for other in others}) > 1
 
 
@@ -113,31 +114,30 @@ def starts(monkeypatch):
 
 @pytest.mark.parametrize("restart_after", [1, 5])
 @pytest.mark.parametrize("islands", [1, 3])
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_a_search_that_starts_again_loses_nothing(restart_after, islands, dispatch, starts):
     """The same plan on any number of threads, longer searches no worse, a warm start kept."""
     problem = a_wide_problem(dispatch=dispatch, steps=12)
     params = replace(SEARCH, islands=islands, restart_after=restart_after)
-    known = [each.schedule.terms for some in seeds_of(problem, 7) for each in some]
+    known = [each.terms for each in starting_schedules(problem, 7)]
     best = min(known, key=tuple)
     for generations in (24, 30, 40):
-        found = solve(problem, MaxGenerations(generations), 7, params, threads=1)
+        found = searched(problem, generations, 7, params, threads=1)
         assert not better(best, found.schedule.terms)
         best = found.schedule.terms
     assert len(starts) > 2 * 3 * islands
-    again = solve(problem, MaxGenerations(40), 7, params, threads=4)
+    again = searched(problem, 40, 7, params, threads=4)
     assert outcome_of(again) == outcome_of(found)
-    on = solve(problem, MaxGenerations(30), 8, params, warm_start=found.placement)
+    on = searched(problem, 30, 8, params, warm_start=found.placement)
     assert not better(found.schedule.terms, on.schedule.terms)
 
 
 @settings(max_examples=40)
-@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]), islands=st.integers(1, 3))
+@given(case=cases(), dispatch=DISPATCHES, islands=st.integers(1, 3))
 def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch, islands):
     problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
     params = replace(SEARCH, islands=islands, restart_after=1)
-    known = [each.schedule.terms for some in seeds_of(problem, 3) for each in some]
-    found = solve(problem, MaxGenerations(len(known) + 4), 3, params, threads=2).schedule
+    known = [each.terms for each in starting_schedules(problem, 3)]
+    found = searched(problem, len(known) + 4, 3, params, threads=2).schedule
     assert not any(better(terms, found.terms) for terms in known)
 
 
@@ -152,10 +152,10 @@ def placed_again(problem, start: Placement, children: int) -> Island:
 
 def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
     """Four short steps come first, and the fast node has room for one step."""
-    short = [a_step(f"s{number}", seconds=10) for number in range(4)]
-    chain = [a_step("c0", seconds=40), *(a_step(f"c{i}", f"c{i - 1}", seconds=40) for i in (1, 2))]
+    short = equal_steps(4, seconds=10)
+    in_a_row = a_chain(40, 40, 40, name="c")
     cluster = a_cluster(a_node("slow", cpu=8), a_node("fast", cpu=1, speed=2))
-    problem = a_problem(a_run(*short, *chain), cluster, dispatch="ready")
+    problem = a_problem(a_run(*short, *in_a_row), cluster, dispatch="ready")
     slow = Placement(np.zeros(problem.genes, np.int64), np.zeros(problem.activities), np.empty(0))
     assert simulate(problem, slow).makespan_seconds == 120
     found = simulate(problem, placed_again(problem, slow, children=40).best.placement)
@@ -168,10 +168,8 @@ def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
 def test_what_is_placed_again_is_kept_as_a_plan(case):
     """With the same schedule when it is played; what fits nowhere keeps its node."""
     problem = lowered(case.run, case.cluster, dispatch="ready").problem
-    first = min(
-        (each for some in seeds_of(problem) for each in some),
-        key=lambda each: tuple(each.schedule.terms),
-    )
+    candidates = chain.from_iterable(seeds_of(problem))
+    first = min(candidates, key=lambda each: tuple(each.schedule.terms))
     population = placed_again(problem, first.placement, children=60).population
     for genes, terms in zip(population.genes, population.terms, strict=True):
         placement = Placement(genes.copy(), first.placement.priority, np.empty(0))
@@ -196,10 +194,9 @@ def test_what_another_island_has_found_already_does_not_count_as_an_improvement(
 
 PRINT_PLAN = """
 import json
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.search.test_search import SEARCH, a_wide_problem, outcome_of
-print(json.dumps(outcome_of(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
+from tests.engine.search.test_search import a_wide_problem, outcome_of
+from tests.support.builders import searched
+print(json.dumps(outcome_of(searched(a_wide_problem(), 18, 3, threads=2))))
 """
 
 
@@ -220,18 +217,16 @@ def test_a_fresh_process_gives_the_same_plan():
         ).stdout
         for number in range(2)
     ]
-    here = outcome_of(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=1))
+    here = outcome_of(searched(a_wide_problem(), 18, 3, threads=1))
     assert [json.loads(answer) for answer in answers] == [here, here]
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 @pytest.mark.parametrize("kfp", [False, True])
 def test_more_generations_are_never_worse(dispatch, kfp):
     """From the first plan on, through those the search starts from, to the search's own."""
     problem = a_wide_problem(dispatch=dispatch, kfp=kfp)
     terms = [
-        solve(problem, MaxGenerations(generations), 2, SEARCH, threads=1).schedule.terms
-        for generations in range(24)
+        searched(problem, generations, 2, threads=1).schedule.terms for generations in range(24)
     ]
     for fewer, more in pairwise(terms):
         assert not better(fewer, more)
@@ -239,12 +234,11 @@ def test_more_generations_are_never_worse(dispatch, kfp):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.002, 0.05, 0.2])
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_generations_replay_a_timed_search(seconds, dispatch):
     """Wherever the time was up: among the plans it starts from or later."""
     problem = a_wide_problem(dispatch=dispatch, steps=120)
     timed = solve(problem, MaxRuntime(seconds), 4, SEARCH, threads=2)
-    replayed = solve(problem, MaxGenerations(timed.generations), 4, SEARCH, threads=1)
+    replayed = searched(problem, timed.generations, 4, threads=1)
     assert outcome_of(replayed) == outcome_of(timed)
 
 
@@ -252,12 +246,12 @@ def test_a_replay_of_the_paper_s_search_is_exact_too():
     """It has its own loop."""
     problem = a_wide_problem(dispatch="ready")
     timed = solve(problem, MaxRuntime(0.05), 4, GeneticParams.paper())
-    replayed = solve(problem, MaxGenerations(timed.generations), 4, GeneticParams.paper())
+    replayed = searched(problem, timed.generations, 4, GeneticParams.paper())
     assert outcome_of(replayed) == outcome_of(timed)
 
 
 @settings(max_examples=60)
-@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+@given(case=cases(), dispatch=DISPATCHES)
 def test_no_time_at_all_still_gives_a_whole_plan(case, dispatch):
     """A budget of 0 and one that ends at once."""
     problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
@@ -278,16 +272,15 @@ def test_a_budget_is_kept():
 
 
 @settings(max_examples=80)
-@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]), seed=st.integers(0, 9))
+@given(case=cases(), dispatch=DISPATCHES, seed=st.integers(0, 9))
 def test_a_plan_is_never_worse_than_any_plan_the_search_starts_from(case, dispatch, seed):
     """And neither is one that searches on from it."""
     problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
     everything = list(seeds_of(problem, seed))
-    result = solve(problem, MaxGenerations(len(everything)), seed, SEARCH, threads=1)
-    for candidates in everything:
-        for candidate in candidates:
-            assert not better(candidate.schedule.terms, result.schedule.terms)
-    on = solve(problem, MaxGenerations(0), seed, SEARCH, warm_start=result.placement)
+    result = searched(problem, len(everything), seed, threads=1)
+    for candidate in chain.from_iterable(everything):
+        assert not better(candidate.schedule.terms, result.schedule.terms)
+    on = searched(problem, 0, seed, warm_start=result.placement)
     assert not better(result.schedule.terms, on.schedule.terms)
 
 
@@ -297,31 +290,29 @@ def test_a_search_starts_from_a_plan_with_held_starts():
     problem = a_problem(run, a_cluster(a_node(cpu=1)), dispatch="ordered")
     held = Placement(np.zeros(2, np.int64), np.array([0.0, 30.0]), np.array([0.0, 30.0]))
     assert simulate(problem, held).makespan_seconds == 40
-    result = solve(problem, MaxGenerations(0), 0, SEARCH, warm_start=held)
+    result = searched(problem, 0, warm_start=held)
     assert result.schedule.makespan_seconds == 20
 
 
 def test_a_plan_of_another_problem_is_refused():
     """By its size, and by nodes that are not there."""
-    problem = a_problem(a_workflow(a_step("a"), a_step("b")), a_cluster(*nodes(2)))
+    problem = a_problem(a_workflow(a_step("a"), a_step("b")), cluster_of(2))
     good = solve(problem, MaxGenerations(0)).placement
-    with pytest.raises(PlanningError, match="another problem"):
-        simulate(problem, replace(good, gene_nodes=np.zeros(3, np.int64)))
-    with pytest.raises(PlanningError, match="another problem"):
-        simulate(problem, replace(good, priority=np.zeros(1)))
-    with pytest.raises(PlanningError, match="another problem"):
-        simulate(problem, replace(good, not_before=np.zeros(1)))
-    for wrong in (-1, 2, 10**12):
+    for of_another in (
+        replace(good, gene_nodes=np.zeros(3, np.int64)),
+        replace(good, priority=np.zeros(1)),
+        replace(good, not_before=np.zeros(1)),
+        *(replace(good, gene_nodes=np.array([0, wrong])) for wrong in (-1, 2, 10**12)),
+    ):
         with pytest.raises(PlanningError, match="another problem"):
-            simulate(problem, replace(good, gene_nodes=np.array([0, wrong])))
-        elsewhere = replace(good, gene_nodes=np.array([0, wrong]))
+            simulate(problem, of_another)
         with pytest.raises(PlanningError, match="another problem"):
-            solve(problem, MaxGenerations(0), 0, SEARCH, warm_start=elsewhere)
+            searched(problem, 0, warm_start=of_another)
 
 
 def test_placements_need_not_be_contiguous_or_of_one_type():
     """The kernel reads them as they lie in memory."""
-    problem = a_problem(a_workflow(*(a_step(f"s{n}") for n in range(4))), a_cluster(*nodes(3)))
+    problem = a_problem(a_workflow(*equal_steps(4)), cluster_of(3))
     straight = Placement(np.array([0, 1, 2, 1]), np.arange(4.0), np.empty(0))
     spaced = Placement(
         np.array([0, 9, 1, 9, 2, 9, 1, 9])[::2], np.arange(8.0)[::2] / 2, np.empty(0)
@@ -345,9 +336,9 @@ def test_a_budget_serves_one_search_after_the_other():
 def test_problems_and_plans_travel_between_processes():
     """The controller plans in a pool of processes."""
     problem = a_wide_problem()
-    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    result = searched(problem, 15)
     there = pickle.loads(pickle.dumps(problem))
-    assert outcome_of(solve(there, MaxGenerations(15), 0, SEARCH)) == outcome_of(result)
+    assert outcome_of(searched(there, 15)) == outcome_of(result)
     assert outcome_of(pickle.loads(pickle.dumps(result))) == outcome_of(result)
 
 
@@ -406,8 +397,7 @@ def test_parameters_that_make_no_search_are_refused(wrong):
 def test_one_individual_on_one_island_searches_too():
     """The smallest population."""
     params = replace(SEARCH, population_size=1, islands=1)
-    result = solve(a_wide_problem(), MaxGenerations(15), 0, params)
-    first = solve(a_wide_problem(), MaxGenerations(0), 0, params)
+    first, result = (searched(a_wide_problem(), each, 0, params) for each in (0, 15))
     assert better(result.schedule.terms, first.schedule.terms)
 
 
@@ -425,9 +415,7 @@ def test_a_run_that_the_plan_decides_nothing_of_is_played():
 
 def test_tiny_runs_are_solved_exactly_and_say_so():
     """With the default parameters all plans are tried."""
-    problem = a_problem(
-        a_workflow(a_step("a"), a_step("b"), a_step("c")), a_cluster(*nodes(2, cpu=1))
-    )
+    problem = a_problem(a_workflow(a_step("a"), a_step("b"), a_step("c")), cluster_of(2, cpu=1))
     result = solve(problem, MaxRuntime(5.0))
     assert result.exact
     assert result.generations == 0

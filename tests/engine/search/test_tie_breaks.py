@@ -14,7 +14,16 @@ from kfp_placement_engine.search.baselines.tie_breaks import (
     TIE_BREAK_WORK,
     tie_breaks,
 )
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
+from tests.support.builders import (
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    cluster_of,
+    equal_steps,
+    nodes,
+)
 
 if TYPE_CHECKING:
     from kfp_placement_engine.problem.problem import PlacementProblem
@@ -77,20 +86,20 @@ def test_equal_nodes_have_one_figure():
 
 def test_many_nodes_are_listed_in_some_orders_by_seed():
     """The same ones for the same seed, the given order among them; fewer where a run is large."""
-    problem = a_problem(a_run(a_step("a")), a_cluster(*nodes(9)))
+    problem = a_problem(a_run(a_step("a")), cluster_of(9))
     drawn = [[each.listed.tolist() for each in tie_breaks(problem, seed)] for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == MOST_TIE_BREAKS
     assert drawn[0][0] == []
     assert all(sorted(order) == list(range(9)) for order in drawn[0][1:])
-    large = a_run(*(a_step(f"s{number}") for number in range(4000)))
-    assert 1 < len(tie_breaks(a_problem(large, a_cluster(*nodes(99))))) < MOST_TIE_BREAKS
+    large = a_run(*equal_steps(4000))
+    assert 1 < len(tie_breaks(a_problem(large, cluster_of(99)))) < MOST_TIE_BREAKS
 
 
 @pytest.mark.parametrize("steps", [11_000, 16_000, 60_000])
 def test_the_largest_runs_are_played_once_or_twice(steps):
     """However many nodes there are: their orders are never counted out."""
-    one = a_problem(a_run(a_step("a")), a_cluster(*nodes(300)))
+    one = a_problem(a_run(a_step("a")), cluster_of(300))
     work = steps * 310
     large = SimpleNamespace(nodes=one.nodes, simulation_work=work, tie_rule=one.tie_rule)
     assert len(tie_breaks(cast("PlacementProblem", large))) == max(1, TIE_BREAK_WORK // work)
@@ -98,7 +107,7 @@ def test_the_largest_runs_are_played_once_or_twice(steps):
 
 def test_until_1_34_ties_are_drawn():
     """Of eight equal nodes a single pod takes several, by draw."""
-    problem = a_problem(a_run(a_step("a")), a_cluster(*nodes(8)), kube_version=(1, 34))
+    problem = a_problem(a_run(a_step("a")), cluster_of(8), kube_version=(1, 34))
     schedules = schedules_of("kube-default", problem)
     assert len(schedules) == MOST_TIE_BREAKS
     assert len({int(schedule.node[0]) for schedule in schedules}) > 4

@@ -34,6 +34,7 @@ from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.units.quantities import format_resource
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
+    DISK,
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
@@ -42,6 +43,8 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
+    cluster_of,
+    equal_steps,
     nodes,
 )
 
@@ -65,6 +68,16 @@ def options(**given):
     return PlanOptions(
         **{"generations": 0, "compare": (), "assumptions": ROUND_NUMBERS, "threads": 1, **given}
     )
+
+
+def planned(run, cluster, **given):
+    return plan_run(run, cluster, options(**given))
+
+
+def changed(run, cluster, plan, *texts, **given):
+    """What changes make of a plan of the run."""
+    changes = [read_change(text) for text in texts]
+    return plan_with_changes(run, cluster, plan, changes, options(**given))
 
 
 def from_scratch(run, cluster, asked):
@@ -178,7 +191,7 @@ def a_scarce_case(number):
         )
         for index in range(rng.randint(2, 3))
     ]
-    fields = {"claims": (RunClaim("disk", ("ReadWriteOnce",)),)}
+    fields = {"claims": (DISK,)}
     if kind == "kfp":
         inside = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=10) for n in range(2)]
         loop = a_loop("l", width=2, parallelism=1)
@@ -240,11 +253,10 @@ def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data)
     other = [f"+2 of {first}", f"{first} cpu=1", f"step {step} duration=7s", f"{first} speed=4"]
     less = [f"-1 of {first}"] if len(case.cluster.nodes) > 1 else []
     text = data.draw(st.sampled_from([*more, *other, *less]))
-    change = read_change(text)
     plan = plan_run(case.run, case.cluster, asked)
-    scratch = from_scratch(*with_changes(case.run, case.cluster, [change]), asked)
+    scratch = from_scratch(*with_changes(case.run, case.cluster, [read_change(text)]), asked)
     assume(plan.search.exact and scratch is not None)
-    answer = plan_with_changes(case.run, case.cluster, plan, [change], asked)
+    answer = changed(case.run, case.cluster, plan, text, dispatch=dispatch)
     present = math.inf if plan.figures.unplaced else plan.figures.makespan_seconds
     expected = 0.0 if present == scratch else present - scratch
     assert answer.gain_seconds == pytest.approx(expected, abs=MILLISECOND)
@@ -259,35 +271,29 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     steps = [a_step("first", seconds=10), a_step("long", "first", seconds=100)]
     groups = (Group("", GroupKind.ROOT), *a_loop("l", width=4, parallelism=1))
     run = a_run(*steps, *inside, groups=groups)
-    cluster = a_cluster(*nodes(1, cpu=2))
-    asked = options(dispatch="ready")
-    plan = plan_run(run, cluster, asked)
-    limit_off = read_change("loop l limit=off")
-    answer = plan_with_changes(run, cluster, plan, [limit_off], asked)
+    cluster = cluster_of(1, cpu=2)
+    plan = planned(run, cluster, dispatch="ready")
+    answer = changed(run, cluster, plan, "loop l limit=off", dispatch="ready")
     assert plan.search.exact
     # 120 s of iterations and six drivers, each of 1 s.
     assert plan.figures.makespan_seconds == 126
     assert answer.plan.figures.makespan_seconds == 163
     assert answer.gain_seconds == 126 - answer.plan.figures.makespan_seconds
     assert answer.is_anomaly
-    ordered = options(dispatch="ordered")
-    with_gates = plan_with_changes(
-        run, cluster, plan_run(run, cluster, ordered), [limit_off], ordered
-    )
+    ordered = planned(run, cluster, dispatch="ordered")
+    with_gates = changed(run, cluster, ordered, "loop l limit=off", dispatch="ordered")
     assert with_gates.gain_seconds >= 0
     assert with_gates.plan.figures.makespan_seconds <= 126
 
 
 def test_a_later_end_that_keeps_a_latency_rule_is_not_an_anomaly():
     """The node for which there is room now is nearer to the users, and slower."""
-    step = a_step("predict", type="Predict", location="EDGE", cpu=2, seconds=60)
-    run = a_run(step)
+    run = a_run(a_step("predict", type="Predict", location="EDGE", cpu=2, seconds=60))
     small = a_node("near", cpu=1, speed=0.5)
     trips = {"EDGE": {"near": 10.0, "far": 50.0}}
     cluster = a_cluster(small, a_node("far"), latencies=trips)
-    asked = options(dispatch="ready")
-    plan = plan_run(run, cluster, asked)
-    answer = plan_with_changes(run, cluster, plan, [read_change("near cpu=4")], asked)
+    plan = planned(run, cluster, dispatch="ready")
+    answer = changed(run, cluster, plan, "near cpu=4", dispatch="ready")
     assert answer.gain_seconds < 0
     assert not answer.is_anomaly
 
@@ -297,9 +303,8 @@ def test_a_loss_by_less_of_something_is_not_an_anomaly(text):
     inside = [a_step(f"l[{n}].work", group=f"l[{n}]", claims=["disk"]) for n in range(3)]
     disk = RunClaim("disk", ("ReadWriteMany",))
     run = a_kfp_run(*inside, groups=a_loop("l", width=3, parallelism=3), claims=(disk,))
-    cluster = a_cluster(*nodes(3))
-    plan = plan_run(run, cluster, options())
-    answer = plan_with_changes(run, cluster, plan, [read_change(text)], options())
+    cluster = cluster_of(3)
+    answer = changed(run, cluster, planned(run, cluster), text)
     assert answer.gain_seconds < 0
     assert not answer.is_anomaly
 
@@ -313,15 +318,14 @@ def a_wide_case():
     return run, a_cluster(*nodes(3), a_node("big", cpu=9, images={"i:1": 10**9}))
 
 
-@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
 def test_more_is_no_loss_for_a_short_search(dispatch):
     """A plan that was searched for long is where a search of no time begins."""
     run, cluster = a_wide_case()
-    long, short = options(generations=40, dispatch=dispatch), options(dispatch=dispatch)
-    plan = plan_run(run, cluster, long)
-    assert plan.figures.makespan_seconds < plan_run(run, cluster, short).figures.makespan_seconds
+    plan = planned(run, cluster, generations=40, dispatch=dispatch)
+    short = planned(run, cluster, dispatch=dispatch)
+    assert plan.figures.makespan_seconds < short.figures.makespan_seconds
     for text in ("+1 of big", "+3 of n1", "n2 cpu=5", "big speed=1.1", "image i:1 everywhere"):
-        answer = plan_with_changes(run, cluster, plan, [read_change(text)], short)
+        answer = changed(run, cluster, plan, text, dispatch=dispatch)
         assert answer.gain_seconds >= -1e-6 * plan.figures.makespan_seconds, text
 
 
@@ -341,7 +345,7 @@ def test_what_a_step_requests_decides_where_and_when_it_runs():
     """Two steps of two CPUs each on a node of three, and a device that only one node has."""
     run = a_run(a_step("a", cpu=2, seconds=60), a_step("b", cpu=2, seconds=60))
     cluster = a_cluster(a_node("w1", cpu=3), a_node("gpu", cpu=2, extended={"nvidia.com/gpu": 1}))
-    plan = plan_run(run, cluster, options())
+    plan = planned(run, cluster)
     for texts, b_goes_to, end in [
         ("a node=w1, b node=w1", "w1", 120),
         ("a node=w1 cpu=1, b node=w1", "w1", 60),
@@ -349,8 +353,7 @@ def test_what_a_step_requests_decides_where_and_when_it_runs():
         ("step b gpu=2", None, math.inf),
         ("step b memory=1Ti", None, math.inf),
     ]:
-        changes = list(map(read_change, texts.split(", ")))
-        answer = plan_with_changes(run, cluster, plan, changes, options())
+        answer = changed(run, cluster, plan, *texts.split(", "))
         assert {step.name: step.node for step in answer.plan.steps}["b"] == b_goes_to
         assert answer.gain_seconds == plan.figures.makespan_seconds - end
 
@@ -358,7 +361,7 @@ def test_what_a_step_requests_decides_where_and_when_it_runs():
 def test_the_same_plan_has_the_same_suggestions():
     """On any number of threads; nothing rests on a clock."""
     run, cluster = a_wide_case()
-    plan = plan_run(run, cluster, options(generations=2))
+    plan = planned(run, cluster, generations=2)
     one, other = (best_changes(run, cluster, plan, options(threads=n)) for n in (1, 3))
     assert one == other
     assert one.best
@@ -369,8 +372,8 @@ def test_a_limit_one_up_that_is_off_is_named_once():
     """Two iterations: a limit of 2 is none."""
     steps = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=100) for n in range(2)]
     run = a_kfp_run(*steps, groups=a_loop("l", width=2, parallelism=1))
-    cluster = a_cluster(*nodes(2))
-    plan = plan_run(run, cluster, options())
+    cluster = cluster_of(2)
+    plan = planned(run, cluster)
     found = best_changes(run, cluster, plan, options())
     assert [each.change.text for each in found.best] == ["loop l limit=2"]
     assert found.best[0].gain_seconds == pytest.approx(102)
@@ -379,28 +382,24 @@ def test_a_limit_one_up_that_is_off_is_named_once():
 def test_a_run_that_cannot_end_is_told_what_lets_it():
     """The step asks for more memory than any node has; of two ways the one without a machine."""
     run = a_run(a_step("train", memory=100, seconds=60))
-    cluster = a_cluster(*nodes(2, memory=64))
-    plan = plan_run(run, cluster, options())
+    cluster = cluster_of(2, memory=64)
+    plan = planned(run, cluster)
     assert plan.figures.unplaced == 1
     found = best_changes(run, cluster, plan, options())
     assert found.present_seconds == math.inf
     assert [each.change.text for each in found.best] == ["n1 memory=128Gi"]
     assert found.best[0].gain_seconds == math.inf
     assert found.best[0].makespan_seconds == 60
-    answer = plan_with_changes(run, cluster, plan, [read_change("n1 memory=128Gi")], options())
+    answer = changed(run, cluster, plan, "n1 memory=128Gi")
     assert answer.gain_seconds == math.inf
-    less = plan_with_changes(run, cluster, answer.plan, [read_change("-1 of n1")], options())
-    assert less.gain_seconds == -math.inf
-    assert (
-        plan_with_changes(run, cluster, plan, [read_change("+1 of n1")], options()).gain_seconds
-        == 0
-    )
+    assert changed(run, cluster, answer.plan, "-1 of n1").gain_seconds == -math.inf
+    assert changed(run, cluster, plan, "+1 of n1").gain_seconds == 0
 
 
 def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
     """A first plan can be bettered by far; a node of a kind that no step can use helps nothing."""
     run, cluster = a_wide_case()
-    plan = plan_run(run, cluster, options())
+    plan = planned(run, cluster)
     found = best_changes(run, cluster, plan, options())
     assert found.unchanged_gain_seconds > 0
     reachable = found.present_seconds - found.unchanged_gain_seconds
@@ -413,9 +412,9 @@ def test_one_node_more_of_each_shape_is_tried():
     node = a_node("worker-1")
     less = {**node.allocatable, "memory": node.allocatable["memory"] - 2**22}
     alike = [node, replace(node, name="worker-2", allocatable=less)]
-    run = a_run(*(a_step(f"s{n}", cpu=3) for n in range(9)))
+    run = a_run(*equal_steps(9, cpu=3))
     cluster = a_cluster(*alike, a_node("worker-3", cpu=8))
-    plan = plan_run(run, cluster, options())
+    plan = planned(run, cluster)
     tried = single_changes(run, cluster, plan, SuggestionParams())
     added = [each for each in tried if isinstance(each, AddNodes)]
     assert added == [AddNodes("worker-1", 1), AddNodes("worker-3", 1)]
