@@ -1,7 +1,7 @@
 """Situation at one moment: the runs, their queues, and the room of the cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
@@ -9,9 +9,7 @@ from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-
-if TYPE_CHECKING:
-    from kfp_placement_engine.units.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
 NO_RULES_KNOWN = "waits until its RunQueue is corrected: see its condition Valid"
@@ -19,14 +17,38 @@ REFUSED = "may begin, but its object cannot be changed: that is tried again ever
 """Reasons for which there is no decision about a waiting run."""
 
 
+class UndecidedRun(NamedTuple):
+    """A waiting run about which nobody can decide now.
+
+    Attributes:
+        run: the run.
+        why: reason for that.
+    """
+
+    run: RequestedRun
+    why: str
+
+
+class DrainingRun(NamedTuple):
+    """A preempted run that still has pods.
+
+    Attributes:
+        run: the run.
+        taken: resources that its pods take.
+    """
+
+    run: RequestedRun
+    taken: Resources
+
+
 class Situation:
     """Everything that a decision depends on, apart from a backend's own objects.
 
     Attributes:
         waiting: runs to decide about, whose needs are known.
-        undecided: waiting runs without a decision, each with the reason.
+        undecided: waiting runs without a decision.
         admitted: runs that may run, including those that are just being started.
-        draining: preempted runs that still have pods, each with the resources that these take.
+        draining: preempted runs that still have pods.
         queues: the RunQueues.
         nodes: room of each node for runs.
         requests: all RunRequests, also of runs that have ended or take no part.
@@ -68,18 +90,18 @@ class Situation:
         self.fixed = fixed
         self.returning = returning
         self.waiting: list[RequestedRun] = []
-        self.draining: dict[RunKey, tuple[RequestedRun, Resources]] = {}
-        self.undecided = {run.key: (run, REFUSED) for run in refused}
+        self.draining: dict[RunKey, DrainingRun] = {}
+        self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
         for run in waiting:
             default = queues.of_namespace(run.key.namespace)
             if run.observed.is_preempted and room.is_draining(run.key, run.demand):
-                self.draining[run.key] = (run, room.load.of_run(run.key))
+                self.draining[run.key] = DrainingRun(run, room.load.of_run(run.key))
             elif not queues.has_rules(self.queue_of(run)):
-                self.undecided[run.key] = (run, NO_RULES_KNOWN)
+                self.undecided[run.key] = UndecidedRun(run, NO_RULES_KNOWN)
             elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
-                self.undecided[run.key] = (run, NOT_KNOWN_YET)
+                self.undecided[run.key] = UndecidedRun(run, NOT_KNOWN_YET)
             elif planner_problem and default is not None and default.holds_without_controller:
-                self.undecided[run.key] = (run, planner_problem)
+                self.undecided[run.key] = UndecidedRun(run, planner_problem)
             else:
                 self.waiting.append(run)
         counted = {each.key for each in (*admitted, *self.waiting) if each.demand is not None}

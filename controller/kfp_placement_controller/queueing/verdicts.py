@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from kfp_placement_engine.contract.run_request import RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -78,16 +79,28 @@ class Verdict:
         return not self.missing
 
 
-def verdicts_of(
-    runs: Sequence[tuple[RunKey, QueueKey, tuple[Lack, ...]]], keeping: Container[RunKey] = ()
-) -> list[Verdict]:
+class TriedRun(NamedTuple):
+    """A waiting run, and what it lacks.
+
+    Attributes:
+        key: key of the run.
+        queue: RunQueue that decides about it.
+        missing: lacks by the first rule that keeps it waiting; () if it is admitted.
+    """
+
+    key: RunKey
+    queue: QueueKey
+    missing: tuple[Lack, ...]
+
+
+def verdicts_of(runs: Sequence[TriedRun], keeping: Container[RunKey] = ()) -> list[Verdict]:
     """Return the verdicts on runs, each with its position in its queue.
 
     Args:
-        runs: runs in order, each with its queue and what it lacks by one rule.
+        runs: runs in order.
         keeping: runs that room is kept for.
     """
-    left = Counter(queue for _, queue, missing in runs if missing)
+    left = Counter(run.queue for run in runs if run.missing)
     positions: Counter[QueueKey] = Counter()
     verdicts = []
     for key, queue, missing in runs:
@@ -99,45 +112,61 @@ def verdicts_of(
     return verdicts
 
 
+class RuleWords(NamedTuple):
+    """Texts of a rule.
+
+    Attributes:
+        reason: reason of the condition of a run that the rule keeps waiting.
+        sentence: sentence about such a run, without amounts: these change all the time.
+        phrase: phrase about such a run, with a place for the amounts that it lacks.
+    """
+
+    reason: RequestReason
+    sentence: str
+    phrase: str
+
+
 _WORDS = {
-    Rule.STEP: (
+    Rule.STEP: RuleWords(
         RequestReason.NO_MATCHING_NODE,
         "a step fits no node",
         "has a step that fits no node",
     ),
-    Rule.QUOTA_SIZE: (
+    Rule.QUOTA_SIZE: RuleWords(
         RequestReason.WAITING_FOR_QUOTA,
         "it needs more than the whole quota",
         "needs {} more than the whole quota, and waits until that is raised",
     ),
-    Rule.QUOTA: (
+    Rule.QUOTA: RuleWords(
         RequestReason.WAITING_FOR_QUOTA,
         "the quota of its queue is used up",
         "lacks {} of the quota",
     ),
-    Rule.NO_NODE: (
+    Rule.NO_NODE: RuleWords(
         RequestReason.NO_MATCHING_NODE,
         "no node has a resource that it needs",
         "needs {}, which no node has",
     ),
-    Rule.CAPACITY: (
+    Rule.CAPACITY: RuleWords(
         RequestReason.WAITING_FOR_ROOM,
         "the cluster has no room for it",
         "lacks {} of the cluster",
     ),
-    Rule.GANG_SIZE: (
+    Rule.GANG_SIZE: RuleWords(
         RequestReason.NO_MATCHING_NODE,
         "pods that must run together do not fit the empty cluster",
         "has pods that must run together, and the empty cluster has no room for {}",
     ),
-    Rule.GANGS: (
+    Rule.GANGS: RuleWords(
         RequestReason.WAITING_FOR_ROOM,
         "pods that must run together find no room",
         "has pods that must run together, and lacks room for {}",
     ),
-    Rule.KUEUE: (RequestReason.WAITING_FOR_QUOTA, "Kueue has not admitted it", "waits for Kueue"),
+    Rule.KUEUE: RuleWords(
+        RequestReason.WAITING_FOR_QUOTA, "Kueue has not admitted it", "waits for Kueue"
+    ),
 }
-"""Texts of each rule: its reason, a sentence without amounts, and a phrase with them."""
+"""Texts of each rule."""
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -152,13 +181,13 @@ def lacks_text(lacks: Sequence[Lack]) -> str:
     first = lacks[0]
     amounts = [_amount(each) for each in lacks]
     listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
-    text = _WORDS[first.rule][2].format(listed)
+    text = _WORDS[first.rule].phrase.format(listed)
     return f"{text}: {first.reason}" if first.reason else text
 
 
-def rule_words(rule: Rule) -> tuple[RequestReason, str]:
-    """Return reason and sentence of a rule, without amounts: these change all the time."""
-    return _WORDS[rule][:2]
+def rule_words(rule: Rule) -> RuleWords:
+    """Return the texts of a rule."""
+    return _WORDS[rule]
 
 
 def _amount(lack: Lack) -> str:

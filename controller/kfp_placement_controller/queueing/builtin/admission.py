@@ -10,7 +10,14 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Rule, Verdict, verdicts_of
+from kfp_placement_controller.queueing.verdicts import (
+    GIVEN_BACK,
+    Lack,
+    Rule,
+    TriedRun,
+    Verdict,
+    verdicts_of,
+)
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.resources import Resources
 
@@ -65,7 +72,7 @@ def decide(
             reservations.take(run)
             taking.append(run)
     keeping = {run.key for run in taking}
-    return verdicts_of([(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
+    return verdicts_of([TriedRun(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
 
 
 def _has_its_turn(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:

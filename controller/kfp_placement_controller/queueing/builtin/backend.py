@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
-from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.situation import DrainingRun, Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
@@ -41,11 +41,11 @@ class BuiltinBackend:
         nodes, rules = situation.nodes, situation.queues.rules()
         own_runs = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
         draining = situation.draining.values()
-        preemptors = {run.observed.preempted_for for run, _ in draining}
+        preemptors = {each.run.observed.preempted_for for each in draining}
         preemptors |= {run.observed.preempted_for for run in situation.waiting}
         waiting = {run.key: _as_waiting(run, situation, preemptors) for run in own_runs}
         admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
-        admitted += [_as_draining(run, taken, situation, now) for run, taken in draining]
+        admitted += [_as_draining(each, situation, now) for each in draining]
         verdicts = decide(waiting.values(), admitted, rules, nodes, now)
         starting = [waiting[each.key] for each in verdicts if each.is_admitted]
         held = [each for each in verdicts if not each.is_admitted]
@@ -165,13 +165,12 @@ def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> Admi
     return run.as_admitted(queue, priority, now, is_fixed=is_fixed)
 
 
-def _as_draining(
-    run: RequestedRun, taken: Resources, situation: Situation, now: datetime
-) -> AdmittedRun:
+def _as_draining(draining: DrainingRun, situation: Situation, now: datetime) -> AdmittedRun:
     """Return a preempted run that keeps only the room of its last pods."""
+    run = draining.run
     gangs = () if run.demand is None else run.demand.gangs
     admitted = _as_admitted(run, situation, now)
-    demand, ends_at = Demand(peak=taken, gangs=gangs), admitted.ends_at
+    demand, ends_at = Demand(peak=draining.taken, gangs=gangs), admitted.ends_at
     if ends_at is not None:
         ends_at = now + (ends_at - now) * _DRAINING_SHARE
     return replace(admitted, demand=demand, suspended=True, ends_at=ends_at)

@@ -18,8 +18,8 @@ from kfp_placement_controller.queueing.kueue.actions import (
     KueueAction,
     PatchWorkload,
 )
+from kfp_placement_controller.queueing.kueue.kueue_run import KueueRun, workload_name
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.kueue.runs import KueueRun, workload_name
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.contract.quota_units import QuotaUnits, quota_units
 from kfp_placement_engine.contract.run_request import RequestedEnd

@@ -1,14 +1,14 @@
-"""A run that Kueue decides about, beside its RunQueue and its Workload."""
+"""A run that Kueue decides about: the run with its RunQueue and its Workload, as they are now."""
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.backend import BY_KUEUE, Stop
+from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Stop
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
@@ -22,6 +22,9 @@ MAX_NAME_CHARACTERS = 253
 """Longest name of an object."""
 
 _HASH_CHARACTERS = 10
+
+_MOST_STOPS = 10_000
+"""Number of runs stopped by request whose Workload at that time is remembered."""
 
 _SECONDS_PER_HOUR = 3600.0
 
@@ -47,7 +50,7 @@ class KueueRun:
         nodes: nodes of the flavors that it was assigned, or None while no quota is reserved for it,
             unless it was refused.
         was_refused: whether its Workload is inactive since one of its steps fits none of `nodes`.
-        outdated_uid: uid of the Workload that it had when somebody asked that it stops, or "".
+        is_outdated: whether its Workload is older than the request to stop it and must be replaced.
     """
 
     requested: RequestedRun
@@ -56,8 +59,8 @@ class KueueRun:
     priority: int
     workload: ObservedWorkload | None
     nodes: NodeGroups | None
-    was_refused: bool = False
-    outdated_uid: str = ""
+    was_refused: bool
+    is_outdated: bool
 
     @property
     def is_planned(self) -> bool:
@@ -70,11 +73,6 @@ class KueueRun:
         """Reason why a step fits no node that it may use; "" if all fit, or no plan says it yet."""
         spec = self.request.spec
         return spec.unschedulable if spec is not None and self.is_planned else ""
-
-    @property
-    def is_outdated(self) -> bool:
-        """Return whether its Workload is older than the request to stop it and must be replaced."""
-        return self.workload is not None and self.workload.uid == self.outdated_uid
 
     @property
     def stop(self) -> Stop | None:
@@ -100,6 +98,41 @@ class KueueRun:
         return (Lack(Rule.KUEUE, reason=why),)
 
 
+@dataclass
+class StoppedWorkloads:
+    """Memory of the Workloads that runs had when somebody asked that the runs stop.
+
+    It is found out once for each request: times of creation are by the clock of the API server,
+    which may not agree with ours.
+    """
+
+    _uids: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
+
+    def has(
+        self,
+        requested: RequestedRun,
+        request: ObservedRequest,
+        workload: ObservedWorkload | None,
+        now: datetime,
+    ) -> bool:
+        """Return whether a run that was stopped by request still has its Workload of that time.
+
+        Args:
+            requested: the run.
+            request: RunRequest of the run.
+            workload: Workload of the run, or None if there is none.
+            now: the time.
+        """
+        if requested.observed.preempted_for != BY_REQUEST or workload is None:
+            return False
+        created_at = workload.created_at
+        is_old = created_at is not None and created_at < requested.waiting_since(now)
+        stop = (request.uid, request.preempt_at)
+        if len(self._uids) >= _MOST_STOPS and stop not in self._uids:
+            del self._uids[next(iter(self._uids))]
+        return self._uids.setdefault(stop, workload.uid if is_old else "") == workload.uid
+
+
 def workload_name(run: RunKey, request_uid: str) -> str:
     """Return the name of a run's Workload; a later run of the same name has another.
 
@@ -113,7 +146,11 @@ def workload_name(run: RunKey, request_uid: str) -> str:
 
 
 def kueue_run(
-    requested: RequestedRun, queues: RunQueues, objects: KueueObjects, now: datetime
+    requested: RequestedRun,
+    queues: RunQueues,
+    objects: KueueObjects,
+    stopped: StoppedWorkloads,
+    now: datetime,
 ) -> KueueRun | None:
     """Return a run with its queue and Workload, or None if Kueue does not decide about it.
 
@@ -121,6 +158,7 @@ def kueue_run(
         requested: any run.
         queues: all RunQueues.
         objects: Kueue's objects.
+        stopped: memory of the Workloads of runs that were stopped by request.
         now: the time.
     """
     queue = queues.get(queues.of_run(requested.key.namespace, requested.queue_name))
@@ -148,6 +186,7 @@ def kueue_run(
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
+        is_outdated=stopped.has(requested, request, workload, now),
     )
 
 
