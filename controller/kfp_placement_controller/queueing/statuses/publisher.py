@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
@@ -23,6 +23,7 @@ from kfp_placement_controller.queueing.statuses.queue_status import (
 from kfp_placement_controller.queueing.statuses.request_status import (
     NOT_HELD,
     RunPlace,
+    StartReason,
     request_status_patch,
 )
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
@@ -56,17 +57,23 @@ _OF_OTHERS = frozenset({"waiting", "message"})
 """Fields that change with every run that is submitted, or starts, behind a run."""
 
 _MOST_REMEMBERED = 10_000
-"""Number of runs for which the last write and the cause of their start are remembered; their
-objects say these, too."""
+"""Number of objects for which the last write is remembered, and of runs for which the cause of
+their start is; their objects say these, too."""
 
 _REASONS = {
-    ReleaseCause.ADMITTED: (RequestReason.ADMITTED, "its queue has admitted it"),
-    ReleaseCause.REQUESTED: (RequestReason.BY_REQUEST, "somebody who may has let it begin"),
-    ReleaseCause.UNPLANNABLE: (RequestReason.UNPLANNABLE, "nobody can say what it needs"),
-    ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
-    ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
+    ReleaseCause.ADMITTED: StartReason(RequestReason.ADMITTED, "its queue has admitted it"),
+    ReleaseCause.REQUESTED: StartReason(
+        RequestReason.BY_REQUEST, "somebody who may has let it begin"
+    ),
+    ReleaseCause.UNPLANNABLE: StartReason(
+        RequestReason.UNPLANNABLE, "nobody can say what it needs"
+    ),
+    ReleaseCause.NO_DEMAND: StartReason(RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+    ReleaseCause.NO_QUEUE: StartReason(
+        RequestReason.NOT_HELD, "its namespace takes no part any more"
+    ),
 }
-
+"""Reasons for which a run may run, by the cause of its start; others were not held."""
 
 _STOPPED = {
     "": "",
@@ -76,9 +83,60 @@ _STOPPED = {
 """Texts about stopped runs, by what they make room for; others make room for the uid of a run."""
 
 
+class _Write(NamedTuple):
+    """A write of a status.
+
+    Attributes:
+        at_seconds: time of the write, in monotonic seconds.
+        version: resource version of the object on which it was decided.
+    """
+
+    at_seconds: float
+    version: str
+
+
+@dataclass
+class _LatestWrites:
+    """The last write of the status of each object.
+
+    Attributes:
+        monotonic: monotonic clock, in seconds.
+    """
+
+    monotonic: Callable[[], float]
+    _written: dict[tuple[str, ...], _Write] = field(default_factory=dict)
+
+    def may_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
+        """Return whether to write now, and remember the write.
+
+        Args:
+            target: kind and key of the object.
+            version: resource version of the object. A write that it does not show yet is repeated
+                only after `RETRY_SECONDS`.
+            pause_seconds: shortest time between two writes of the object.
+        """
+        now, last = self.monotonic(), self._written.pop(target, None)
+        if last is not None:
+            if last.version == version:
+                pause_seconds = max(pause_seconds, RETRY_SECONDS)
+            if now - last.at_seconds < pause_seconds:
+                self._written[target] = last
+                return False
+        if len(self._written) >= _MOST_REMEMBERED:
+            del self._written[next(iter(self._written))]
+        self._written[target] = _Write(now, version)
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """Fields of a RunRequest's status to write for a run in this place, or None for no change."""
+    """Changes of the status of a RunRequest.
+
+    Attributes:
+        run: run for which they were worked out.
+        place: place of the run for which they were worked out.
+        fields: fields to write, or None if nothing changes.
+    """
 
     run: RequestedRun
     place: RunPlace
@@ -96,11 +154,14 @@ class QueuePublisher:
     """
 
     ranges: StartRanges
-    monotonic: Callable[[], float]
+    monotonic: InitVar[Callable[[], float]]
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
-    _written: dict[tuple[str, ...], tuple[float, str]] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
+
+    def __post_init__(self, monotonic: Callable[[], float]) -> None:
+        """Remember no write yet."""
+        self._writes = _LatestWrites(monotonic)
 
     def released(self, uid: str, cause: ReleaseCause) -> None:
         """Remember why a run was started.
@@ -129,13 +190,12 @@ class QueuePublisher:
             _POSITIONS_SECONDS, _POSITIONS_SECONDS_PER_RUN * len(situation.waiting)
         )
         before, self._worked_out = self._worked_out, {}
-        # A run that is being started gets its status when its object shows that it has started. But
-        # where it waited again, that must be written: else it counts as admitted ever since.
-        let = {each.key for each in situation.admitted if each.is_waiting}
-        let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
+        starting = _starting(situation, decided)
         for run in runs:
-            is_let = run.key in let and run.status.phase != RequestPhase.ADMITTED
-            if run.request is None or is_let:
+            # A run that is being started gets its status when its object shows that it has started.
+            # But where it waited again, that must be written: else it counts as admitted all along.
+            is_starting = run.key in starting and run.status.phase != RequestPhase.ADMITTED
+            if run.request is None or is_starting:
                 continue
             place = self._place(run, situation, decided, now)
             patch = before.get(run.key)
@@ -153,7 +213,7 @@ class QueuePublisher:
             pause_seconds = 0.0 if is_urgent else between_positions_seconds
             if fields.keys() <= _OF_OTHERS:
                 pause_seconds *= _OTHERS_FACTOR
-            if self._may_write(("request", *key), version, pause_seconds):
+            if self._writes.may_write(("request", *key), version, pause_seconds):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
 
@@ -207,7 +267,7 @@ class QueuePublisher:
                 continue
             is_urgent = not {"ready", "conditions"}.isdisjoint(patch)
             pause_seconds = 0.0 if is_urgent else _COUNTS_SECONDS
-            if self._may_write(("queue", *queue.key), queue.version, pause_seconds):
+            if self._writes.may_write(("queue", *queue.key), queue.version, pause_seconds):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
     def _place(
@@ -225,7 +285,8 @@ class QueuePublisher:
         if priority != run.priority:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(run.observed.owner.uid)
-        verdict, starts = decided.verdicts.get(run.key), None
+        verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
+        starts = None
         if verdict is not None and not verdict.is_admitted:
             since = run.waiting_since(now)
             starts = self.ranges.starts(run.key, queue, run.status.starts, since, now)
@@ -234,7 +295,7 @@ class QueuePublisher:
             queue=queue,
             priority=priority,
             verdict=verdict,
-            undecided=situation.undecided.get(run.key, (run, NOT_KNOWN_YET))[1],
+            undecided=NOT_KNOWN_YET if undecided is None else undecided.why,
             draining=run.key in situation.draining,
             cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(run, situation),
@@ -243,20 +304,11 @@ class QueuePublisher:
             starts=starts,
         )
 
-    def _may_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
-        """Return whether to write: not over the same version twice, nor too soon after a write."""
-        now, last = self.monotonic(), self._written.pop(target, None)
-        if last is not None:
-            written_at, over = last
-            if over == version:
-                pause_seconds = max(pause_seconds, RETRY_SECONDS)
-            if now - written_at < pause_seconds:
-                self._written[target] = last
-                return False
-        if len(self._written) >= _MOST_REMEMBERED:
-            del self._written[next(iter(self._written))]
-        self._written[target] = (now, version)
-        return True
+
+def _starting(situation: Situation, decided: Decisions) -> set[RunKey]:
+    """Return the runs that are being started, or that start by this decision."""
+    starting = {each.key for each in situation.admitted if each.is_waiting}
+    return starting | {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
 
 
 def _stopped(run: RequestedRun, situation: Situation) -> str:

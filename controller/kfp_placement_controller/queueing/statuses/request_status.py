@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, status_changes
@@ -21,8 +21,21 @@ from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.times import time_text
 
-NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
-"""Reason and message for an admitted run that the queue has not admitted."""
+
+class StartReason(NamedTuple):
+    """Reason for which a run may run.
+
+    Attributes:
+        reason: reason in one word.
+        message: explanation for people.
+    """
+
+    reason: RequestReason
+    message: str
+
+
+NOT_HELD = StartReason(RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
+"""Reason for a run that may run without having been admitted by its queue."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,8 @@ class RunPlace:
         verdict: decision about it while it waits, or None if there was none.
         undecided: reason why there was no decision.
         draining: whether it waits again while steps of it still run.
-        cause: reason and message of its admission, or None if this process has not admitted it:
-            then its status may have them.
+        cause: reason for which it may run, or None if this process has not started it: then its
+            status may have the reason.
         stopped: text about why it was stopped, or "".
         notes: notes for its author.
         nodes: nodes that it is limited to, or None for those that its status already has.
@@ -49,7 +62,7 @@ class RunPlace:
     verdict: Verdict | None
     undecided: str
     draining: bool
-    cause: tuple[RequestReason, str] | None
+    cause: StartReason | None
     stopped: str
     notes: tuple[str, ...]
     nodes: NodeGroups | None
@@ -153,7 +166,8 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
         finding = ConditionFinding(admitted, False, reason, text)
     else:
-        finding = ConditionFinding(admitted, False, *rule_words(place.verdict.missing[0].rule))
+        words = rule_words(place.verdict.missing[0].rule)
+        finding = ConditionFinding(admitted, False, words.reason, words.sentence)
     return [finding, *_preemption(run, place)]
 
 
