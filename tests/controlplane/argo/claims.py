@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.controlplane.argo.exceptions import Refusal, TemplateError, TransientError
+from tests.controlplane.argo.exceptions import Refusal
 from tests.controlplane.argo.pods import owner_reference
 from tests.controlplane.argo.state import LABEL_WORKFLOW, Run
 
@@ -13,8 +13,7 @@ def create_claims(run: Run) -> None:
     """Create the Workflow's claims, once.
 
     Raises:
-        TransientError: the cluster refused for now, as for a full quota.
-        TemplateError: the cluster refused.
+        Refusal: the cluster refused.
     """
     templates = run.spec.get("volumeClaimTemplates") or []
     made = run.status.get("persistentVolumeClaims") or []
@@ -47,20 +46,11 @@ def _create(run: Run, claim: Json) -> None:
     try:
         run.cluster.create_claim(claim)
     except Refusal as refusal:
-        if refusal.reason == "AlreadyExists":
-            return
-        kind = TransientError if refusal.is_transient else TemplateError
-        raise kind(str(refusal)) from refusal
+        if refusal.reason != "AlreadyExists":
+            raise
 
 
 def delete_claims(run: Run) -> None:
     """Delete the Workflow's claims."""
-    kept = []
-    for volume in run.status.get("persistentVolumeClaims") or []:
-        try:
-            run.cluster.delete_claim(volume["persistentVolumeClaim"]["claimName"])
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                kept.append(volume)
-    if "persistentVolumeClaims" in run.status:
-        run.status["persistentVolumeClaims"] = kept
+    for volume in run.status.pop("persistentVolumeClaims", ()):
+        run.cluster.delete_claim(volume["persistentVolumeClaim"]["claimName"])

@@ -13,19 +13,12 @@ from typing import Any
 
 from tests.controlplane.argo.calls import Call, Options
 from tests.controlplane.argo.claims import create_claims, delete_claims
-from tests.controlplane.argo.exceptions import (
-    ArgoError,
-    ParallelismReached,
-    TemplateError,
-    TransientError,
-)
+from tests.controlplane.argo.exceptions import ArgoError, ParallelismReached
 from tests.controlplane.argo.executor import Executor
-from tests.controlplane.argo.names import node_id
 from tests.controlplane.argo.observation import read_pods, read_results
 from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.state import (
     ANNOTATION_NODE_ID,
-    ANNOTATION_NODE_NAME,
     LABEL_COMPLETED,
     LABEL_PHASE,
     Cluster,
@@ -83,7 +76,8 @@ def reconcile(
     if is_left_alone(workflow):
         return Outcome(copied, changed=False, requeue_seconds=None)
     copied["spec"] = _with_defaults(copied["spec"], settings)
-    run = Run(copied, _by_node(copied, pods), cluster, now)
+    by_node = {pod["metadata"]["annotations"][ANNOTATION_NODE_ID]: dict(pod) for pod in pods}
+    run = Run(copied, by_node, cluster, now)
     _look(run, results)
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
 
@@ -107,9 +101,6 @@ def _copied(workflow: Mapping[str, Any]) -> Json:
     status = dict(workflow.get("status") or {})
     if "nodes" in status:
         status["nodes"] = {key: dict(node) for key, node in (status["nodes"] or {}).items()}
-    results = status.get("taskResultsCompletionStatus")
-    if results is not None:
-        status["taskResultsCompletionStatus"] = dict(results)
     metadata = copy.deepcopy(workflow["metadata"])
     spec = dict(workflow["spec"])
     if isinstance(spec.get("arguments"), dict):
@@ -120,39 +111,24 @@ def _copied(workflow: Mapping[str, Any]) -> Json:
     return {**workflow, "metadata": metadata, "status": status, "spec": spec}
 
 
-def _by_node(workflow: Json, pods: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
-    found = {}
-    for pod in pods:
-        annotations = pod["metadata"].get("annotations") or {}
-        key = annotations.get(ANNOTATION_NODE_ID)
-        if key is None:
-            name = annotations.get(ANNOTATION_NODE_NAME, "")
-            key = node_id(workflow["metadata"]["name"], name)
-        found[key] = dict(pod)
-    return found
-
-
 def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
-    try:
-        run.globals = global_parameters(run.workflow)
-    except TemplateError as error:
-        _mark_workflow(run, "Failed", f"failed to set global parameters: {error}")
-        return
+    run.globals = global_parameters(run.workflow)
     _substitute_spec(run)
     read_results(run, results)
     if not run.status.get("phase"):
         _mark_workflow(run, "Running", "")
         annotations = run.workflow["metadata"].setdefault("annotations", {})
         annotations["workflows.argoproj.io/pod-name-format"] = "v2"
-    elif not read_pods(run):
-        run.look_again(1.0)
-        return
+    else:
+        read_pods(run)
     if run.deadline is not None and not run.is_late:
         run.look_again((run.deadline - run.now).total_seconds() + 1.0)
     if run.spec.get("suspend"):
         return
-    if _claims_ready(run):
-        _execute(run)
+    create_claims(run)
+    if run.status["phase"] == "Pending":
+        _mark_workflow(run, "Running", "")
+    _execute(run)
 
 
 def _substitute_spec(run: Run) -> None:
@@ -163,21 +139,6 @@ def _substitute_spec(run: Run) -> None:
     if filled is not bare:
         run.spec.update(filled)
         run.spec["templates"] = templates
-
-
-def _claims_ready(run: Run) -> bool:
-    try:
-        create_claims(run)
-    except TransientError as error:
-        _mark_workflow(run, "Pending", f"Waiting for a PVC to be created. {error}")
-        run.look_again(1.0)
-        return False
-    except TemplateError as error:
-        _mark_workflow(run, "Error", f"pvc create error: {error}")
-        return False
-    if run.status.get("phase") == "Pending":
-        _mark_workflow(run, "Running", "")
-    return True
 
 
 def _execute(run: Run) -> None:
@@ -198,11 +159,8 @@ def _execute(run: Run) -> None:
 
 
 def _mark_workflow(run: Run, phase: str, message: str) -> None:
-    """Give the Workflow a phase; the end waits for results that are announced."""
+    """Give the Workflow a phase."""
     status = run.status
-    waiting = not all((status.get("taskResultsCompletionStatus") or {}).values())
-    if phase in ENDED and waiting:
-        return
     status["phase"] = phase
     labels = run.workflow["metadata"].setdefault("labels", {})
     labels[LABEL_PHASE] = phase

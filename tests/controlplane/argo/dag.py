@@ -10,7 +10,6 @@ from tests.controlplane.argo.dag_end import dag_phase
 from tests.controlplane.argo.dag_graph import DagGraph
 from tests.controlplane.argo.exceptions import ParallelismReached, TemplateError, UnresolvedError
 from tests.controlplane.argo.expansion import expand, is_expanded
-from tests.controlplane.argo.scope import declared_outputs
 from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Run, is_finished
 from tests.controlplane.argo.substitution import substitute, substitute_text
 
@@ -24,7 +23,7 @@ def execute_dag(executor: Calls, node: Json, template: Json, options: Options) -
     """Bring a DAG as far as it goes now.
 
     Raises:
-        TemplateError: it depends on what does not exist, or its outputs cannot be resolved.
+        TemplateError: it depends on what does not exist.
     """
     graph = DagGraph(executor.run, node, template)
     tasks = _Tasks(executor, graph, options)
@@ -33,11 +32,6 @@ def execute_dag(executor: Calls, node: Json, template: Json, options: Options) -
     phase = dag_phase(graph)
     if phase == "Running":
         return
-    if phase == "Succeeded":
-        values = {**executor.run.globals, **graph.all_values()}
-        outputs = declared_outputs(template, values)
-        if outputs is not None:
-            node["outputs"] = outputs
     node["outboundNodes"] = graph.outbound()
     executor.run.mark(node["name"], phase)
 

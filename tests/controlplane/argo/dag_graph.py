@@ -6,8 +6,8 @@ from typing import Any
 from tests.controlplane.argo.conditions import accepted_phases
 from tests.controlplane.argo.exceptions import TemplateError
 from tests.controlplane.argo.names import node_id
-from tests.controlplane.argo.scope import collected_outputs, empty_outputs, outputs_of
 from tests.controlplane.argo.state import Run
+from tests.controlplane.argo.templates import as_text, parameters_of
 
 Json = dict[str, Any]
 
@@ -76,25 +76,14 @@ class DagGraph:
         return values
 
     def values_of(self, task: str) -> dict[str, str]:
-        """What others may refer to of a task; nothing before it has a node."""
+        """Names and texts of a task's outputs; KFP has no outputs of loops and DAGs."""
         node = self.task_node(task)
-        if node is None:
-            return {}
-        prefix = f"tasks.{task}"
-        values: dict[str, str] = {}
-        if node["type"] == "TaskGroup":
-            values |= collected_outputs(prefix, self.run.children(node))
-        if node["phase"] in ("Skipped", "Omitted") and not node.get("outputs"):
-            template = self.run.templates.resolve(self.tasks[task]["template"])
-            values |= empty_outputs(prefix, template)
-        return values | outputs_of(self.run, prefix, node)
-
-    def all_values(self) -> dict[str, str]:
-        """What all tasks have said."""
-        values: dict[str, str] = {}
-        for name in self.tasks:
-            values |= self.values_of(name)
-        return values
+        attempts = self.run.attempts(node) if node else []
+        last = attempts[-1] if attempts else node
+        return {
+            f"tasks.{task}.outputs.parameters.{entry['name']}": as_text(entry["value"])
+            for entry in parameters_of(last and last.get("outputs"))
+        }
 
     def _ancestors(self, task: str) -> list[str]:
         found: dict[str, None] = {}

@@ -16,11 +16,9 @@ from tests.controlplane.argo.pods import PodRequest, build_pod
 from tests.controlplane.argo.retries import phases_to_retry, settle_attempts
 from tests.controlplane.argo.state import ACTIVE, Run, is_finished
 from tests.controlplane.argo.substitution import substitute
-from tests.controlplane.argo.templates import fill_template, kind_of
+from tests.controlplane.argo.templates import fill_template
 
 Json = dict[str, Any]
-
-NODE_KINDS = {"dag": "DAG", "container": "Pod"}
 
 
 class Executor:
@@ -53,10 +51,7 @@ class Executor:
         return self._execute_attempts(name, template, call, options, strategy)
 
     def _spoil(self, name: str, call: Call, options: Options, error: Exception) -> None:
-        """Say at the node why it cannot be executed."""
-        if self.run.node(name) is not None:
-            self.run.mark(name, "Error", str(error))
-            return
+        """Make a node that says why it cannot be executed."""
         self.run.start_node(
             name,
             "Skipped",
@@ -69,7 +64,7 @@ class Executor:
 
     def _check_parallelism(self, template: Json, node: Json | None, boundary: str) -> None:
         run = self.run
-        if node is not None and kind_of(template) == "dag":
+        if node is not None and "dag" in template:
             pods = [each for each in run.active(node["id"]) if each["id"] in run.pods]
             _check_limit(template, pods)
         if boundary and (node is None or node["phase"] not in ACTIVE):
@@ -81,12 +76,7 @@ class Executor:
     ) -> Json:
         run = self.run
         parent = run.node(name) or self._start(name, "Retry", template, call, options)
-        try:
-            proceed = settle_attempts(run, parent, strategy)
-        except TemplateError as error:
-            run.mark(name, "Error", str(error))
-            raise
-        if not proceed or is_finished(parent):
+        if not settle_attempts(run, parent, strategy) or is_finished(parent):
             return parent
         attempts = run.attempts(parent)
         last = attempts[-1] if attempts else None
@@ -128,12 +118,12 @@ class Executor:
         )
 
     def _execute_once(self, name: str, template: Json, call: Call, options: Options) -> Json:
-        kind = kind_of(template)
+        is_dag = "dag" in template
         node = self.run.node(name)
         if node is None:
-            node = self._start(name, NODE_KINDS[kind], template, call, options)
+            node = self._start(name, "DAG" if is_dag else "Pod", template, call, options)
         try:
-            if kind == "dag":
+            if is_dag:
                 execute_dag(self, node, template, options)
             else:
                 self._create_pod(node, template, options)

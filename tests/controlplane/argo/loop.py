@@ -126,7 +126,7 @@ class ArgoLoop:
         while (key := self._next()) is not None:
             try:
                 self._look(key)
-            except (ApiError, ApiUnreachableError):
+            except (ApiError, ApiUnreachableError, Refusal):
                 self._ask(key, RETRY_SECONDS)
 
     def _look(self, key: Key) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.controlplane.argo.exceptions import Refusal, TemplateError
 from tests.controlplane.argo.pod_status import assess
 from tests.controlplane.argo.settings import RECENTLY_STARTED_SECONDS
 from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished
@@ -11,19 +10,13 @@ from tests.controlplane.times import read_time
 
 Json = dict[str, Any]
 
-LABEL_REPORTED = "workflows.argoproj.io/report-outputs-completed"
 LATE = "Step exceeded its deadline"
 
 
 def read_results(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
     """Take over outputs that executors have reported."""
     for result in results:
-        key = result["metadata"]["name"]
-        label = (result["metadata"].get("labels") or {}).get(LABEL_REPORTED)
-        if label in ("true", "false"):
-            done = run.status.setdefault("taskResultsCompletionStatus", {})
-            done[key] = label == "true"
-        node = run.nodes.get(key)
+        node = run.nodes.get(result["metadata"]["name"])
         outputs = result.get("outputs")
         if node is None or not outputs:
             continue
@@ -32,12 +25,11 @@ def read_results(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
         node["outputs"] = {**kept, **outputs}
 
 
-def read_pods(run: Run) -> bool:
-    """Bring the nodes of pods up to date; False when a result has been announced but is not there.
+def read_pods(run: Run) -> None:
+    """Bring the nodes of pods up to date.
 
     A running pod that is gone is an Error; a pending one is created again later on.
     """
-    incomplete = False
     for key, pod in run.pods.items():
         node = run.nodes.get(key)
         if node is None or is_finished(node):
@@ -45,21 +37,12 @@ def read_pods(run: Run) -> bool:
         if _is_collected(pod):
             run.look_again(1.0)
             continue
-        try:
-            template = run.templates.resolve(node["templateName"])
-        except TemplateError:
-            continue
+        template = run.templates.resolve(node["templateName"])
         updated = assess(node, pod, template, run.now)
-        if updated["phase"] == "Succeeded" and _is_incomplete(run, key):
-            incomplete = True
-            continue
         run.nodes[key] = updated
         _control(run, updated, pod)
-    if incomplete:
-        return False
     _find_deleted(run)
     _fail_late_nodes(run)
-    return True
 
 
 def _is_collected(pod: Mapping[str, Any]) -> bool:
@@ -72,21 +55,13 @@ def _is_collected(pod: Mapping[str, Any]) -> bool:
     return going and (pod.get("status") or {}).get("phase") == "Failed"
 
 
-def _is_incomplete(run: Run, key: str) -> bool:
-    return (run.status.get("taskResultsCompletionStatus") or {}).get(key) is False
-
-
 def _control(run: Run, node: Json, pod: Mapping[str, Any]) -> None:
     """End pods of a Workflow that is late; exit handlers are not subject to it."""
     on_exit = LABEL_ON_EXIT in (pod["metadata"].get("labels") or {})
     if is_finished(node) or on_exit or not run.is_late:
         return
     run.mark(node["name"], "Failed", LATE)
-    try:
-        run.cluster.end_pod(pod["metadata"]["name"])
-    except Refusal as refusal:
-        if refusal.reason != "NotFound":
-            raise
+    run.cluster.end_pod(pod["metadata"]["name"])
 
 
 def _find_deleted(run: Run) -> None:

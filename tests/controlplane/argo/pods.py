@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,12 +84,9 @@ def owner_reference(workflow: Mapping[str, Any]) -> Json:
 
 
 def _active_deadline(run: Run, request: PodRequest) -> int | None:
-    own = request.template.get("activeDeadlineSeconds")
-    own = None if own is None else int(str(own))
     if run.deadline is None or request.on_exit:
-        return own
-    left = int((run.deadline - run.now).total_seconds())
-    return left if left <= 0 or own is None else min(left, own)
+        return None
+    return int((run.deadline - run.now).total_seconds())
 
 
 def _metadata(run: Run, request: PodRequest) -> Json:
@@ -121,7 +118,7 @@ def _spec(run: Run, request: PodRequest, deadline_seconds: int | None) -> Json:
     inits = [dict(container) for container in template.get("initContainers") or []]
     spec: Json = {
         "restartPolicy": "Never",
-        "volumes": _volumes(run, template),
+        "volumes": [*(dict(volume) for volume in VOLUMES), *(template.get("volumes") or [])],
         "initContainers": [executor_container(run, "init"), *inits],
         "containers": [wait, main],
     }
@@ -143,28 +140,6 @@ def _mirror_mounts(wait: Json, main: Json) -> None:
     for mount in main.get("volumeMounts") or []:
         mounts.append({**mount, "mountPath": f"/mainctrfs{mount['mountPath']}"})
     wait["volumeMounts"] = mounts
-
-
-def _volumes(run: Run, template: Mapping[str, Any]) -> list[Json]:
-    """The executor's, the template's, and of the Workflow's those that are mounted."""
-    volumes = [*(dict(volume) for volume in VOLUMES), *(template.get("volumes") or [])]
-    known = [*(run.spec.get("volumes") or []), *(run.status.get("persistentVolumeClaims") or [])]
-    by_name = {volume["name"]: volume for volume in reversed(known)}
-    present = {volume["name"] for volume in volumes}
-    for mount in _mounts(template):
-        name = mount["name"]
-        if name in present:
-            continue
-        if name not in by_name:
-            raise TemplateError(f"volume '{name}' not found in workflow spec")
-        present.add(name)
-        volumes.append(by_name[name])
-    return volumes
-
-
-def _mounts(template: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    containers = [template["container"], *(template.get("initContainers") or [])]
-    return [mount for container in containers for mount in container.get("volumeMounts") or []]
 
 
 def _add_environment(run: Run, request: PodRequest, spec: Json) -> None:
@@ -208,12 +183,6 @@ def _with_emissary(spec: Json) -> Json:
     for number, container in enumerate(spec["containers"]):
         changed = dict(container)
         if container["name"] != "wait":
-            if not container.get("command"):
-                message = "you must either explicitly specify the command"
-                image = container.get("image", "")
-                raise TemplateError(
-                    f'failed to look-up entrypoint/cmd for image "{image}", {message}'
-                )
             changed["command"] = [*executor_command("emissary"), "--", *container["command"]]
         mounts = list(container.get("volumeMounts") or [])
         if container.get("image") == EXECUTOR_IMAGE:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.controlplane.argo.exceptions import TemplateError
 from tests.controlplane.argo.state import UNSUCCESSFUL, Run, is_finished
 from tests.controlplane.kubelet.workload import seconds_of
 from tests.controlplane.times import read_time, write_time
@@ -30,9 +29,6 @@ def settle_attempts(run: Run, node: Json, strategy: Mapping[str, Any]) -> bool:
         run: the run.
         node: the Retry node.
         strategy: its retry strategy, filled.
-
-    Raises:
-        TemplateError: the strategy makes no sense.
     """
     attempts = run.attempts(node)
     if is_finished(node) or not attempts or not is_finished(attempts[-1]):
@@ -67,7 +63,7 @@ def _reason_to_stop(run: Run, attempts: list[Json], strategy: Mapping[str, Any])
     if last["phase"] not in phases_to_retry(strategy):
         return str(last.get("message", ""))
     limit = strategy.get("limit")
-    if limit is not None and len(attempts) > _whole(limit):
+    if limit is not None and len(attempts) > int(limit):
         return "No more retries left"
     backoff = strategy.get("backoff") or {}
     if backoff.get("maxDuration"):
@@ -80,14 +76,7 @@ def _reason_to_stop(run: Run, attempts: list[Json], strategy: Mapping[str, Any])
 def _next_start(attempts: list[Json], backoff: Mapping[str, Any]) -> datetime:
     """When the next attempt may start: duration times factor to the number of retries so far."""
     seconds = seconds_of(backoff["duration"])
-    factor = _whole(backoff.get("factor") or 0)
+    factor = int(backoff.get("factor") or 0)
     if factor > 0:
         seconds *= float(factor) ** (len(attempts) - 1)
     return read_time(attempts[-1]["finishedAt"]) + timedelta(seconds=seconds)
-
-
-def _whole(value: Any) -> int:
-    try:
-        return int(str(value))
-    except ValueError as error:
-        raise TemplateError(f"{value!r} is no whole number") from error

@@ -10,21 +10,6 @@ from tests.controlplane.argo.substitution import substitute
 
 Json = dict[str, Any]
 
-KINDS = ("container", "dag")
-"""KFP makes no others."""
-
-
-def kind_of(template: Mapping[str, Any]) -> str:
-    """What a template does: one of `KINDS`.
-
-    Raises:
-        TemplateError: it does nothing.
-    """
-    for kind in KINDS:
-        if template.get(kind) is not None:
-            return kind
-    raise TemplateError(f"Template '{template.get('name', '')}' missing specification")
-
 
 class Templates:
     """The templates of one Workflow; what it returns must not be changed."""
@@ -53,12 +38,7 @@ class Templates:
             merged = {**(metadata.get(part) or {}), **(self._metadata.get(part) or {})}
             if merged:
                 metadata[part] = merged
-        template = {**template, "metadata": metadata}
-        kind = kind_of(template)
-        applicable = {
-            key: value for key, value in self._defaults.items() if key not in KINDS or key == kind
-        }
-        completed: Json = strategic_merge(applicable, template)
+        completed: Json = strategic_merge(self._defaults, {**template, "metadata": metadata})
         return completed
 
 
@@ -121,11 +101,7 @@ def _output_paths(outputs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def global_parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
-    """What `{{workflow...}}` means in a Workflow.
-
-    Raises:
-        TemplateError: an argument has no value.
-    """
+    """What `{{workflow...}}` means in a Workflow."""
     metadata = workflow["metadata"]
     values = {
         "workflow.name": metadata["name"],
@@ -133,10 +109,5 @@ def global_parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
         "workflow.creationTimestamp": metadata.get("creationTimestamp", ""),
     }
     for entry in parameters_of(workflow["spec"].get("arguments")):
-        if entry.get("value") is None:
-            raise TemplateError(
-                "either value or valueFrom must be specified in order to set global parameter "
-                + str(entry["name"])
-            )
         values[f"workflow.parameters.{entry['name']}"] = as_text(entry["value"])
     return values
