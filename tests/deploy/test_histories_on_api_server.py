@@ -8,7 +8,7 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError
 from tests.support import manifests
 from tests.support.custom_resources import a_history, installed_crds
@@ -16,7 +16,6 @@ from tests.support.structural_schemas import crds
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 MOST_BYTES = 256 * 1024
 """What the planner writes of one pipeline at most."""
@@ -32,37 +31,37 @@ def api(control_plane: Any) -> Iterator[Api]:
 
 
 @pytest.fixture
-def history(api: Api, namespace: str) -> Json:
+def history(api: Api, namespace: str) -> JsonObject:
     """The example, stored without its status."""
     return api.create(a_history(namespace))
 
 
-def with_status(api: Api, history: Json, status: Json) -> Json:
+def with_status(api: Api, history: JsonObject, status: JsonObject) -> JsonObject:
     return api.patch(history, {"status": status}, part="status")
 
 
-def size(history: Json) -> int:
+def size(history: JsonObject) -> int:
     return len(json.dumps(history, separators=(",", ":")))
 
 
-def a_run(number: int, **changes: Any) -> Json:
+def a_run(number: int, **changes: Any) -> JsonObject:
     steps = [[step, [[61.5, step % 50, f"{number:08x}", 52_428_800]]] for step in range(200)]
     run = {"uid": f"run-{number}", "endedAt": MOMENT, "seconds": 1385.2}
     return {**run, "steps": steps, **changes}
 
 
-def a_large_status() -> Json:
+def a_large_status() -> JsonObject:
     """Of as many runs as make 256 KiB, of 200 steps on 50 nodes."""
     nodes = [f"worker-{number}.example.com" for number in range(50)]
     digests = ["3f6c1d0a", "91b0c77d"]
     steps = [[f"for-loop-1/step-{step}", *digests] for step in range(200)]
-    status: Json = {"nodes": nodes, "steps": steps, "runs": []}
+    status: JsonObject = {"nodes": nodes, "steps": steps, "runs": []}
     while size(status) < MOST_BYTES:
         status["runs"].append(a_run(len(status["runs"])))
     return status
 
 
-def with_defaults(status: Json) -> Json:
+def with_defaults(status: JsonObject) -> JsonObject:
     """As the API server stores it: a run without loops has an empty list of them."""
     runs = [{"loops": [], **run} for run in status["runs"]]
     return {**status, "runs": runs}

@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.keys import API_VERSION, ENABLED_LABEL
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
 from tests.controlplane import housekeeping
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.housekeeping import temporary_namespace
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 READY = {"ready": True}
 
@@ -43,12 +42,12 @@ def api(request: pytest.FixtureRequest, control_plane: "ControlPlane", argo: Api
         yield argo
 
 
-def a_queue(namespace: str, name: str = "default", **spec: Any) -> Json:
+def a_queue(namespace: str, name: str = "default", **spec: Any) -> JsonObject:
     metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
 
 
-def make_queue(api: Api, namespace: str, status: Json, name: str = "default") -> None:
+def make_queue(api: Api, namespace: str, status: JsonObject, name: str = "default") -> None:
     api.create(a_queue(namespace, name))
     api.patch(a_queue(namespace, name), {"status": status}, part="status")
 
@@ -114,7 +113,7 @@ def test_our_namespace_and_the_system_s_never_take_part(api, team, namespace):
         api.delete(a_queue(namespace))
 
 
-def unheld(api: Api, namespace: str, case: ChangedWorkflow) -> Json:
+def unheld(api: Api, namespace: str, case: ChangedWorkflow) -> JsonObject:
     """A case's Workflow, which is there and not held."""
     made = api.create(a_workflow(namespace, case.before, **case.parts))
     released = {"metadata": {"labels": {INSTANCE_LABEL: None}}}
@@ -137,7 +136,7 @@ def author(api: Api, team: str) -> Api:
     return acting(api, team, "author", {"apiGroups": ["argoproj.io"], "resources": ["workflows"]})
 
 
-def acting(api: Api, namespace: str, name: str, *rules: Json) -> Api:
+def acting(api: Api, namespace: str, name: str, *rules: JsonObject) -> Api:
     rbac = "rbac.authorization.k8s.io"
     metadata = {"name": name, "namespace": namespace}
     api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})

@@ -8,13 +8,12 @@ import pytest
 
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_engine.contract.keys import API_VERSION
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError
 from tests.support.custom_resources import installed_crds
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 SUFFIXES = ("", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e1", "E0", "e9", "e15", "e99")
 NUMBERS = ("0", "1", "9", "999", "1.", ".5", "0.000000001", "8.99999", "9007199254740993", "00012")
@@ -38,14 +37,14 @@ def an_amount(choice: random.Random) -> Any:
     return choice.choice(NUMBERS) + choice.choice(SUFFIXES)
 
 
-def amounts(choice: random.Random) -> list[Json]:
+def amounts(choice: random.Random) -> list[JsonObject]:
     names = choice.sample(["cpu", "memory", "nvidia.com/gpu", "pods"], choice.randint(0, 2))
     return [{"name": name, "amount": an_amount(choice)} for name in names]
 
 
-def a_spec(choice: random.Random) -> Json:
+def a_spec(choice: random.Random) -> JsonObject:
     """A spec of which every field is allowed by its type, and some values by nothing more."""
-    whole: Json = {
+    whole: JsonObject = {
         "backend": choice.choice(["builtin", "kueue"]),
         "localQueue": "team",
         "quota": {"runs": choice.choice([0, 1, 100_000]), "resources": amounts(choice)},
@@ -59,7 +58,7 @@ def a_spec(choice: random.Random) -> Json:
     return {name: value for name, value in whole.items() if choice.random() < 0.7}
 
 
-def stored(api: Api, namespace: str, spec: Json) -> Json | None:
+def stored(api: Api, namespace: str, spec: JsonObject) -> JsonObject | None:
     """The RunQueue as the server would store it; None = it refuses it."""
     metadata = {"name": "default", "namespace": namespace}
     queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
@@ -87,7 +86,7 @@ def test_whatever_is_stored_can_be_read(api, namespace):
 @pytest.mark.parametrize("place", ["quota", "capacity"])
 @pytest.mark.parametrize("name", ["cpu", "memory"])
 def test_amounts_up_to_a_limit_are_stored_and_read(api, namespace, place, name):
-    def spec(amount: Any) -> Json:
+    def spec(amount: Any) -> JsonObject:
         listed = [{"name": name, "amount": amount}]
         return {"quota": {"resources": listed}} if place == "quota" else {"capacity": listed}
 

@@ -4,7 +4,6 @@ import base64
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.controlplane import health, housekeeping
@@ -79,12 +78,7 @@ class HoldWebhook:
         wait_until(ready, "extend to be ready", state=self.process.last_lines)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for item in reversed(self._added):
             self._api.delete(item)
         manifests.apply(self._api, self._removed)

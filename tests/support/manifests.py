@@ -11,14 +11,12 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.build import kustomize
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.housekeeping import delete_pods
 from tests.controlplane.waiting import wait_until
 from tests.support.custom_resources import DEFINITION, is_served, remove_crds
-
-JsonObject = dict[str, Any]
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 GROUP = "kfp-placement.dev"

@@ -9,13 +9,11 @@ from typing import Any
 from click.testing import CliRunner
 
 from kfp_placement.cli import cli
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError, ControlPlaneError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.manifests import GROUP, NAMESPACE
-
-JsonObject = dict[str, Any]
 
 COMMANDS = Path(__file__).resolve().parents[1] / "deploy/data/uninstall.sh"
 PART_OF = "app.kubernetes.io/part-of"

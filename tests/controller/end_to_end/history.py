@@ -4,18 +4,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.argo.executors import step_of_executor
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
 from tests.support.placements import planned_nodes
-
-JsonObject = dict[str, Any]
 
 
 class Written(NamedTuple):

@@ -4,14 +4,13 @@ import contextlib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from tests.controller.end_to_end.history import History, Written
 from tests.controller.end_to_end.recorded_pipelines import CLAIM, Recorded
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
@@ -21,8 +20,6 @@ from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation, InstallationOptions
-
-JsonObject = dict[str, Any]
 
 POLICY = {"engine": {"budget": "300ms"}}
 """Runs are short here, so planning must be too; what a driver takes is left to be learned."""

@@ -8,13 +8,11 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.drivers import DriverChoices, Json
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.support.data import data_path
 from tests.support.taxi_cluster import with_durations
 from tests.support.workflow_marks import Mark, with_marks
-
-JsonObject = dict[str, Any]
 
 LABELLED_FACTOR = 1 / 100
 """The longest step, training the taxi sample's model, takes 12 s at speed 1."""
@@ -48,7 +46,7 @@ class Recorded:
         """The name of its Workflow."""
         return self.name.replace("_", "-")
 
-    def workflow(self) -> JsonObject:
+    def workflow(self) -> Json:
         """The Workflow to submit."""
         folder = "labelled" if self.labelled else "kfp-2.17.0"
         text = data_path(folder, "workflows", f"{self.name}.yaml").read_text("utf-8")
@@ -68,9 +66,9 @@ class Recorded:
         return Mark(duration=f"{500 + round(2500 * draw)}ms")
 
 
-def _on_local_volumes(workflow: JsonObject) -> JsonObject:
+def _on_local_volumes(workflow: Json) -> Json:
     """Volumes that bind to the node of their first pod, as most clusters' standard class does."""
-    changed: JsonObject = json.loads(json.dumps(workflow, default=str))
+    changed: Json = json.loads(json.dumps(workflow, default=str))
     for claim in changed["spec"].get("volumeClaimTemplates", ()):
         claim["spec"]["storageClassName"] = LOCAL_STORAGE_CLASS
     return changed

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 import yaml
@@ -20,7 +19,7 @@ from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.many_runs import lose
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.program import ArgoProgram
-from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.drivers import DriverChoices, Json
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.times import read_time
@@ -31,7 +30,6 @@ from tests.support.workflow_marks import Mark, with_marks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-JsonObject = dict[str, Any]
 
 HISTORIES = "kfp-placement.dev/v1alpha1"
 PLANNER = PLAN.format(1)
@@ -75,10 +73,10 @@ def installation(
             yield running
 
 
-def a_run(name: str = "pipeline_with_loops") -> JsonObject:
+def a_run(name: str = "pipeline_with_loops") -> Json:
     """Steps in loops, of which one has its width only at run time; nobody has marked them."""
     text = data_path("kfp-2.17.0", "workflows", f"{name}.yaml").read_text("utf-8")
-    workflow: JsonObject = yaml.load(text, yaml.CSafeLoader)
+    workflow: Json = yaml.load(text, yaml.CSafeLoader)
     return workflow
 
 

@@ -4,7 +4,6 @@ Under both ways to place pods; what is asked, is asked of every run.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,10 @@ from tests.controller.end_to_end.many_runs import EndedRun, played
 from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_KFP
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane.argo.program import ArgoProgram
-from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-JsonObject = dict[str, Any]
 Runs = Mapping[str, EndedRun]
 
 STATUS_SECONDS = 2.0
@@ -110,7 +108,7 @@ def test_placements_say_what_became_of_each_step(runs: Runs) -> None:
         assert last == {}, name
 
 
-def in_order(pods: list[JsonObject]) -> list[JsonObject]:
+def in_order(pods: list[Json]) -> list[Json]:
     """Later attempts behind earlier ones."""
     return sorted(pods, key=lambda pod: pod["metadata"]["annotations"][ANNOTATION_NODE_NAME])
 

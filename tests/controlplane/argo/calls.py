@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tests.controlplane.argo.state import Run
-
-Json = dict[str, Any]
+from tests.controlplane.argo.state import Json, Run
 
 
 @dataclass(frozen=True)

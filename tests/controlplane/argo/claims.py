@@ -1,12 +1,8 @@
 """The claims of `volumeClaimTemplates`: made before the first step, removed after success."""
 
-from typing import Any
-
 from tests.controlplane.argo.exceptions import Refusal
 from tests.controlplane.argo.pods import owner_reference
-from tests.controlplane.argo.state import LABEL_WORKFLOW, Run
-
-Json = dict[str, Any]
+from tests.controlplane.argo.state import LABEL_WORKFLOW, Json, Run
 
 
 def create_claims(run: Run) -> None:

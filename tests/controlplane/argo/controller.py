@@ -22,6 +22,7 @@ from tests.controlplane.argo.state import (
     LABEL_COMPLETED,
     LABEL_PHASE,
     Cluster,
+    Json,
     Run,
     is_finished,
 )
@@ -29,8 +30,6 @@ from tests.controlplane.argo.strategic_merge import strategic_merge
 from tests.controlplane.argo.substitution import substitute
 from tests.controlplane.argo.templates import global_parameters
 from tests.controlplane.times import write_time
-
-Json = dict[str, Any]
 
 HOLD_LABEL = "workflows.argoproj.io/controller-instanceid"
 ENDED = ("Succeeded", "Failed", "Error")

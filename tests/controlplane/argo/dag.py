@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from tests.controlplane.argo.calls import Call, Calls, Options
 from tests.controlplane.argo.conditions import should_execute
@@ -10,10 +9,8 @@ from tests.controlplane.argo.dag_end import dag_phase
 from tests.controlplane.argo.dag_graph import DagGraph
 from tests.controlplane.argo.exceptions import ParallelismReached, TemplateError, UnresolvedError
 from tests.controlplane.argo.expansion import expand, is_expanded
-from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Run, is_finished
+from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Json, Run, is_finished
 from tests.controlplane.argo.substitution import substitute, substitute_text
-
-Json = dict[str, Any]
 
 STRICT = ("tasks",)
 """References that must be resolved before a task may start."""

@@ -1,12 +1,9 @@
 """How a DAG stands: still running, or ended, and how."""
 
 from collections import deque
-from typing import Any
 
 from tests.controlplane.argo.dag_graph import DagGraph
-from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, is_finished
-
-Json = dict[str, Any]
+from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Json, is_finished
 
 
 def dag_phase(graph: DagGraph) -> str:

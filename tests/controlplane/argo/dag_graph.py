@@ -1,15 +1,12 @@
 """The tasks of one DAG node: what each depends on, and what it may refer to."""
 
 from collections import deque
-from typing import Any
 
 from tests.controlplane.argo.conditions import accepted_phases
 from tests.controlplane.argo.exceptions import TemplateError
 from tests.controlplane.argo.names import node_id
-from tests.controlplane.argo.state import Run
+from tests.controlplane.argo.state import Json, Run
 from tests.controlplane.argo.templates import as_text, parameters_of
-
-Json = dict[str, Any]
 
 
 class DagGraph:

@@ -14,11 +14,9 @@ from tests.controlplane.argo.exceptions import (
 )
 from tests.controlplane.argo.pods import PodRequest, build_pod
 from tests.controlplane.argo.retries import phases_to_retry, settle_attempts
-from tests.controlplane.argo.state import ACTIVE, Run, is_finished
+from tests.controlplane.argo.state import ACTIVE, Json, Run, is_finished
 from tests.controlplane.argo.substitution import substitute
 from tests.controlplane.argo.templates import fill_template
-
-Json = dict[str, Any]
 
 
 class Executor:

@@ -5,10 +5,8 @@ from typing import Any
 
 from tests.controlplane.argo.names import node_id
 from tests.controlplane.argo.settings import EXECUTOR_IMAGE, EXECUTOR_SECURITY_CONTEXT
-from tests.controlplane.argo.state import Run
+from tests.controlplane.argo.state import Json, Run
 from tests.controlplane.times import write_time
-
-Json = dict[str, Any]
 
 VOLUMES: tuple[Mapping[str, Any], ...] = (
     {"name": "var-run-argo", "emptyDir": {}},

@@ -6,9 +6,7 @@ from typing import Any
 from tests.controlplane.argo.conditions import should_execute
 from tests.controlplane.argo.exceptions import TemplateError
 from tests.controlplane.argo.substitution import substitute
-from tests.controlplane.argo.templates import as_text
-
-Json = dict[str, Any]
+from tests.controlplane.argo.templates import Json, as_text
 
 LOOPS = ("withItems", "withSequence")
 

@@ -4,10 +4,9 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.compression import compress_nodes, expand_nodes
 from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
@@ -17,8 +16,6 @@ from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WO
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 from tests.controlplane.times import write_time
-
-Json = dict[str, Any]
 
 RETRY_SECONDS = 0.5
 """After a write that failed."""
@@ -30,12 +27,12 @@ _OF_ANOTHER_FORM = (AttributeError, KeyError, TypeError, ValueError, RecursionEr
 class ApiCluster:
     """What the controller does to one namespace of an API server."""
 
-    def __init__(self, api: Api, namespace: str, created: Callable[[Json], None]) -> None:
+    def __init__(self, api: Api, namespace: str, created: Callable[[JsonObject], None]) -> None:
         self._api = api
         self._namespace = namespace
         self._created = created
 
-    def create_pod(self, pod: Json) -> None:
+    def create_pod(self, pod: JsonObject) -> None:
         """Create a pod."""
         self._created(self._refusable(lambda: self._api.create(pod)))
 
@@ -43,7 +40,7 @@ class ApiCluster:
         """Delete a pod."""
         self._refusable(lambda: self._api.delete(self._item("Pod", name)))
 
-    def create_claim(self, claim: Json) -> None:
+    def create_claim(self, claim: JsonObject) -> None:
         """Create a volume claim."""
         self._refusable(lambda: self._api.create(claim))
 
@@ -51,7 +48,7 @@ class ApiCluster:
         """Delete a volume claim."""
         self._refusable(lambda: self._api.delete(self._item("PersistentVolumeClaim", name)))
 
-    def _item(self, kind: str, name: str) -> Json:
+    def _item(self, kind: str, name: str) -> JsonObject:
         metadata = {"name": name, "namespace": self._namespace}
         return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
 
@@ -85,12 +82,7 @@ class ArgoLoop:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for watched in (self._pods, self._results, self._workflows):
             watched.stop()
         with self._changed:
@@ -98,7 +90,7 @@ class ArgoLoop:
             self._changed.notify()
         self._thread.join(30)
 
-    def _ask_owner(self, item: Json) -> None:
+    def _ask_owner(self, item: JsonObject) -> None:
         metadata = item["metadata"]
         owner = (metadata.get("labels") or {}).get(LABEL_WORKFLOW)
         if owner:
@@ -138,7 +130,7 @@ class ArgoLoop:
         except _OF_ANOTHER_FORM as error:
             self._refuse(workflow, error)
 
-    def _refuse(self, workflow: Json, error: Exception) -> None:
+    def _refuse(self, workflow: JsonObject, error: Exception) -> None:
         """A Workflow that cannot be read has failed, as with Argo."""
         status = {
             "phase": "Failed",
@@ -149,7 +141,7 @@ class ArgoLoop:
         patch = {"metadata": {"labels": labels}, "status": status}
         self._workflows.put(self._api.patch(workflow, patch))
 
-    def _reconcile(self, key: Key, workflow: Json) -> None:
+    def _reconcile(self, key: Key, workflow: JsonObject) -> None:
         namespace, name = key
         outcome = reconcile(
             expand_nodes(workflow),
@@ -165,7 +157,7 @@ class ArgoLoop:
         if outcome.requeue_seconds is not None:
             self._ask(key, max(0.05, outcome.requeue_seconds))
 
-    def _of(self, watched: Watched, namespace: str, workflow: str) -> list[Json]:
+    def _of(self, watched: Watched, namespace: str, workflow: str) -> list[JsonObject]:
         return [
             item
             for item in watched.items()

@@ -2,12 +2,9 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tests.controlplane.argo.exceptions import Refusal
-from tests.controlplane.argo.state import ANNOTATION_NODE_ID, ANNOTATION_NODE_NAME
-
-Json = dict[str, Any]
+from tests.controlplane.argo.state import ANNOTATION_NODE_ID, ANNOTATION_NODE_NAME, Json
 
 
 class MemoryCluster:

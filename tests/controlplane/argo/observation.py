@@ -5,10 +5,8 @@ from typing import Any
 
 from tests.controlplane.argo.pod_status import assess
 from tests.controlplane.argo.settings import RECENTLY_STARTED_SECONDS
-from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished
+from tests.controlplane.argo.state import LABEL_ON_EXIT, Json, Run, is_finished
 from tests.controlplane.times import read_time
-
-Json = dict[str, Any]
 
 LATE = "Step exceeded its deadline"
 

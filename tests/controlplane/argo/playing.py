@@ -7,10 +7,8 @@ from typing import Any
 from tests.controlplane.argo.controller import reconcile
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.settings import ControllerSettings
-from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 from tests.controlplane.kubelet.drivers import DriverChoices, driver_answer, read_arguments
-
-Json = dict[str, Any]
 
 START = datetime(2026, 1, 5, 8, 0, 0, tzinfo=UTC)
 MOST_LOOKS = 50

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tests.controlplane.argo.state import FINISHED
+from tests.controlplane.argo.state import FINISHED, Json
 from tests.controlplane.argo.templates import parameters_of
 from tests.controlplane.times import write_time
-
-Json = dict[str, Any]
 
 
 def assess(node: Json, pod: Mapping[str, Any], template: Mapping[str, Any], now: datetime) -> Json:

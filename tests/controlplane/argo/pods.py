@@ -25,13 +25,12 @@ from tests.controlplane.argo.state import (
     LABEL_COMPLETED,
     LABEL_ON_EXIT,
     LABEL_WORKFLOW,
+    Json,
     Run,
 )
 from tests.controlplane.argo.strategic_merge import strategic_merge
 from tests.controlplane.argo.substitution import substitute
 from tests.controlplane.argo.templates import as_text, parameters_of
-
-Json = dict[str, Any]
 
 _QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkKMGTPE]|[KMGTPE]i)?")
 

@@ -8,11 +8,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.settings import (
     EXECUTOR_IMAGE,
     EXECUTOR_SECURITY_CONTEXT,
@@ -21,8 +20,6 @@ from tests.controlplane.argo.settings import (
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.processes import ManagedProcess
 
-Json = dict[str, Any]
-
 NAME = "argo-controller"
 NAMESPACE = "argo"
 _ENVIRONMENT = {
@@ -30,7 +27,7 @@ _ENVIRONMENT = {
     # Argo looks at a Workflow this long after a pod of it has changed; 10 s by default.
     "DEFAULT_REQUEUE_TIME": "500ms",
 }
-_CONFIGURATION: Json = {
+_CONFIGURATION: JsonObject = {
     "workflowDefaults": dict(KFP_WORKFLOW_DEFAULTS),
     "executor": {"resources": {}, "securityContext": dict(EXECUTOR_SECURITY_CONTEXT)},
     # Its ports are fixed: two control planes at a time would be in each other's way.
@@ -64,7 +61,7 @@ class ArgoProgram:
                 f"no CustomResourceDefinition in {self.definitions}: name the folder with Argo's"
             )
 
-    def custom_resource_definitions(self) -> Iterator[Json]:
+    def custom_resource_definitions(self) -> Iterator[JsonObject]:
         """The definitions of its kinds."""
         for path in sorted(self.definitions.glob("*.yaml")):
             for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader):

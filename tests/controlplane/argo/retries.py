@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.controlplane.argo.state import UNSUCCESSFUL, Run, is_finished
+from tests.controlplane.argo.state import UNSUCCESSFUL, Json, Run, is_finished
 from tests.controlplane.kubelet.workload import seconds_of
 from tests.controlplane.times import read_time, write_time
-
-Json = dict[str, Any]
 
 POLICIES: Mapping[str, frozenset[str]] = {
     "Always": frozenset({"Failed", "Error"}),

@@ -13,11 +13,9 @@ from benchmarks.data import data_folder
 from kfp_placement_engine.exceptions import InputNotFoundError
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player
-from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_path
-
-Json = dict[str, Any]
 
 SCHEDULER_LABEL = "kfp-placement.dev/scheduler"
 CUT = {

@@ -3,13 +3,10 @@
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
-
-Json = dict[str, Any]
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -32,7 +29,12 @@ class Watched:
     """A thread's view of one kind; begun again, from a new list, whenever it breaks off."""
 
     def __init__(
-        self, api: Api, api_version: str, kind: str, changed: Callable[[Json], None], **query: str
+        self,
+        api: Api,
+        api_version: str,
+        kind: str,
+        changed: Callable[[JsonObject], None],
+        **query: str,
     ) -> None:
         """Start nothing yet.
 
@@ -47,7 +49,7 @@ class Watched:
         self._kind = (api_version, kind)
         self._changed = changed
         self._query = query
-        self._items: dict[Key, Json] = {}
+        self._items: dict[Key, JsonObject] = {}
         self._gone: set[str] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -63,17 +65,17 @@ class Watched:
         """Say that nothing more is wanted; the thread ends with its open request."""
         self._stopped.set()
 
-    def items(self) -> list[Json]:
+    def items(self) -> list[JsonObject]:
         """What there is."""
         with self._lock:
             return list(self._items.values())
 
-    def get(self, key: Key) -> Json | None:
+    def get(self, key: Key) -> JsonObject | None:
         """One object."""
         with self._lock:
             return self._items.get(key)
 
-    def put(self, item: Json) -> None:
+    def put(self, item: JsonObject) -> None:
         """Take over what the server has answered to a write, unless something newer is known."""
         with self._lock:
             known = self._items.get(key_of(item))
@@ -107,7 +109,7 @@ class Watched:
             self._changed(item)
         return version
 
-    def _apply(self, kind: str, item: Json) -> None:
+    def _apply(self, kind: str, item: JsonObject) -> None:
         with self._lock:
             known = self._items.get(key_of(item))
             if known is not None and version_of(known) > version_of(item):
@@ -132,11 +134,6 @@ class Watching:
             watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for watch in self._watches:
             watch.stop()

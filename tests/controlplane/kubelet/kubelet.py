@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tests.controlplane.kubelet.admission import admit
-from tests.controlplane.kubelet.drivers import DriverChoices, driver_answer, read_arguments
+from tests.controlplane.kubelet.drivers import DriverChoices, Json, driver_answer, read_arguments
 from tests.controlplane.kubelet.timeline import Ending, Timeline, status_at
 from tests.controlplane.kubelet.workload import (
     NODE_NAME,
@@ -17,8 +17,6 @@ from tests.controlplane.kubelet.workload import (
     is_driver,
     main_container,
 )
-
-Json = dict[str, Any]
 
 NODE_ID = "workflows.argoproj.io/node-id"
 REPORTED = "workflows.argoproj.io/report-outputs-completed"

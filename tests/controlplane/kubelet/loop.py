@@ -3,16 +3,13 @@
 import threading
 from datetime import UTC, datetime
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from tests.controlplane import housekeeping
-from tests.controlplane.api import Api
+from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 from tests.controlplane.kubelet.kubelet import Change, Kubelets, Removal, Report, StatusChange
-
-Json = dict[str, Any]
 
 MINIMUM_PAUSE_SECONDS = 0.01
 
@@ -40,12 +37,7 @@ class KubeletLoop:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pods.stop()
         self._nodes.stop()
         self._stopped = True
@@ -100,6 +92,6 @@ class KubeletLoop:
             self._api.delete(_pod(change.namespace, change.name), grace_seconds=0)
 
 
-def _pod(namespace: str, name: str) -> Json:
+def _pod(namespace: str, name: str) -> JsonObject:
     metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}

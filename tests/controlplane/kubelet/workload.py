@@ -12,9 +12,7 @@ from random import Random
 from typing import Any
 
 from tests.controlplane.kubelet.amounts import amount
-from tests.controlplane.kubelet.drivers import read_arguments, read_object
-
-Json = dict[str, Any]
+from tests.controlplane.kubelet.drivers import Json, read_arguments, read_object
 
 HINTS = "kfp-placement.dev/hints"
 SPEED = "kfp-placement.dev/speed"
