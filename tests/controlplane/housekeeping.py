@@ -9,6 +9,7 @@ from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.waiting import wait_until
 
+RBAC = "rbac.authorization.k8s.io"
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -32,7 +33,7 @@ def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = 30.0) -> No
 def remove_nodes(api: Api, *names: str) -> None:
     """Delete nodes; pods that are still there are left to the garbage collector."""
     for name in names:
-        api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        api.delete(objects.an_object("v1", "Node", name))
 
 
 def lose_node(api: Api, name: str) -> None:
@@ -151,6 +152,34 @@ def wait_for_account(api: Api, namespace: str, name: str = "default") -> None:
         lambda: api.find("v1", "ServiceAccount", name, namespace),
         f"service account {name} of namespace {namespace}",
     )
+
+
+def new_account(api: Api, namespace: str, name: str, role: str, role_kind: str) -> Api:
+    """Make a service account with a role; returns the server as it sees it. See `bind_role`."""
+    api.create(objects.an_object("v1", "ServiceAccount", name, namespace))
+    bind_role(api, namespace, name, role, role_kind)
+    return api.acting_as(account_token(api, namespace, name))
+
+
+def bind_role(api: Api, namespace: str, name: str, role: str, role_kind: str) -> None:
+    """Give a service account a role in its namespace.
+
+    Args:
+        api: the server, as someone who may do this.
+        namespace: of the account.
+        name: of the account, and of the binding.
+        role: the role's name.
+        role_kind: `Role` or `ClusterRole`.
+    """
+    binding = objects.an_object(
+        f"{RBAC}/v1",
+        "RoleBinding",
+        name,
+        namespace,
+        roleRef={"apiGroup": RBAC, "kind": role_kind, "name": role},
+        subjects=[{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+    )
+    api.create(binding)
 
 
 def account_token(api: Api, namespace: str, name: str) -> str:

@@ -8,6 +8,37 @@ from tests.controlplane.kubelet.amounts import amount
 JsonObject = dict[str, Any]
 
 
+def an_object(
+    api_version: str, kind: str, name: str, namespace: str | None = None, **fields: Any
+) -> JsonObject:
+    """An object of any kind.
+
+    Args:
+        api_version: group and version.
+        kind: the kind.
+        name: of the object.
+        namespace: of the object; None where its kind lives in no namespace.
+        fields: beside its metadata, such as `spec`.
+    """
+    metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def claim(name: str, namespace: str, storage_class: str) -> JsonObject:
+    """A claim for a volume; see `claim_spec`."""
+    spec = claim_spec(storage_class)
+    return an_object("v1", "PersistentVolumeClaim", name, namespace, spec=spec)
+
+
+def claim_spec(storage_class: str) -> JsonObject:
+    """What a claim says that asks for 1 GiB for one node at a time."""
+    return {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+
+
 def node(
     name: str,
     allocatable: Mapping[str, str] | None = None,

@@ -5,7 +5,7 @@ import pytest
 from tests.controlplane import objects, stages
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.housekeeping import account_token, is_ready
+from tests.controlplane.housekeeping import account_token, bind_role, is_ready
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
@@ -17,22 +17,14 @@ def pod_field(api: Api, namespace: str, name: str, part: str, field: str):
 
 
 def test_an_account_may_do_only_what_a_role_allows(api, namespace):
-    account = {"name": "reader", "namespace": namespace}
-    api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    api.create(objects.an_object("v1", "ServiceAccount", "reader", namespace))
     path = api.path("v1", "Pod", namespace)
     reader = api.acting_as(account_token(api, namespace, "reader"))
     with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:reader") as refused:
         reader.request("GET", path)
     assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
 
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": account,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-        "subjects": [{"kind": "ServiceAccount", **account}],
-    }
-    api.create(binding)
+    bind_role(api, namespace, "reader", role="view", role_kind="ClusterRole")
 
     def allowed() -> bool:
         try:
@@ -64,24 +56,11 @@ def test_a_node_becomes_ready_and_pods_run_there(api, namespace, add_nodes):
     wait_until(lambda: api.find("v1", "Pod", "p", namespace) is None, "the pod to go")
 
 
-def a_claim(name: str, namespace: str, storage_class: str) -> dict:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-            "storageClassName": storage_class,
-        },
-    }
-
-
 @pytest.mark.parametrize("storage_class", [stages.STORAGE_CLASS, stages.LOCAL_STORAGE_CLASS])
 def test_a_claim_gets_a_volume(api, namespace, add_nodes, storage_class):
     name = f"{namespace}-node"
     add_nodes(objects.node(name))
-    api.create(a_claim("data", namespace, storage_class))
+    api.create(objects.claim("data", namespace, storage_class))
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     pod = objects.pod(
         "p", namespace, volumes=[volume], nodeSelector={"kubernetes.io/hostname": name}
@@ -98,8 +77,7 @@ def test_a_claim_gets_a_volume(api, namespace, add_nodes, storage_class):
 
 
 def test_a_watch_tells_what_happens(api, namespace):
-    meta = {"name": "watched", "namespace": namespace}
-    item = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    item = api.create(objects.an_object("v1", "ConfigMap", "watched", namespace))
     version = {"resourceVersion": item["metadata"]["resourceVersion"]}
     api.patch(item, {"data": {"a": "1"}})
     api.delete(item)
@@ -119,8 +97,7 @@ def test_everything_survives_a_restart_of_the_server(
 ):
     name = f"{namespace}-node"
     add_nodes(objects.node(name))
-    meta = {"name": "kept", "namespace": namespace}
-    kept = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    kept = api.create(objects.an_object("v1", "ConfigMap", "kept", namespace))
 
     control_plane.restart("kube-apiserver")
 

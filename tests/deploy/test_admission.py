@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.keys import API_VERSION, ENABLED_LABEL
 from tests.controller.admission_cases import CASES, OURS, READY, STOCK, AdmissionCase
 from tests.controlplane.api import Api
 from tests.controlplane.housekeeping import temporary_namespace
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.custom_resources import remove_crds
@@ -26,14 +27,7 @@ NOBODYS = AdmissionCase("left-alone")
 
 
 def policy(case: AdmissionCase = MARKED) -> dict[str, Any]:
-    metadata = {"name": "default"}
-    spec = dict(case.policy or {})
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "PlacementPolicy",
-        "metadata": metadata,
-        "spec": spec,
-    }
+    return an_object(API_VERSION, "PlacementPolicy", "default", spec=dict(case.policy or {}))
 
 
 def probing_policy() -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests.controlplane.exceptions import ApiError
+from tests.controlplane.objects import an_object
 from tests.support.custom_resources import CRD_VERSION, a_history, a_placement, installed_crds
 from tests.support.structural_schemas import (
     MANIFESTS,
@@ -44,8 +45,7 @@ def create(installed):
 
 
 def a_policy(**spec):
-    metadata = {"name": "default"}
-    return {"apiVersion": VERSION, "kind": "PlacementPolicy", "metadata": metadata, "spec": spec}
+    return an_object(VERSION, "PlacementPolicy", "default", spec=spec)
 
 
 @pytest.fixture
@@ -135,15 +135,8 @@ def test_there_is_one_policy(create):
 
 def test_a_location_is_within_an_hour(create):
     static = [{"topologyKey": "zone", "value": "a", "rtt": "3601s"}]
-    metadata = {"name": "far"}
-    far = {
-        "apiVersion": VERSION,
-        "kind": "Location",
-        "metadata": metadata,
-        "spec": {"static": static},
-    }
     with pytest.raises(ApiError, match="at most one hour"):
-        create(far)
+        create(an_object(VERSION, "Location", "far", spec={"static": static}))
 
 
 @pytest.mark.parametrize(

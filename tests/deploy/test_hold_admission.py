@@ -6,22 +6,21 @@ The same by the admission policy and by the webhook, on a real API server.
 import copy
 import uuid
 from collections.abc import Iterator
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from kfp_placement_engine.contract.keys import API_VERSION, ENABLED_LABEL
+from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
-from tests.controlplane import housekeeping
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.housekeeping import temporary_namespace
+from tests.controlplane.housekeeping import RBAC, new_account, temporary_namespace
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
-from tests.support.hold_webhook import HoldWebhook
-from tests.support.manifests import NAMESPACE
+from tests.support.hold_webhook import HoldWebhook, would_hold
+from tests.support.manifests import NAMESPACE, a_queue
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
@@ -42,11 +41,6 @@ def api(request: pytest.FixtureRequest, control_plane: "ControlPlane", argo: Api
         yield argo
 
 
-def a_queue(namespace: str, name: str = "default", **spec: Any) -> JsonObject:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
-
-
 def make_queue(api: Api, namespace: str, status: JsonObject, name: str = "default") -> None:
     api.create(a_queue(namespace, name))
     api.patch(a_queue(namespace, name), {"status": status}, part="status")
@@ -54,17 +48,7 @@ def make_queue(api: Api, namespace: str, status: JsonObject, name: str = "defaul
 
 def wait_for_holds(api: Api, namespace: str) -> None:
     """Wait until the server knows that the queue of a namespace is ready."""
-
-    def holds() -> bool:
-        try:
-            return is_held(api.create(a_workflow(namespace), dryRun="All"))
-        except ApiError as error:
-            # Admission learns of a kind that is new to the server a moment later.
-            if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
-                return False
-            raise
-
-    wait_until(holds, f"new Workflows of {namespace} to be held", 60)
+    wait_until(lambda: would_hold(api, namespace), f"new Workflows of {namespace} to be held", 60)
 
 
 @pytest.fixture
@@ -137,22 +121,9 @@ def author(api: Api, team: str) -> Api:
 
 
 def acting(api: Api, namespace: str, name: str, *rules: JsonObject) -> Api:
-    rbac = "rbac.authorization.k8s.io"
-    metadata = {"name": name, "namespace": namespace}
-    api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     given = [{"verbs": ["*"], **rule} for rule in rules]
-    role = {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": given}
-    api.create(role)
-    api.create(
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-        }
-    )
-    return api.acting_as(housekeeping.account_token(api, namespace, name))
+    api.create(an_object(f"{RBAC}/v1", "Role", name, namespace, rules=given))
+    return new_account(api, namespace, name, role=name, role_kind="Role")
 
 
 @pytest.mark.parametrize("value", [None, "", "mine"], ids=["removed", "emptied", "another"])

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import BEGAN, COMPLETED, a_workflow, is_held
 from tests.controlplane.api import Api
-from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
-from tests.support.hold_webhook import HoldWebhook
+from tests.support.hold_webhook import HoldWebhook, would_hold
+from tests.support.manifests import a_queue
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
@@ -30,23 +29,12 @@ def webhook(control_plane: "ControlPlane", argo: Api) -> Iterator[HoldWebhook]:
         yield served
 
 
-def holds(api: Api, namespace: str) -> bool:
-    try:
-        return is_held(api.create(a_workflow(namespace), dryRun="All"))
-    except ApiError as error:
-        # Admission learns of a kind that is new to the server a moment later.
-        if error.status == 503:
-            return False
-        raise
-
-
 @pytest.fixture
 def team(installed: Api, webhook: HoldWebhook, namespace: str) -> str:
     """A namespace whose new runs wait."""
-    metadata = {"name": "default", "namespace": namespace}
-    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": {}}
-    installed.patch(installed.create(queue), {"status": {"ready": True}}, part="status")
-    wait_until(lambda: holds(installed, namespace), "new Workflows to be held", 60)
+    queue = installed.create(a_queue(namespace))
+    installed.patch(queue, {"status": {"ready": True}}, part="status")
+    wait_until(lambda: would_hold(installed, namespace), "new Workflows to be held", 60)
     return namespace
 
 
@@ -77,11 +65,11 @@ def test_a_webhook_that_does_not_answer_lets_runs_begin(installed, team, webhook
         assert time.monotonic() - began < MOST_SECONDS
     finally:
         webhook.process.resume()
-    wait_until(lambda: holds(installed, team), "new Workflows to be held again")
+    wait_until(lambda: would_hold(installed, team), "new Workflows to be held again")
 
 
 def test_a_webhook_that_is_dead_lets_runs_begin(installed, team, webhook):
     webhook.process.kill()
     assert not is_held(installed.create(a_workflow(team), dryRun="All"))
     webhook.process.start()
-    wait_until(lambda: holds(installed, team), "new Workflows to be held again", 60)
+    wait_until(lambda: would_hold(installed, team), "new Workflows to be held again", 60)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.run_queues import observe_queue
-from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError
 from tests.support.custom_resources import installed_crds
+from tests.support.manifests import a_queue
 
 pytestmark = pytest.mark.cluster
 
@@ -60,10 +60,8 @@ def a_spec(choice: random.Random) -> JsonObject:
 
 def stored(api: Api, namespace: str, spec: JsonObject) -> JsonObject | None:
     """The RunQueue as the server would store it; None = it refuses it."""
-    metadata = {"name": "default", "namespace": namespace}
-    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
     try:
-        return dict(api.create(queue, dryRun="All"))
+        return dict(api.create(a_queue(namespace, **spec), dryRun="All"))
     except ApiError as error:
         if error.status != 422:
             raise

@@ -334,19 +334,10 @@ def person(installed: Api, namespace: str):
     """Somebody with a built-in role in the namespace, once its rights have arrived."""
 
     def acting(role_name: str) -> Api:
-        account = {"name": f"a-person-of-{role_name}", "namespace": namespace}
-        installed.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-        group = "rbac.authorization.k8s.io"
-        binding = {
-            "apiVersion": f"{group}/v1",
-            "kind": "RoleBinding",
-            "metadata": account,
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role_name},
-            "subjects": [{"kind": "ServiceAccount", **account}],
-        }
-        installed.create(binding)
-        token = housekeeping.account_token(installed, namespace, account["name"])
-        api = installed.acting_as(token)
+        name = f"a-person-of-{role_name}"
+        api = housekeeping.new_account(
+            installed, namespace, name, role=role_name, role_kind="ClusterRole"
+        )
         reading = ("get", GROUP, "pipelinehistories", "")
         wait_until(lambda: may(api, reading, namespace), f"rights of {role_name}")
         return api

@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement, read_reso
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 
 _COMPLETED = "workflows.argoproj.io/completed"
@@ -31,8 +32,7 @@ class ClusterOfRuns:
         """A namespace for runs, with the account that KFP's pods have."""
         wanted = f"team-{uuid.uuid4().hex[:8]}"
         with housekeeping.temporary_namespace(self.api, wanted, labels) as name:
-            metadata = {"name": "pipeline-runner", "namespace": name}
-            self.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+            self.api.create(an_object("v1", "ServiceAccount", "pipeline-runner", name))
             yield name
 
     def submit(self, workflow: Mapping[str, Any], namespace: str) -> str:

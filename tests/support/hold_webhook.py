@@ -3,12 +3,15 @@
 import base64
 import sys
 import tempfile
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
+from tests.controller.hold_cases import a_workflow, is_held
 from tests.controlplane import health, housekeeping
 from tests.controlplane.api import Api
 from tests.controlplane.certificates import CertificateAuthority
+from tests.controlplane.exceptions import ApiError
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
@@ -22,6 +25,17 @@ WITH_WEBHOOK = ("gates", "queue", "queue-webhook", "webhook")
 _HOLD = "kfp-placement-hold"
 _POLICIES = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 _RIGHTS = "kfp-placement-extend-queues"
+
+
+def would_hold(api: Api, namespace: str) -> bool:
+    """Whether a new run would be held."""
+    try:
+        return is_held(api.create(a_workflow(namespace), dryRun="All"))
+    except ApiError as error:
+        # Admission learns of a kind that is new to the server a moment later.
+        if error.status != HTTPStatus.SERVICE_UNAVAILABLE:
+            raise
+        return False
 
 
 class HoldWebhook:

@@ -11,10 +11,12 @@ from typing import Any
 
 import yaml
 
+from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.build import kustomize
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.housekeeping import delete_pods
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 from tests.support.custom_resources import DEFINITION, is_served, remove_crds
 
@@ -56,6 +58,11 @@ def _build(features: Sequence[str], more: str) -> str:
     if done.returncode != 0:
         raise ControlPlaneError(f"kustomize cannot render {overlay}: {done.stderr}")
     return done.stdout
+
+
+def a_queue(namespace: str, name: str = "default", **spec: Any) -> JsonObject:
+    """A RunQueue."""
+    return an_object(API_VERSION, "RunQueue", name, namespace, spec=spec)
 
 
 def of_kind(items: Iterable[JsonObject], kind: str) -> Iterator[JsonObject]:

@@ -128,7 +128,7 @@ def played(
         history = stack.enter_context(History(installation.api))
         teams = {each.run: stack.enter_context(installation.namespace()) for each in runs}
         for team in teams.values():
-            installation.api.create(claim(team))
+            installation.api.create(objects.claim(CLAIM, team, LOCAL_STORAGE_CLASS))
         for each in runs:
             installation.submit(each.workflow(), teams[each.run])
         try:
@@ -155,22 +155,6 @@ def lose(installation: Installation, pattern: str, namespace: str) -> None:
 
     (pod,) = wait_until(running, f"a pod {pattern}", TIMEOUT_SECONDS)
     installation.api.delete(pod)
-
-
-def claim(namespace: str) -> JsonObject:
-    """A volume that several pipelines mount."""
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": LOCAL_STORAGE_CLASS,
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
-    metadata = {"name": CLAIM, "namespace": namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": spec,
-    }
 
 
 def ended(

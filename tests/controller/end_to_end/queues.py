@@ -2,17 +2,17 @@
 
 import copy
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any
 
-from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
-from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.units.times import parse_time, time_text
-from tests.controlplane.argo.small_workflows import dag, step, task, workflow
+from tests.controller.hold_cases import is_held
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
+from tests.support.hold_webhook import would_hold
 from tests.support.installation import Installation
-from tests.support.manifests import NAMESPACE
+from tests.support.manifests import NAMESPACE, a_queue
 
 JsonObject = dict[str, Any]
 
@@ -20,18 +20,13 @@ JsonObject = dict[str, Any]
 PHASE_LABEL = "workflows.argoproj.io/phase"
 
 
-def queue_of(namespace: str, **spec: Any) -> JsonObject:
-    metadata = {"name": "default", "namespace": namespace}
-    return {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
-
-
 def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
     """Make the queue `default` of a namespace, or change it, and wait until it holds new runs."""
-    queue = queue_of(namespace, **spec)
+    queue = a_queue(namespace, **spec)
     installation.api.patch(queue, queue, how="apply")
     wait_until(lambda: status(installation, namespace).get("ready") is True, "a queue to be ready")
     # Where our kinds were installed a moment ago, again and again, admission learns of them later.
-    wait_until(lambda: would_hold(installation, namespace), "admission to know the queue", 60)
+    wait_until(lambda: would_hold(installation.api, namespace), "admission to know the queue", 60)
 
 
 def wait_until_none_is_held(installation: Installation, namespace: str) -> None:
@@ -39,19 +34,7 @@ def wait_until_none_is_held(installation: Installation, namespace: str) -> None:
     wait_until(
         lambda: status(installation, namespace)["ready"] is False, "a dead one to be seen", 60
     )
-    wait_until(lambda: not would_hold(installation, namespace), "admission to see it", 60)
-
-
-def would_hold(installation: Installation, namespace: str) -> bool:
-    """Whether a new run would be held."""
-    run = workflow(dag("main", task("only")), step())
-    run["metadata"] = {"generateName": "held-", "namespace": namespace}
-    try:
-        return is_held(installation.api.create(run, dryRun="All"))
-    except ApiError as error:
-        if error.status != HTTPStatus.SERVICE_UNAVAILABLE:
-            raise
-        return False
+    wait_until(lambda: not would_hold(installation.api, namespace), "admission to see it", 60)
 
 
 def status(installation: Installation, namespace: str) -> JsonObject:
@@ -72,10 +55,6 @@ def are_past_deadline(installation: Installation, seconds: float) -> bool:
     ]
     ages = [datetime.now(UTC) - parse_time(each["spec"]["renewTime"]) for each in leases]
     return all(age.total_seconds() > seconds for age in ages)
-
-
-def is_held(workflow: JsonObject) -> bool:
-    return (workflow["metadata"].get("labels") or {}).get(INSTANCE_LABEL) == QUEUE_INSTANCE
 
 
 def phase(workflow: JsonObject) -> str:

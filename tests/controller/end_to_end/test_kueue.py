@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from tests.controller.end_to_end.queues import is_held, phase, said, set_queue, status
+from tests.controller.end_to_end.queues import phase, said, set_queue, status
 from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.kueue.program import KueueProgram

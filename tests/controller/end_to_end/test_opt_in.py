@@ -9,8 +9,6 @@ import pytest
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.queues import (
-    is_held,
-    queue_of,
     request,
     said,
     set_queue,
@@ -18,8 +16,10 @@ from tests.controller.end_to_end.queues import (
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
+from tests.controller.hold_cases import is_held
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
+from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -43,7 +43,7 @@ def readiness(installation: Installation, namespace: str) -> tuple[bool, str]:
 
 def set_closed_queue(installation: Installation, namespace: str, **spec: Any) -> None:
     """Make a queue where no run takes part, and wait until it says so."""
-    queue = queue_of(namespace, **spec)
+    queue = a_queue(namespace, **spec)
     installation.api.patch(queue, queue, how="apply")
     wait_until(
         lambda: readiness(installation, namespace) == (False, "NamespaceExcluded"),

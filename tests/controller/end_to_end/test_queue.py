@@ -11,9 +11,7 @@ from kfp_placement_engine.readers.argo.keys import (
 )
 from tests.controller.end_to_end.queues import (
     are_past_deadline,
-    is_held,
     phase,
-    queue_of,
     released,
     set_queue,
     status,
@@ -21,11 +19,14 @@ from tests.controller.end_to_end.queues import (
     wait_until_none_is_held,
 )
 from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ApiError
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLAN, QUEUE, Installation
+from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -130,31 +131,11 @@ def executors_of(installation: Installation, namespace: str, step: str) -> list[
 
 def test_others_may_not_let_a_held_run_begin_but_end_it(queueing, team):
     name = held(queueing, team)
-    account = {"metadata": {"name": "author", "namespace": team}}
-    queueing.api.create({"apiVersion": "v1", "kind": "ServiceAccount", **account})
-    queueing.api.create(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            **account,
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": "author",
-            },
-            "subjects": [{"kind": "ServiceAccount", "name": "author", "namespace": team}],
-        }
+    rules = [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["*"]}]
+    queueing.api.create(an_object(f"{housekeeping.RBAC}/v1", "ClusterRole", "author", rules=rules))
+    author = housekeeping.new_account(
+        queueing.api, team, "author", role="author", role_kind="ClusterRole"
     )
-    queueing.api.create(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": "author"},
-            "rules": [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["*"]}],
-        }
-    )
-    token = housekeeping.account_token(queueing.api, team, "author")
-    author = queueing.api.acting_as(token)
     workflow = queueing.workflow(name, team)
     labels = {INSTANCE_LABEL: None}
     with pytest.raises(ApiError, match="this run waits in a queue") as refused:
@@ -166,7 +147,7 @@ def test_others_may_not_let_a_held_run_begin_but_end_it(queueing, team):
 
 def test_held_runs_begin_when_their_queue_is_deleted(queueing, team):
     name = held(queueing, team)
-    queueing.api.delete(queue_of(team))
+    queueing.api.delete(a_queue(team))
     queueing.wait_for_success(name, team)
 
 

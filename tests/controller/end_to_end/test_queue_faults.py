@@ -12,9 +12,7 @@ import pytest
 from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.end_to_end.queues import (
     annotate,
-    is_held,
     phase,
-    queue_of,
     released,
     said,
     set_queue,
@@ -22,11 +20,13 @@ from tests.controller.end_to_end.queues import (
     tried_again,
 )
 from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLAN, QUEUE, Installation
+from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -163,9 +163,9 @@ def test_a_queue_that_is_replaced_frees_nobody(queueing, team):
         set_queue(queueing, other, quota={"runs": 0})
         name, freed = held(queueing, team), held(queueing, other)
         for _ in range(3):
-            queueing.api.delete(queue_of(team))
+            queueing.api.delete(a_queue(team))
             set_queue(queueing, team, quota={"runs": 0})
-        queueing.api.delete(queue_of(other))
+        queueing.api.delete(a_queue(other))
         wait_until(lambda: not is_held(queueing.workflow(freed, other)), f"{freed} to begin", 60)
         assert is_held(queueing.workflow(name, team))
         queueing.wait_for_end(freed, other)

@@ -11,21 +11,21 @@ from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from tests.controller.end_to_end.queues import (
     annotate,
-    is_held,
     phase,
-    queue_of,
     released,
     request,
     said,
     set_queue,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo import small_workflows
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.kubernetes import node_object
+from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -267,8 +267,7 @@ def test_a_run_begins_by_request_and_stops_by_request(queueing, team):
 
 
 def test_another_queue_of_the_namespace_has_a_quota_of_its_own(queueing, team):
-    gpu = queue_of(team, quota={"runs": 0})
-    gpu["metadata"]["name"] = "gpu"
+    gpu = a_queue(team, "gpu", quota={"runs": 0})
     queueing.api.create(gpu)
     named = queueing.submit(compiled("named", _one_step, queue="gpu"), team)
     other = queueing.submit(compiled("other", _one_step), team)

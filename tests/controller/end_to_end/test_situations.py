@@ -26,11 +26,6 @@ from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-CLAIM_SPEC = {
-    "accessModes": ["ReadWriteOnce"],
-    "storageClassName": LOCAL_STORAGE_CLASS,
-    "resources": {"requests": {"storage": "1Gi"}},
-}
 GPU = "nvidia.com/gpu"
 GPU_NODE = "gpu-node"
 
@@ -47,9 +42,7 @@ def succeeds(installation: Installation, workflow: JsonObject, team: str) -> dic
 
 def test_steps_that_share_a_volume_meet_on_one_node(installation, team):
     """The volume is made where its first pod goes, and no node reaches that of another."""
-    metadata = {"name": "shared", "namespace": team}
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
-    installation.api.create({**claim, "spec": CLAIM_SPEC})
+    installation.api.create(objects.claim("shared", team, LOCAL_STORAGE_CLASS))
 
     def body() -> None:
         for number in range(4):
@@ -68,7 +61,8 @@ def test_a_workspace_keeps_its_steps_together(installation, team):
         step("second", first, command=("cat", path))
         step("third", first, command=("cat", path))
 
-    settings = dsl.KubernetesWorkspaceConfig(pvcSpecPatch=CLAIM_SPEC)
+    claim = objects.claim_spec(LOCAL_STORAGE_CLASS)
+    settings = dsl.KubernetesWorkspaceConfig(pvcSpecPatch=claim)
     config = dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi", kubernetes=settings))
     found = succeeds(installation, compiled("workspace", body, pipeline_config=config), team)
     assert set(found) == {"first", "second", "third"}

@@ -15,6 +15,7 @@ from tests.controlplane.argo.settings import COMPRESS_ABOVE_BYTES
 from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+from tests.controlplane.objects import an_object
 from tests.controlplane.times import write_time
 
 RETRY_SECONDS = 0.5
@@ -49,8 +50,7 @@ class ApiCluster:
         self._refusable(lambda: self._api.delete(self._item("PersistentVolumeClaim", name)))
 
     def _item(self, kind: str, name: str) -> JsonObject:
-        metadata = {"name": name, "namespace": self._namespace}
-        return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+        return an_object("v1", kind, name, self._namespace)
 
     def _refusable(self, call: Callable[[], Any]) -> Any:
         try:

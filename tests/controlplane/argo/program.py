@@ -18,6 +18,7 @@ from tests.controlplane.argo.settings import (
     KFP_WORKFLOW_DEFAULTS,
 )
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
+from tests.controlplane.objects import an_object
 from tests.controlplane.processes import ManagedProcess
 
 NAME = "argo-controller"
@@ -76,17 +77,10 @@ class ArgoProgram:
             kubeconfig: who it is.
             log: file that takes its output.
         """
-        api.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        )
-        api.create(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "workflow-controller-configmap", "namespace": NAMESPACE},
-                "data": {"config": yaml.safe_dump(_CONFIGURATION)},
-            }
-        )
+        api.create(an_object("v1", "Namespace", NAMESPACE))
+        data = {"config": yaml.safe_dump(_CONFIGURATION)}
+        name = "workflow-controller-configmap"
+        api.create(an_object("v1", "ConfigMap", name, NAMESPACE, data=data))
         line = (
             *(str(self.controller), "--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE),
             *("--executor-image", EXECUTOR_IMAGE, "--loglevel", "warn"),

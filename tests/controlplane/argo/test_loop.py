@@ -74,8 +74,7 @@ def _ended(api: Api, item: dict, seconds: float = 60) -> dict:
 def namespace(server: Api, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own, with the service account that KFP's pods have."""
     with housekeeping.temporary_namespace(server, f"test-{uuid.uuid4().hex[:8]}") as name:
-        account = {"apiVersion": "v1", "kind": "ServiceAccount"}
-        server.create(account | {"metadata": {"name": "pipeline-runner", "namespace": name}})
+        server.create(objects.an_object("v1", "ServiceAccount", "pipeline-runner", name))
         yield name
 
 
@@ -108,13 +107,8 @@ def test_a_recorded_pipeline_has_the_recorded_pods(server, namespace, name):
 
 
 def test_a_full_quota_is_waited_for(server, namespace):
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "q", "namespace": namespace},
-        "spec": {"hard": {"pods": "1"}},
-    }
-    server.create(quota)
+    spec = {"hard": {"pods": "1"}}
+    server.create(objects.an_object("v1", "ResourceQuota", "q", namespace, spec=spec))
     wait_until(
         lambda: server.get("v1", "ResourceQuota", "q", namespace).get("status", {}).get("hard"),
         "the quota to be in force",

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Self
 
-from tests.controlplane import housekeeping
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 from tests.controlplane.kubelet.kubelet import Change, Kubelets, Removal, Report, StatusChange
@@ -86,12 +86,8 @@ class KubeletLoop:
         if isinstance(change, Report):
             self._api.create(change.result)
         elif isinstance(change, StatusChange):
-            item = _pod(change.namespace, change.name)
+            item = objects.an_object("v1", "Pod", change.name, change.namespace)
             self._api.patch(item, {"status": change.status}, part="status")
         elif isinstance(change, Removal):
-            self._api.delete(_pod(change.namespace, change.name), grace_seconds=0)
-
-
-def _pod(namespace: str, name: str) -> JsonObject:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+            pod = objects.an_object("v1", "Pod", change.name, change.namespace)
+            self._api.delete(pod, grace_seconds=0)

@@ -15,6 +15,7 @@ import yaml
 
 from tests.controlplane.build import kustomize
 from tests.controlplane.exceptions import ControlPlaneError, ControlPlaneUnavailableError
+from tests.controlplane.objects import an_object
 
 Json = dict[str, Any]
 
@@ -92,12 +93,8 @@ class KueueProgram:
 
 
 def _service(host: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "kueue-webhook-service", "namespace": NAMESPACE},
-        "spec": {"type": "ExternalName", "externalName": host},
-    }
+    spec = {"type": "ExternalName", "externalName": host}
+    return an_object("v1", "Service", "kueue-webhook-service", NAMESPACE, spec=spec)
 
 
 def _webhook_clients(item: Json) -> list[Json]:

@@ -12,6 +12,7 @@ import yaml
 from tests.controlplane import health, housekeeping
 from tests.controlplane.exceptions import ApiError, WaitError
 from tests.controlplane.kueue.program import ACCOUNT, NAMESPACE, KueueProgram
+from tests.controlplane.objects import an_object
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
@@ -155,12 +156,7 @@ class Kueue:
         """Whether it is started and its webhooks let objects through."""
         if not health.http_ready(self._health_port)():
             return False
-        trial = {
-            "apiVersion": KUEUE_VERSION,
-            "kind": "ResourceFlavor",
-            "metadata": {"name": "trial"},
-            "spec": {},
-        }
+        trial = an_object(KUEUE_VERSION, "ResourceFlavor", "trial", spec={})
         with contextlib.suppress(ApiError):
             self.plane.api.create(trial, dryRun="All")
             return True

@@ -7,20 +7,17 @@ import pytest
 from tests.controlplane.exceptions import ApiError, ControlPlaneUnavailableError
 from tests.controlplane.kueue.program import KueueProgram
 from tests.controlplane.kueue.running import KUEUE_VERSION, Kueue
+from tests.controlplane.objects import an_object
 
 
 @pytest.mark.cluster
 def test_it_checks_workloads_by_its_webhook(kueue: Kueue) -> None:
-    pod_set = {"name": "units", "count": 1, "template": {"spec": {"containers": []}}}
     requests = {"pods": "1"}
     container = {"name": "unit", "image": "none", "resources": {"requests": requests}}
-    pod_set["template"] = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    workload = {
-        "apiVersion": KUEUE_VERSION,
-        "kind": "Workload",
-        "metadata": {"name": "trial", "namespace": "default"},
-        "spec": {"queueName": "none", "podSets": [pod_set]},
-    }
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    pod_set = {"name": "units", "count": 1, "template": template}
+    spec = {"queueName": "none", "podSets": [pod_set]}
+    workload = an_object(KUEUE_VERSION, "Workload", "trial", "default", spec=spec)
     with pytest.raises(ApiError, match="reserved for internal kueue use"):
         kueue.plane.api.create(workload, dryRun="All")
     requests.clear()
