@@ -14,7 +14,7 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _LOST = "test.kfp-placement.dev/lost"
-"""Label of nodes that kwok makes ready no more; see `stages/nodes.yaml`."""
+"""Label of nodes that kwok makes ready no more; see `kwok/nodes.yaml`."""
 
 
 def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:

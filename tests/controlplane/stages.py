@@ -8,7 +8,7 @@ import yaml
 
 from tests.controlplane.exceptions import ControlPlaneError
 
-_FOLDER = Path(__file__).with_name("stages")
+_FOLDER = Path(__file__).with_name("kwok")
 _PARALLELISM = 16
 
 # Volumes that every node can reach, there at once.
@@ -18,7 +18,7 @@ LOCAL_STORAGE_CLASS = "kwok-local-volume"
 
 
 def write(path: Path, names: Iterable[str]) -> Path:
-    """Write kwok's configuration with the stages of these files of `stages/`."""
+    """Write kwok's configuration with the stages of these files of `kwok/`."""
     # All of them: kwok gives none a default once there is a configuration.
     options = {
         "podPlayStageParallelism": _PARALLELISM,
