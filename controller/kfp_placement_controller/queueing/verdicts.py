@@ -80,7 +80,7 @@ class Verdict:
 
 
 class TriedRun(NamedTuple):
-    """A waiting run, and what it lacks.
+    """A waiting run, with the lacks that keep it waiting.
 
     Attributes:
         key: key of the run.
@@ -118,7 +118,7 @@ class RuleWords(NamedTuple):
     Attributes:
         reason: reason of the condition of a run that the rule keeps waiting.
         sentence: sentence about such a run, without amounts: these change all the time.
-        phrase: phrase about such a run, with a place for the amounts that it lacks.
+        phrase: phrase about such a run, with a place for the missing amounts.
     """
 
     reason: RequestReason

@@ -21,15 +21,13 @@ from kfp_placement_controller.queueing.statuses.queue_status import (
     status_patch,
 )
 from kfp_placement_controller.queueing.statuses.request_status import (
-    NOT_HELD,
     RunPlace,
-    StartReason,
     request_status_patch,
 )
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
-from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason
+from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _COUNTS_SECONDS = 1.0
@@ -59,21 +57,6 @@ _OF_OTHERS = frozenset({"waiting", "message"})
 _MOST_REMEMBERED = 10_000
 """Number of objects for which the last write is remembered, and of runs for which the cause of
 their start is; their objects say these, too."""
-
-_REASONS = {
-    ReleaseCause.ADMITTED: StartReason(RequestReason.ADMITTED, "its queue has admitted it"),
-    ReleaseCause.REQUESTED: StartReason(
-        RequestReason.BY_REQUEST, "somebody who may has let it begin"
-    ),
-    ReleaseCause.UNPLANNABLE: StartReason(
-        RequestReason.UNPLANNABLE, "nobody can say what it needs"
-    ),
-    ReleaseCause.NO_DEMAND: StartReason(RequestReason.UNPLANNABLE, "nobody has said what it needs"),
-    ReleaseCause.NO_QUEUE: StartReason(
-        RequestReason.NOT_HELD, "its namespace takes no part any more"
-    ),
-}
-"""Reasons for which a run may run, by the cause of its start; others were not held."""
 
 _STOPPED = {
     "": "",
@@ -284,7 +267,6 @@ class QueuePublisher:
             notes.append(f"there is no RunQueue {run.queue_name}: it is in {queue.name}")
         if priority != run.priority:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
-        cause = self._causes.get(run.observed.owner.uid)
         verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
         starts = None
         if verdict is not None and not verdict.is_admitted:
@@ -297,7 +279,7 @@ class QueuePublisher:
             verdict=verdict,
             undecided=NOT_KNOWN_YET if undecided is None else undecided.why,
             draining=run.key in situation.draining,
-            cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
+            cause=self._causes.get(run.observed.owner.uid),
             stopped=_stopped(run, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(run.key, None if keeps_nodes else ()),

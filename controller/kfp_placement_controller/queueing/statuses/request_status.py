@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, status_changes
 from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
@@ -37,6 +38,21 @@ class StartReason(NamedTuple):
 NOT_HELD = StartReason(RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 """Reason for a run that may run without having been admitted by its queue."""
 
+_REASONS = {
+    ReleaseCause.ADMITTED: StartReason(RequestReason.ADMITTED, "its queue has admitted it"),
+    ReleaseCause.REQUESTED: StartReason(
+        RequestReason.BY_REQUEST, "somebody who may has let it begin"
+    ),
+    ReleaseCause.UNPLANNABLE: StartReason(
+        RequestReason.UNPLANNABLE, "nobody can say what it needs"
+    ),
+    ReleaseCause.NO_DEMAND: StartReason(RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+    ReleaseCause.NO_QUEUE: StartReason(
+        RequestReason.NOT_HELD, "its namespace takes no part any more"
+    ),
+}
+"""Reasons for which a run may run, by the cause of its start; others were not held."""
+
 
 @dataclass(frozen=True)
 class RunPlace:
@@ -48,8 +64,8 @@ class RunPlace:
         verdict: decision about it while it waits, or None if there was none.
         undecided: reason why there was no decision.
         draining: whether it waits again while steps of it still run.
-        cause: reason for which it may run, or None if this process has not started it: then its
-            status may have the reason.
+        cause: cause of its start, or None if this process has not started it: then its status may
+            have the reason.
         stopped: text about why it was stopped, or "".
         notes: notes for its author.
         nodes: nodes that it is limited to, or None for those that its status already has.
@@ -62,7 +78,7 @@ class RunPlace:
     verdict: Verdict | None
     undecided: str
     draining: bool
-    cause: StartReason | None
+    cause: ReleaseCause | None
     stopped: str
     notes: tuple[str, ...]
     nodes: NodeGroups | None
@@ -160,7 +176,8 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
         if place.cause is None and before is not None and before.status == "True":
             finding = ConditionFinding(admitted, True, before.reason, before.message)
         else:
-            finding = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
+            start = NOT_HELD if place.cause is None else _REASONS.get(place.cause, NOT_HELD)
+            finding = ConditionFinding(admitted, True, start.reason, start.message)
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(run, place) or ""
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
