@@ -6,6 +6,7 @@ import pytest
 
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_engine.contract.run_queue import RunQueueSpec, RunQueueStatus
+from tests.controller.queueing.builders import BROKEN
 
 READY = {
     "type": "Ready",
@@ -15,7 +16,6 @@ READY = {
     "lastTransitionTime": "2026-01-05T08:00:00Z",
 }
 STATUS = {"ready": True, "waiting": 3, "conditions": [READY]}
-BROKEN = {"resources": [{"name": "cpu", "amount": "1e99"}]}
 
 
 def a_queue(spec: Any, status: Any = None) -> Any:

@@ -46,11 +46,6 @@ _NAMES = {"gpu": GPU, "runs": RUNS_RESOURCE}
 _numbers = itertools.count(1)
 
 
-def words(said: list[str]) -> list[str]:
-    """What happened to runs, without the reasons, which backends give in their own words."""
-    return [each.split(": ")[0].split(" for ")[0] for each in said]
-
-
 class BuiltinWorld(Played):
     """The built-in queue, on a cluster that has room for everything."""
 
@@ -82,6 +77,10 @@ class BuiltinWorld(Played):
     def restart(self) -> None:
         """Another process leads, which has read everything again."""
         self.lead_again()
+
+    def outcomes(self) -> list[str]:
+        """Settle; what happened to runs, without reasons, which backends word in their own way."""
+        return [each.split(": ")[0].split(" for ")[0] for each in self.settle()]
 
 
 class KueueWorld(BuiltinWorld):

@@ -17,6 +17,10 @@ QUEUE = QueueKey("team", "default")
 GPU = "nvidia.com/gpu"
 
 
+BROKEN = {"resources": [{"name": "cpu", "amount": "1e99"}]}
+"""A quota that cannot be read."""
+
+
 def after(hours: float) -> datetime:
     """So long after `START`."""
     return START + timedelta(hours=hours)
@@ -34,23 +38,32 @@ def amounts(cpu: int = 0, gpu: int = 0, **others: int) -> dict[str, int]:
     return {name: amount for name, amount in named.items() if amount}
 
 
-def waiting(name: str, demand: Demand | None = None, **fields: Any) -> WaitingRun:
-    """A run of the queue `default` that was submitted at `START`."""
+def _needs(cpu: int, gpu: int) -> Demand:
+    """What a run needs of which so much is said: 1 CPU if nothing is."""
+    return a_demand(cpu=cpu or (0 if gpu else 1), gpu=gpu)
+
+
+def waiting(
+    name: str, demand: Demand | None = None, *, cpu: int = 0, gpu: int = 0, **fields: Any
+) -> WaitingRun:
+    """A run of the queue `default` that was submitted at `START`; it needs 1 CPU unless said."""
     values: dict[str, Any] = {"queue": QUEUE, "priority": 0, "submitted_at": START, **fields}
     key = RunKey(values["queue"].namespace, name)
-    return WaitingRun(key=key, demand=demand or a_demand(cpu=1), **values)
+    return WaitingRun(key=key, demand=demand or _needs(cpu, gpu), **values)
 
 
-def admitted(name: str, demand: Demand | None = None, **fields: Any) -> AdmittedRun:
-    """A run of the queue `default` that was admitted at `START`."""
+def admitted(
+    name: str, demand: Demand | None = None, *, cpu: int = 0, gpu: int = 0, **fields: Any
+) -> AdmittedRun:
+    """A run of the queue `default` that was admitted at `START`; it needs 1 CPU unless said."""
     values: dict[str, Any] = {"queue": QUEUE, "priority": 0, "admitted_at": START, **fields}
     key = RunKey(values["queue"].namespace, name)
-    return AdmittedRun(key=key, demand=demand or a_demand(cpu=1), **values)
+    return AdmittedRun(key=key, demand=demand or _needs(cpu, gpu), **values)
 
 
-def nodes(count: int = 1, *, pods: int = 110, **has: int) -> list[Resources]:
+def nodes(count: int = 1, **has: int) -> list[Resources]:
     """So many equal nodes."""
-    return [{**amounts(**has), "pods": pods}] * count
+    return [{**amounts(**has), "pods": 110}] * count
 
 
 def rules(**fields: Any) -> dict[QueueKey, QueueRules]:

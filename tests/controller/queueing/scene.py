@@ -137,6 +137,11 @@ class Scene:
         """A RunQueue is new or has changed."""
         tell_queue(self.coordinator, queue.key, queue)
 
+    def queue(self) -> ObservedQueue:
+        """The only RunQueue, as it is known."""
+        (queue,) = self.coordinator.queues
+        return queue
+
     def drop_queue(self, name: str = "default") -> None:
         """Somebody has deleted a RunQueue."""
         tell_queue(self.coordinator, QueueKey(TEAM, name), None)
@@ -188,8 +193,14 @@ class Played(Scene):
         self.versions = itertools.count(2)
 
     def submit(self, name: str, hours: float = 0.0, **spec: Any) -> None:
-        """A run is there, and the planner has said what it needs: nothing unless said."""
-        self.specs[name] = spec
+        """A run is there, and the planner has said what it needs: nothing unless said.
+
+        Args:
+            name: of the run.
+            hours: after `START`.
+            spec: of the RunRequest; `cpu`, `gpu`, `memory` and `pods` are amounts of its demand.
+        """
+        self.specs[name] = _with_demand(spec)
         self.known[name] = a_run(name, hours)
         self.change(name)
 
@@ -205,8 +216,8 @@ class Played(Scene):
         self.change(name, end=RunEnd.SUCCEEDED)
 
     def say(self, name: str, **spec: Any) -> None:
-        """The planner, or somebody, has changed a RunRequest."""
-        self.specs[name] |= spec
+        """The planner, or somebody, has changed a RunRequest; amounts as for `submit`."""
+        self.specs[name] |= _with_demand(spec)
         self.show(name)
 
     def show(self, name: str) -> None:
@@ -267,6 +278,11 @@ class Played(Scene):
                 said += self.carry_out(action)
         return said
 
+    def settle_after(self, seconds: float) -> list[str]:
+        """Let time pass, and then settle."""
+        self.pass_time(seconds)
+        return self.settle()
+
     def carry_out(self, action: Any) -> list[str]:
         match action:
             case ReleaseHeld(run, cause):
@@ -296,6 +312,9 @@ class Played(Scene):
                 raise AssertionError(action)
         return []
 
+    def phase(self, name: str) -> str:
+        return str(self.written[name]["phase"])
+
     def message(self, name: str) -> str:
         return str(self.written[name].get("message"))
 
@@ -308,6 +327,12 @@ def demand(gang: tuple[int, dict[str, str]] | None = None, **peak: str) -> dict[
     """What a RunRequest says of a demand; `gpu` is short for the resource."""
     gangs = [] if gang is None else [{"count": gang[0], "requests": amounts_listed(gang[1])}]
     return {"peak": amounts_listed(peak), "gangs": gangs}
+
+
+def _with_demand(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a RunRequest, with the amounts that it names as a demand."""
+    amounts = {name: spec.pop(name) for name in ("cpu", "gpu", "memory", "pods") if name in spec}
+    return {**spec, "demand": demand(**amounts)} if amounts else spec
 
 
 def a_quota(**amounts: str) -> dict[str, Any]:

@@ -81,27 +81,27 @@ class TestQuota:
 
     def test_runs_of_other_queues_do_not_count(self):
         running = [
-            admitted("r", a_demand(cpu=8), queue=OTHER),
-            admitted("s", a_demand(cpu=8), queue=QueueKey("team", "gpu")),
+            admitted("r", cpu=8, queue=OTHER),
+            admitted("s", cpu=8, queue=QueueKey("team", "gpu")),
         ]
-        assert going([waiting("a", a_demand(cpu=8))], running, self.RULES) == ["a"]
+        assert going([waiting("a", cpu=8)], running, self.RULES) == ["a"]
 
     def test_a_smaller_run_goes_past_one_that_does_not_fit(self):
-        runs = [waiting("big", a_demand(cpu=6)), waiting("small", a_demand(cpu=2))]
-        running = [admitted("r", a_demand(cpu=6))]
+        runs = [waiting("big", cpu=6), waiting("small", cpu=2)]
+        running = [admitted("r", cpu=6)]
         assert going(runs, running, self.RULES) == ["small"]
 
     def test_a_run_that_needs_more_than_the_whole_quota_says_so_and_stops_nobody(self):
-        runs = [waiting("big", a_demand(cpu=12)), waiting("small", a_demand(cpu=8))]
+        runs = [waiting("big", cpu=12), waiting("small", cpu=8)]
         verdicts = decided(runs, its_rules=self.RULES)
         assert verdicts["big"].missing == (Lack(Rule.QUOTA_SIZE, "cpu", 4000),)
         assert verdicts["small"].is_admitted
 
     def test_what_the_quota_does_not_name_is_not_limited(self):
-        assert going([waiting("a", a_demand(gpu=4))], (), self.RULES, nodes(gpu=4)) == ["a"]
+        assert going([waiting("a", gpu=4)], (), self.RULES, nodes(gpu=4)) == ["a"]
 
     def test_a_quota_of_zero_lets_no_run_have_any(self):
-        run = waiting("a", a_demand(cpu=1, gpu=1))
+        run = waiting("a", cpu=1, gpu=1)
         without = rules(quota={GPU: 0})
         assert lacks([run], (), without, nodes(cpu=16, gpu=4)) == (Lack(Rule.QUOTA_SIZE, GPU, 1),)
         assert going([waiting("b")], (), without) == ["b"]
@@ -113,7 +113,7 @@ class TestQuota:
 
     def test_a_demand_that_grew_past_the_quota_stops_new_runs_and_nobody_else(self):
         """Runs that need nothing of what is short still go."""
-        running = [admitted("r", a_demand(cpu=20))]
+        running = [admitted("r", cpu=20)]
         verdicts = decided([waiting("a"), waiting("b", Demand())], running, self.RULES)
         assert verdicts["a"].missing == (Lack(Rule.QUOTA, "cpu", 13000),)
         assert verdicts["b"].is_admitted
@@ -125,24 +125,24 @@ class TestCapacity:
     NODE = nodes(cpu=16)
 
     def test_runs_of_all_queues_up_to_capacity_times_overcommit_go(self):
-        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
-        runs = [waiting("a", a_demand(cpu=10)), waiting("b", a_demand(cpu=10))]
+        running = [admitted("r", cpu=16, queue=OTHER)]
+        runs = [waiting("a", cpu=10), waiting("b", cpu=10)]
         verdicts = decided(runs, running, cluster=self.NODE)
         assert verdicts["a"].is_admitted
         assert verdicts["b"].missing == (Lack(Rule.CAPACITY, "cpu", 4000),)
 
     def test_overcommit_is_the_queue_s(self):
-        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
+        running = [admitted("r", cpu=16, queue=OTHER)]
         assert going([waiting("a")], running, rules(overcommit=1.0), self.NODE) == []
         assert going([waiting("a")], running, rules(overcommit=1.5), self.NODE) == ["a"]
 
     @pytest.mark.parametrize("overcommit", [0.5, 1.0, 2.0])
     def test_a_run_of_more_than_capacity_may_go_alone(self, overcommit):
         its_rules = rules(overcommit=overcommit)
-        assert going([waiting("a", a_demand(cpu=99))], (), its_rules, self.NODE) == ["a"]
+        assert going([waiting("a", cpu=99)], (), its_rules, self.NODE) == ["a"]
 
     def test_a_run_of_more_than_capacity_goes_beside_one_as_large_and_no_third(self):
-        runs = [waiting(name, a_demand(cpu=99)) for name in "abc"]
+        runs = [waiting(name, cpu=99) for name in "abc"]
         assert going(runs, cluster=self.NODE) == ["a", "b"]
 
     def test_the_queue_s_capacity_replaces_the_sum_where_node_pools_grow(self):
@@ -155,18 +155,18 @@ class TestCapacity:
         grows = {QUEUE: QueueRules(capacity={"cpu": 32000}, overcommit=1.0)}
         both = {**grows, OTHER: QueueRules(overcommit=1.0)}
         runs = [
-            waiting("here", a_demand(cpu=16)),
-            waiting("there", a_demand(cpu=1), queue=OTHER),
+            waiting("here", cpu=16),
+            waiting("there", cpu=1, queue=OTHER),
         ]
-        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
+        running = [admitted("r", cpu=16, queue=OTHER)]
         assert going(runs, running, both, self.NODE) == ["here"]
 
     def test_without_a_node_nobody_new_goes(self):
-        verdicts = decided([waiting("a", a_demand(cpu=2))], [admitted("r")], cluster=[])
+        verdicts = decided([waiting("a", cpu=2)], [admitted("r")], cluster=[])
         assert verdicts["a"].missing == (Lack(Rule.NO_NODE, "cpu", 2000),)
 
     def test_a_queue_that_is_not_there_has_no_limits_of_its_own(self):
-        run = waiting("a", a_demand(cpu=32), queue=QueueKey("team", "gone"))
+        run = waiting("a", cpu=32, queue=QueueKey("team", "gone"))
         assert going([run], cluster=self.NODE) == ["a"]
 
 
@@ -181,7 +181,7 @@ class TestGangs:
 
     def test_runs_without_gangs_are_not_kept_waiting_by_them(self):
         running = [admitted("r", self.gang(8))]
-        run = waiting("a", a_demand(gpu=8))
+        run = waiting("a", gpu=8)
         assert going([run], running, self.RULES, self.NODES) == ["a"]
 
     def test_a_gang_that_does_not_fit_the_empty_cluster_says_so_and_stops_nobody(self):
@@ -209,7 +209,7 @@ class TestGangs:
         gang_of_cpus = a_demand(cpu=2, gang=(2, {"cpu": 1}))
         runs = [
             waiting("a", self.gang(1)),
-            waiting("b", a_demand(gpu=1)),
+            waiting("b", gpu=1),
             waiting("c", gang_of_cpus),
         ]
         verdicts = decided(runs, running, self.RULES, self.NODES[:1])
@@ -235,9 +235,9 @@ def test_positions_count_those_of_the_queue_that_wait_on():
 
 def test_nobody_behind_a_run_gets_the_room_that_suspensions_make_for_it():
     """The suspended run has let go of 4 of its 8 CPUs when `small` asks."""
-    running = [admitted("victim", a_demand(cpu=4), suspended=True)]
-    urgent = waiting("urgent", a_demand(cpu=8), priority=1)
-    runs = [urgent, waiting("small", a_demand(cpu=2))]
+    running = [admitted("victim", cpu=4, suspended=True)]
+    urgent = waiting("urgent", cpu=8, priority=1)
+    runs = [urgent, waiting("small", cpu=2)]
     limited = rules(quota={"cpu": 8000})
     assert going(runs, running, limited) == ["small"]
     assert going([replace(urgent, has_victims=True), runs[1]], running, limited) == []
@@ -264,13 +264,13 @@ class TestReservation:
     """Small runs keep coming while a large one waits."""
 
     RULES = rules(overcommit=1.0, reserve_after_seconds=12 * 3600.0)
-    LARGE = waiting("large", a_demand(gpu=4))
-    SMALL = waiting("small", a_demand(gpu=1), submitted_at=after(1))
+    LARGE = waiting("large", gpu=4)
+    SMALL = waiting("small", gpu=1, submitted_at=after(1))
 
-    def tried(self, run, hours, its_rules=RULES):
-        running = [admitted("r", a_demand(gpu=3))]
+    def tried(self, run, hours):
+        running = [admitted("r", gpu=3)]
         cluster = nodes(cpu=8, gpu=4)
-        found = decide([run, self.SMALL], running, its_rules, cluster, after(hours))
+        found = decide([run, self.SMALL], running, self.RULES, cluster, after(hours))
         return [each.key.name for each in found if each.is_admitted]
 
     def test_no_room_is_kept_for_one_that_never_fits_that_is_asked_to_stop_or_of_the_future(self):
@@ -301,28 +301,28 @@ class TestReservation:
         gang = a_demand(gpu=2, gang=(2, {GPU: 1}))
         runs = [
             waiting("first", a_demand(cpu=8, gpu=4, gang=(4, {GPU: 1}))),
-            waiting("second", a_demand(cpu=8)),
+            waiting("second", cpu=8),
             waiting("other", gang, queue=OTHER),
         ]
-        running = [admitted("r", a_demand(cpu=1))]
+        running = [admitted("r", cpu=1)]
         cluster = nodes(cpu=8, gpu=4)
         assert going(runs, running, its_rules, cluster, now=after(1.5)) == ["other"]
 
     def test_quota_is_kept_for_one_run_of_a_queue(self):
         its_rules = rules(quota={GPU: 4}, reserve_after_seconds=12 * 3600.0)
-        running = [admitted("r", a_demand(gpu=2))]
+        running = [admitted("r", gpu=2)]
         cluster = nodes(cpu=64, gpu=64)
-        runs = [waiting("large", a_demand(gpu=4)), self.SMALL]
+        runs = [waiting("large", gpu=4), self.SMALL]
         assert going(runs, running, its_rules, cluster, now=after(11)) == ["small"]
         assert going(runs, running, its_rules, cluster, now=after(13)) == []
 
     def test_room_of_the_cluster_is_kept_for_one_run(self):
         """Else two that cannot both run would keep everybody waiting."""
-        running = [admitted("r", a_demand(gpu=1))]
+        running = [admitted("r", gpu=1)]
         runs = [
-            waiting("large", a_demand(gpu=4)),
-            waiting("too", a_demand(cpu=8, gpu=4)),
-            waiting("small", a_demand(cpu=8), submitted_at=after(1)),
+            waiting("large", gpu=4),
+            waiting("too", cpu=8, gpu=4),
+            waiting("small", cpu=8, submitted_at=after(1)),
         ]
         found = decided(runs, running, self.RULES, nodes(cpu=8, gpu=4), now=after(13))
         assert [name for name, each in found.items() if each.keeps_room] == ["large"]

@@ -181,9 +181,7 @@ def test_who_follows_does_nothing():
 def test_a_queue_beside_which_there_is_no_default_says_that_it_holds_nobody():
     gpu = replace(a_queue(), key=QueueKey(TEAM, "gpu"))
     scene = Scene(gpu)
-    (status,) = scene.statuses()
-    (ready,) = [each for each in status["conditions"] if each["type"] == "Ready"]
-    assert (status["ready"], ready["reason"]) == (False, "NoDefaultQueue")
+    assert readiness(scene) == (False, "NoDefaultQueue")
     scene.set_queue(a_queue())
     scene.pass_time(5)
     assert [each["ready"] for each in scene.statuses()] == [True, True]

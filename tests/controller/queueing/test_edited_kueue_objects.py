@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.warning_log import WarningLog
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
-from tests.controller.queueing.scene import demand
 
 CONDITIONS = ["QuotaReserved", "Admitted", "Evicted", "Finished", "Active"]
 STATES = ["True", "False", "Pending", "Ready", "Rejected", "Retry"]
@@ -73,7 +72,7 @@ def a_scene_with_runs() -> KueueScene:
     """One run that waits, one that runs, and one that was preempted and still has a pod."""
     scene = KueueScene()
     for name in RUNS:
-        scene.submit(name, demand=demand(cpu="3", memory="1Gi"))
+        scene.submit(name, cpu="3", memory="1Gi")
     scene.settle()
     fields: dict[str, Any] = {
         "admission": ADMISSION,
@@ -105,7 +104,7 @@ def test_whatever_others_make_of_kueues_objects_decisions_are_made(data):
         scene.labels = draw(st.just(scene.labels) | st.dictionaries(WORDS, WORDS) | ANYTHING)
         scene.check = edited(draw, scene.check)
         scene.local = edited(draw, scene.local)
-        scene.submit("new", 0.5, demand=demand(cpu="1"))
+        scene.submit("new", 0.5, cpu="1")
         scene.tell_kueue()
         scene.settle()
-    assert scene.written["new"]["phase"] == "Waiting"
+    assert scene.phase("new") == "Waiting"

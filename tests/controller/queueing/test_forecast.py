@@ -66,7 +66,7 @@ def test_a_run_of_which_nothing_is_known_lasts_as_long_as_is_assumed():
 def test_runs_that_no_end_helps_never_begin():
     waits = [
         waiting("unschedulable", unschedulable="step train: no node has a GPU"),
-        waiting("too-large", a_demand(gpu=1)),
+        waiting("too-large", gpu=1),
         waiting("next"),
     ]
     running = [admitted("old", ends_at=after(1))]
@@ -82,8 +82,8 @@ def test_where_nothing_runs_nothing_can_be_said():
 
 def test_work_is_bounded_and_the_rest_begins_later():
     cluster = nodes(cpu=8)
-    waits = [waiting(f"run-{n:03}", a_demand(cpu=8), makespan_seconds=HOUR) for n in range(100)]
-    running = [admitted("old", a_demand(cpu=8), ends_at=after(1))]
+    waits = [waiting(f"run-{n:03}", cpu=8, makespan_seconds=HOUR) for n in range(100)]
+    running = [admitted("old", cpu=8, ends_at=after(1))]
     queues = queues_of(waits, running, rules(overcommit=1.0), cluster)
     found = replace(queues, params=SimulationParams(most_tries=1_000)).forecast(START)
     begun = len(found.starts)
@@ -108,12 +108,12 @@ def test_room_that_is_kept_for_a_run_is_not_promised_to_another():
     """The large run has waited for 13 hours, so the small one behind it waits for its end."""
     its_rules = rules(overcommit=1.0, reserve_after_seconds=12 * HOUR)
     waits = [
-        waiting("large", a_demand(cpu=8), makespan_seconds=HOUR),
-        waiting("small", a_demand(cpu=2), submitted_at=after(12), makespan_seconds=HOUR),
+        waiting("large", cpu=8, makespan_seconds=HOUR),
+        waiting("small", cpu=2, submitted_at=after(12), makespan_seconds=HOUR),
     ]
     running = [
-        admitted("short", a_demand(cpu=4), ends_at=after(14)),
-        admitted("long", a_demand(cpu=4), ends_at=after(15)),
+        admitted("short", cpu=4, ends_at=after(14)),
+        admitted("long", cpu=4, ends_at=after(15)),
     ]
     found = starts(queues_of(waits, running, its_rules), now=after(13))
     assert found == {"large": 15.0, "small": 16.0}
@@ -138,7 +138,7 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
     its_rules = rules(max_runs=max_runs, overcommit=1.5)
     cluster = nodes(2, cpu=4, gpu=2)
     running = [
-        admitted(f"r{n}", a_demand(cpu=cpu, gpu=gpu), queue=queue, ends_at=after(hours))
+        admitted(f"r{n}", cpu=cpu, gpu=gpu, queue=queue, ends_at=after(hours))
         for n, (cpu, gpu, hours, _, queue) in enumerate(runs[:split])
     ]
     waits = [

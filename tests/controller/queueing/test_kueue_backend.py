@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
-from tests.controller.queueing.scene import a_queue, demand
+from tests.controller.queueing.scene import a_queue
 
 LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 
@@ -29,7 +29,7 @@ LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 @pytest.fixture
 def scene() -> KueueScene:
     made = KueueScene()
-    made.submit("run", demand=demand(cpu="3"))
+    made.submit("run", cpu="3")
     made.settle()
     return made
 
@@ -43,8 +43,7 @@ def test_a_run_waits_for_what_kueue_says(scene):
     waits = {"type": "QuotaReserved", "status": "False", "message": "insufficient quota for cpu"}
     scene.workloads["run"]["status"] = {"conditions": [waits]}
     scene.tell_kueue()
-    scene.pass_time(10)
-    assert scene.settle() == []
+    assert scene.settle_after(10) == []
     assert scene.message("run") == "1st of 1, waits for Kueue: insufficient quota for cpu"
 
 
@@ -74,7 +73,7 @@ def test_an_evicted_run_stops_and_gives_its_quota_back_when_its_pods_are_gone(sc
 
 def test_steps_that_have_ended_give_units_back(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
-    scene.say("run", demand=demand(cpu="1"))
+    scene.say("run", cpu="1")
     scene.settle()
     assert scene.statuses_asked() == [{"reclaimablePods": [{"name": "cpu", "count": 100}]}]
 
@@ -94,7 +93,7 @@ def test_a_run_that_has_ended_is_finished(scene, end, reason):
 
 
 def test_a_waiting_run_that_needs_something_else_asks_for_that(scene):
-    scene.say("run", demand=demand(cpu="2"), priority=7)
+    scene.say("run", cpu="2", priority=7)
     scene.settle()
     (patched,) = [each for each in scene.asked if isinstance(each, PatchWorkload)]
     # An hour after its submission it has grown by one.
@@ -114,18 +113,17 @@ def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.kueue.objects.not_listed("Kueue is not installed")
     scene.coordinator.decide_soon()
-    scene.submit("new", 0.5, demand=demand(cpu="1"))
+    scene.submit("new", 0.5, cpu="1")
     assert scene.settle() == []
     assert scene.message("new") == "1st of 1, waits for Kueue: Kueue is not installed"
-    (queue,) = scene.coordinator.queues
-    condition = queue.status.condition("BackendReady")
+    condition = scene.queue().status.condition("BackendReady")
     assert condition is not None
     assert condition.message == "nobody new begins: Kueue is not installed"
 
 
 def test_a_cluster_queue_with_quota_for_pods_is_refused():
     scene = KueueScene(resources=("cpu", "pods"))
-    scene.submit("run", demand=demand(cpu="3"))
+    scene.submit("run", cpu="3")
     scene.settle()
     assert scene.workloads == {}
     assert "has quota for pods" in scene.message("run")
@@ -157,8 +155,7 @@ def refused(scene) -> KueueScene:
     scene.workloads["run"]["status"] = REFUSED
     scene.asked.clear()
     scene.tell_kueue()
-    scene.pass_time(10)
-    scene.settle()
+    scene.settle_after(10)
     return scene
 
 
@@ -194,8 +191,7 @@ def test_a_run_whose_workload_somebody_has_deactivated_is_left_alone(scene):
     scene.workloads["run"]["spec"]["active"] = False
     scene.asked.clear()
     scene.tell_kueue()
-    scene.pass_time(10)
-    scene.settle()
+    scene.settle_after(10)
     assert scene.asked == []
     assert "is not active" in scene.message("run")
 
@@ -234,7 +230,7 @@ def test_an_evicted_workload_gives_back_its_admission_and_waits_again_as_kueue_l
 def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
     """Where the ClusterQueue does not count runs, its podSet is empty; others may write zeros."""
     scene = KueueScene(resources=("cpu",))
-    scene.submit("run", demand=demand(pods="1"))
+    scene.submit("run", pods="1")
     scene.settle()
     (pod_set,) = scene.workloads["run"]["spec"]["podSets"]
     resources = pod_set["template"]["spec"]["containers"][0]["resources"]
@@ -245,8 +241,8 @@ def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
 
 
 def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
-    scene.submit("broken", 0.1, demand=demand(cpu="1"))
-    scene.submit("waits", 0.2, demand=demand(cpu="1"))
+    scene.submit("broken", 0.1, cpu="1")
+    scene.submit("waits", 0.2, cpu="1")
     decide = writes.for_run
 
     def for_run(run, *others, **options):
@@ -256,8 +252,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
 
     monkeypatch.setattr(writes, "for_run", for_run)
     for _ in range(5):
-        scene.pass_time(11)
-        scene.settle()
+        scene.settle_after(11)
     assert "broken" not in scene.workloads
     said = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
     assert scene.message("broken") == said
@@ -269,7 +264,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
 def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     scene = KueueScene(agingPerHour=1_000_000)
     for number in range(20):
-        scene.submit(f"run-{number}", number / 1000, demand=demand(cpu="1"))
+        scene.submit(f"run-{number}", number / 1000, cpu="1")
     scene.settle()
     scene.asked.clear()
     ended = scene.now.timestamp() + 59
@@ -315,7 +310,7 @@ class StoredWorkloads(KueueScene):
 @pytest.mark.parametrize("minutes", [-60, -1, 0, 1, 60])
 def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks_say(minutes):
     scene = StoredWorkloads(timedelta(minutes=minutes))
-    scene.submit("run", demand=demand(cpu="1"))
+    scene.submit("run", cpu="1")
     scene.settle()
     assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
     pod = scene.pod("run", cpu=100)
@@ -323,8 +318,7 @@ def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks
     assert scene.settle() == ["run stops for request"]
     scene.end_pod(pod)
     for _ in range(60):
-        scene.pass_time(5)
-        scene.settle()
+        scene.settle_after(5)
     deleted = [each for each in scene.asked if isinstance(each, DeleteWorkload)]
     # If the API server's clock is ahead of ours, the old one looks new, and stays.
     assert (len(deleted), scene.made) == ((1, 2) if minutes >= 0 else (0, 1))
@@ -333,17 +327,15 @@ def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks
 def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.asked.clear()
-    (queue,) = scene.coordinator.queues
+    queue = scene.queue()
     scene.drop_queue()
     for _ in range(4):
-        scene.pass_time(1)
-        scene.settle()
+        scene.settle_after(1)
     scene.set_queue(queue)
     scene.settle()
     assert DeleteWorkload not in scene.kinds_asked()
     scene.drop_queue()
-    scene.pass_time(1)
-    scene.settle()
+    scene.settle_after(1)
     scene.pass_time(6)
     scene.settle()
     assert scene.kinds_asked() == [DeleteWorkload]
@@ -355,6 +347,5 @@ def test_a_clock_that_is_set_back_holds_up_no_write(scene):
     scene.asked.clear()
     scene.tell_kueue()
     scene.set_clock(timedelta(hours=-1))
-    scene.pass_time(RETRY_SECONDS)
-    scene.settle()
+    scene.settle_after(RETRY_SECONDS)
     assert scene.kinds_asked() == [CreateWorkload]

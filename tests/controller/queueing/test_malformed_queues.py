@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.queueing.actions import WriteQueueStatus
+from tests.controller.queueing.builders import BROKEN
 from tests.controller.queueing.scene import Played, Scene, a_queue, a_run
-
-BROKEN = {"resources": [{"name": "cpu", "amount": "1e99"}]}
 
 
 def condition(scene: Scene, name: str) -> Any:
-    (queue,) = scene.coordinator.queues
-    return queue.status.condition(name)
+    return scene.queue().status.condition(name)
 
 
 def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
@@ -30,8 +28,7 @@ def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
     assert scene.settle() == []
     scene.lead_again()
     assert scene.settle() == []
-    scene.pass_time(3600)
-    assert scene.settle() == []
+    assert scene.settle_after(3600) == []
     waits = "waits until its RunQueue is corrected: see its condition Valid"
     assert scene.message("two") == waits
     valid = condition(scene, "Valid")
@@ -56,8 +53,7 @@ def test_of_one_that_was_read_the_last_valid_rules_hold():
 
 def test_one_of_a_backend_that_a_newer_version_knows_is_malformed():
     scene = Scene(backend="future")
-    (queue,) = scene.coordinator.queues
-    assert queue.problem == "backend 'future' is not one that this version knows"
+    assert scene.queue().problem == "backend 'future' is not one that this version knows"
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", "waits in RunQueue default")]
 
@@ -91,10 +87,9 @@ def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
         return count
 
     assert writes() == 1
-    (queue,) = scene.coordinator.queues
     broken = a_queue("99", quota=BROKEN)
-    scene.set_queue(replace(broken, status=queue.status))
+    scene.set_queue(replace(broken, status=scene.queue().status))
     assert writes() == 1
     ready, valid = (condition(scene, each) for each in ("Ready", "Valid"))
     assert ready.last_transition_time < valid.last_transition_time
-    assert next(iter(scene.coordinator.queues)).status.ready is True
+    assert scene.queue().status.ready is True

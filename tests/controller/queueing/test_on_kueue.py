@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.controller.queueing.backend_worlds import CHECK, words
+from tests.controller.queueing.backend_worlds import CHECK
 from tests.controlplane.kueue.running import KUEUE_VERSION
 from tests.controlplane.waiting import wait_until
 
@@ -32,7 +32,7 @@ def test_a_workload_holds_units_of_the_peak_and_each_step_that_ends_gives_some_b
 def test_a_run_is_planned_for_the_nodes_of_its_flavor_before_it_begins(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("run", cpu="3")
-    assert words(world.settle()) == ["run begins"]
+    assert world.outcomes() == ["run begins"]
     labels = [{"key": "pool", "value": "large"}]
     assert world.written["run"]["assignedNodes"] == [{"labels": labels}]
     (check,) = world.workload("run")["status"]["admissionChecks"]
@@ -55,13 +55,13 @@ def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(refused):
     assert conditions(refused.workload("large"))["QuotaReserved"] == "False"
     assert "step a: no node of the pool has 3 cpu" in refused.message("large")
     refused.submit_run("other", cpu="4")
-    assert words(refused.settle()) == ["other begins"]
+    assert refused.outcomes() == ["other begins"]
 
 
 def test_a_run_that_was_refused_begins_once_its_flavor_is_of_nodes_that_can_take_it(refused):
     flavor = refused.api.get(KUEUE_VERSION, "ResourceFlavor", refused.name)
     refused.api.patch(flavor, {"spec": {"nodeLabels": {"pool": "larger"}}})
-    assert words(refused.settle()) == ["large begins"]
+    assert refused.outcomes() == ["large begins"]
     labels = [{"key": "pool", "value": "larger"}]
     assert refused.written["large"]["assignedNodes"] == [{"labels": labels}]
 
@@ -74,7 +74,7 @@ def test_a_run_that_was_refused_is_tried_again_when_somebody_says_so(refused, ho
     else:
         refused.api.patch(before, {"spec": {"active": True}})
         refused.say("large", unschedulable="")
-    assert words(refused.settle()) == ["large begins"]
+    assert refused.outcomes() == ["large begins"]
     is_new = refused.workload("large")["metadata"]["uid"] != before["metadata"]["uid"]
     assert is_new == (how == "deleted")
 
@@ -83,7 +83,7 @@ def test_a_run_that_requests_nothing_begins_where_runs_are_not_counted(on_kueue)
     world = on_kueue(cpu="4", runs=None)
     world.submit_run("plain", pods="1")
     world.submit_run("other", cpu="1")
-    assert sorted(words(world.settle())) == ["other begins", "plain begins"]
+    assert sorted(world.outcomes()) == ["other begins", "plain begins"]
     world.need("other", pods="1")
     world.end_run("plain")
     assert world.settle() == []
@@ -154,20 +154,19 @@ def test_a_queue_without_its_local_queue_says_so_and_its_runs_wait(on_kueue):
     assert world.settle() == []
     problem = f"there is no LocalQueue {world.name} in namespace team"
     assert world.message("run") == f"1st of 1, waits for Kueue: {problem}"
-    (queue,) = world.coordinator.queues
-    condition = queue.status.condition("BackendReady")
+    condition = world.queue().status.condition("BackendReady")
     assert (condition.status, condition.message) == ("False", f"nobody new begins: {problem}")
     world.api.create({**local, "metadata": {"name": world.name, "namespace": "team"}})
-    assert words(world.settle()) == ["run begins"]
+    assert world.outcomes() == ["run begins"]
 
 
 def test_runs_of_a_cluster_queue_that_is_stopped_stop_and_go_on_once_it_is_not(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("run", cpu="3")
-    assert words(world.settle()) == ["run begins"]
+    assert world.outcomes() == ["run begins"]
     queue = world.api.get(KUEUE_VERSION, "ClusterQueue", world.name)
     world.api.patch(queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
-    assert words(world.settle()) == ["run stops"]
+    assert world.outcomes() == ["run stops"]
     assert conditions(world.workload("run"))["QuotaReserved"] == "False"
     world.api.patch(queue, {"spec": {"stopPolicy": "None"}})
-    assert words(world.settle()) == ["run goes on"]
+    assert world.outcomes() == ["run goes on"]

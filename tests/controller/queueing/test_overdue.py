@@ -12,12 +12,11 @@ from kfp_placement_controller.queueing.overdue import (
     closing_patch,
     holding,
 )
-from tests.controller.queueing.builders import START
+from tests.controller.queueing.builders import BROKEN, START
 from tests.controller.queueing.scene import a_queue
 
 STALE = timedelta(seconds=15)
 READY = {"ready": True}
-BROKEN = {"resources": [{"name": "cpu", "amount": "1e99"}]}
 
 
 def at(seconds: float) -> datetime:

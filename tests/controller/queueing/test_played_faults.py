@@ -35,12 +35,8 @@ from tests.controller.queueing.scene import (
 FOUR_CPUS = a_quota(cpu="4")
 
 
-def pass_days(scene: Played, days: int = 2) -> list[str]:
-    said = []
-    for _ in range(days):
-        scene.pass_time(86_400)
-        said += scene.settle()
-    return said
+def pass_days(scene: Played) -> list[str]:
+    return [each for _ in range(2) for each in scene.settle_after(86_400)]
 
 
 # Preemption.
@@ -49,10 +45,10 @@ def pass_days(scene: Played, days: int = 2) -> list[str]:
 def stopped_for_another() -> tuple[Played, Any]:
     """A run of three of four CPUs has stopped for one that needs two and a GPU."""
     scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
-    scene.submit("low", 0.1, demand=demand(cpu="3"))
+    scene.submit("low", 0.1, cpu="3")
     scene.settle()
     pod = scene.pod("low", cpu=3000)
-    scene.submit("high", 0.2, priority=10, demand=demand(cpu="2", gpu="1"))
+    scene.submit("high", 0.2, priority=10, cpu="2", gpu="1")
     assert scene.settle() == ["low stops for uid-high"]
     return scene, pod
 
@@ -63,19 +59,19 @@ def test_a_run_goes_on_if_the_one_that_it_stopped_for_can_never_go(what):
     if what == "unschedulable":
         scene.say("high", unschedulable="step a: no node has 1 gpu")
     elif what == "quota":
-        scene.say("high", demand=demand(cpu="5", gpu="1"))
+        scene.say("high", cpu="5", gpu="1")
     else:
         scene.place(a_node("gpu", gpu=1, unschedulable=True))
     scene.end_pod(pod)
     assert scene.settle() == ["low goes on: admitted"]
-    scene.submit("other", 0.3, demand=demand(cpu="1"))
+    scene.submit("other", 0.3, cpu="1")
     assert scene.settle() == ["other begins: admitted"]
     assert pass_days(scene) == []
 
 
 def test_a_run_for_which_others_stopped_gets_their_room_even_if_more_must_go_first():
     scene, pod = stopped_for_another()
-    scene.submit("small", 0.3, demand=demand(cpu="3"))
+    scene.submit("small", 0.3, cpu="3")
     scene.end_pod(pod)
     assert scene.settle() == ["high begins: admitted"]
 
@@ -84,7 +80,7 @@ def two_of_two_cpus() -> Played:
     """Two runs use up a quota of four CPUs; the second began a minute after the first."""
     scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
     for name, hours in (("one", 0.1), ("two", 0.2)):
-        scene.submit(name, hours, demand=demand(cpu="2"))
+        scene.submit(name, hours, cpu="2")
         scene.settle()
         scene.pass_time(60)
     return scene
@@ -94,20 +90,20 @@ def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is()
     scene = two_of_two_cpus()
     scene.change("two", is_suspended=True)
     scene.settle()
-    scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
+    scene.submit("high", 0.3, priority=10, cpu="2")
     assert scene.settle() == ["one stops for uid-high", "high begins: admitted"]
 
 
 def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
     scene = Played(quota=a_quota(cpu="10"), nodes=[a_node(cpu=64)])
-    scene.submit("low", demand=demand(cpu="1"))
-    scene.submit("middle", priority=10, demand=demand(cpu="9"))
+    scene.submit("low", cpu="1")
+    scene.submit("middle", priority=10, cpu="9")
     scene.settle()
     for number in range(30):
         hours = 0.1 + number / 1000
-        scene.submit(f"large-{number}", hours, priority=10, demand=demand(cpu="5"))
+        scene.submit(f"large-{number}", hours, priority=10, cpu="5")
     assert scene.settle() == []
-    scene.submit("small", 0.9, priority=10, demand=demand(cpu="1"))
+    scene.submit("small", 0.9, priority=10, cpu="1")
     assert scene.settle() == ["low stops for uid-small", "small begins: admitted"]
 
 
@@ -136,8 +132,7 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
     scene.say("one", annotations={PREEMPT_ANNOTATION: time_text(at)})
     said = []
     for _ in range(100):
-        scene.pass_time(5)
-        said += scene.settle()
+        said += scene.settle_after(5)
     assert said == ["one stops for request", "one goes on: admitted"]
 
 
@@ -154,8 +149,7 @@ def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
     else:
         scene.written["run"] |= {place: text}
         scene.show("run")
-    scene.pass_time(60)
-    scene.settle()
+    scene.settle_after(60)
     assert (
         scene.message("run")
         == "1st of 1, needs 1 run more than the whole quota, and waits until that is raised"
@@ -181,8 +175,7 @@ def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
     }
     scene.show("one")
     scene.settle()
-    scene.pass_time(10)
-    scene.settle()
+    scene.settle_after(10)
     assert scene.written["one"].get("assignedNodes", []) == right.get("assignedNodes", [])
     assert scene.written["one"]["conditions"] == right["conditions"]
     assert scene.written["one"]["admittedAt"] <= time_text(scene.now)
@@ -194,10 +187,8 @@ def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
     scene.settle()
     scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
     scene.show("run")
-    scene.pass_time(10)
-    assert scene.settle() == []
-    scene.pass_time(40)
-    assert scene.settle() == ["run begins: no-demand"]
+    assert scene.settle_after(10) == []
+    assert scene.settle_after(40) == ["run begins: no-demand"]
 
 
 # The planner.
@@ -215,8 +206,7 @@ def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins)
     assert scene.settle() == begins
     if policy == "hold":
         assert scene.message("old") == "no planner has renewed its Lease for 15 s"
-        scene.pass_time(5)
-        assert scene.settle() == ["old begins: admitted"]
+        assert scene.settle_after(5) == ["old begins: admitted"]
 
 
 @pytest.mark.parametrize("lease", [None, HeldLease("plan-dead", START - timedelta(days=9))])
@@ -312,8 +302,7 @@ def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_a
         "may begin, but its object cannot be changed: that is tried again every minute"
     )
     scene.end("next")
-    scene.pass_time(61)
-    assert scene.settle() == ["first begins: admitted"]
+    assert scene.settle_after(61) == ["first begins: admitted"]
 
 
 def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_soon():
@@ -333,7 +322,7 @@ def test_a_terminated_run_is_released_even_if_that_was_refused_before():
 
 def test_where_a_run_cannot_be_stopped_another_is():
     scene = two_of_two_cpus()
-    scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
+    scene.submit("high", 0.3, priority=10, cpu="2")
     said = play_but(scene, SuspendRun, "two", 10, refused=True)
     assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
 
@@ -389,13 +378,12 @@ def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
 def test_amounts_that_change_for_many_runs_are_written_in_turn():
     """Each change of what one run takes changes what a hundred others lack."""
     scene = Played(overcommit=1, nodes=[a_node(cpu=64)])
-    scene.submit("large", 0.0, demand=demand(cpu="60"))
+    scene.submit("large", 0.0, cpu="60")
     for number in range(100):
-        scene.submit(f"run-{number:03}", 0.1, demand=demand(cpu="10"))
+        scene.submit(f"run-{number:03}", 0.1, cpu="10")
     scene.settle()
-    scene.pass_time(30)
-    scene.settle()
-    scene.say("large", demand=demand(cpu="59"))
+    scene.settle_after(30)
+    scene.say("large", cpu="59")
     scene.pass_time(1)
     seen: list[str] = []
     for _ in range(100):

@@ -19,9 +19,9 @@ def test_a_run_waits_until_the_planner_says_what_it_needs():
     assert scene.settle() == []
     assert scene.message("run") == "waits for the planner to say what it needs"
     assert scene.condition("run") == ("False", "PendingEvaluation")
-    scene.say("run", demand=demand(cpu="2"))
+    scene.say("run", cpu="2")
     assert scene.settle() == ["run begins: admitted"]
-    assert scene.written["run"]["phase"] == "Admitted"
+    assert scene.phase("run") == "Admitted"
     assert scene.condition("run") == ("True", "Admitted")
 
 
@@ -32,8 +32,7 @@ def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says
     scene = Played(holdDeadline="30s", onControllerDown=says)
     scene.submit("run", 1.0, demand=None)
     assert scene.settle() == []
-    scene.pass_time(31)
-    assert scene.settle() == begins
+    assert scene.settle_after(31) == begins
     if begins:
         assert scene.condition("run") == ("True", "Unplannable")
 
@@ -43,43 +42,42 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
     scene = Played(quota={"runs": 0})
     scene.submit("run")
     assert scene.settle() == []
-    assert scene.written["run"]["phase"] == "Waiting"
+    assert scene.phase("run") == "Waiting"
     if is_deleted:
         scene.drop_queue()
     else:
         scene.label_namespace("false")
     assert scene.settle() == []
-    scene.pass_time(5)
-    assert scene.settle() == ["run begins: no-queue"]
-    assert (scene.written["run"]["phase"], scene.written["run"].get("position")) == (
+    assert scene.settle_after(5) == ["run begins: no-queue"]
+    assert (scene.phase("run"), scene.written["run"].get("position")) == (
         "Admitted",
         None,
     )
     assert scene.condition("run") == ("True", "NotHeld")
     scene.end("run")
     assert scene.settle() == []
-    assert scene.written["run"]["phase"] == "Finished"
+    assert scene.phase("run") == "Finished"
 
 
 def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
     scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
-    scene.submit("first", 0.1, demand=demand(cpu="5"))
-    scene.submit("second", 0.2, demand=demand(cpu="4"))
+    scene.submit("first", 0.1, cpu="5")
+    scene.submit("second", 0.2, cpu="4")
     assert scene.settle() == ["first begins: admitted"]
     scene.pod("first", cpu=5000)
     scene.settle()
     assert scene.message("second") == "1st of 1, lacks 1 cpu of the cluster"
-    scene.say("first", demand=demand(cpu="4"))
+    scene.say("first", cpu="4")
     assert scene.settle() == ["second begins: admitted"]
 
 
 def test_pods_of_others_take_room():
     scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
     pod = scene.pod("", cpu=6000)
-    scene.submit("run", demand=demand(cpu="3"))
+    scene.submit("run", cpu="3")
     assert scene.settle() == ["run begins: admitted"]
     # More than the cluster has counts as all it has: alone such a run may go, but not a second.
-    scene.submit("other", demand=demand(cpu="3"))
+    scene.submit("other", cpu="3")
     assert scene.settle() == []
     scene.end_pod(pod)
     assert scene.settle() == ["other begins: admitted"]
@@ -96,7 +94,7 @@ def test_pods_of_others_take_room():
 )
 def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
     scene = Played(nodes=[a_node(cpu=8), a_node("gpu", gpu=1, **lost)])
-    scene.submit("run", demand=demand(gpu="1"))
+    scene.submit("run", gpu="1")
     assert scene.settle() == []
     assert scene.message("run") == "1st of 1, needs 1 nvidia.com/gpu, which no node has"
     tainted = a_node("gpu", gpu=1, taints=(Taint("nvidia.com/gpu"),))
@@ -106,16 +104,15 @@ def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
 
 def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
     scene = Played(quota=a_quota(cpu="4"), nodes=[a_node(cpu=64)])
-    scene.submit("first", 0.1, demand=demand(cpu="3"))
-    scene.submit("second", 0.2, demand=demand(cpu="2"))
+    scene.submit("first", 0.1, cpu="3")
+    scene.submit("second", 0.2, cpu="2")
     assert scene.settle() == ["first begins: admitted"]
     assert scene.message("second") == "1st of 1, lacks 1 cpu of the quota"
     assert scene.written["second"]["missing"] == [
         {"rule": "quota", "resource": "cpu", "amount": "1"}
     ]
-    scene.pass_time(5)
-    scene.settle()
-    (queue,) = scene.coordinator.queues
+    scene.settle_after(5)
+    queue = scene.queue()
     assert [(each.name, each.amount) for each in queue.status.used] == [("cpu", "3")]
     assert (queue.status.waiting, queue.status.admitted) == (1, 1)
 
@@ -130,7 +127,7 @@ def test_two_gangs_that_would_block_each_other_go_in_turn():
     assert scene.condition("second") == ("False", "WaitingForRoom")
     scene.end("first")
     assert scene.settle() == ["second begins: admitted"]
-    assert scene.written["first"]["phase"] == "Finished"
+    assert scene.phase("first") == "Finished"
 
 
 def test_a_run_goes_to_the_queue_that_it_names():
@@ -159,10 +156,10 @@ def test_priorities_are_clamped_and_the_run_says_so():
 def preempting() -> tuple[Played, ObservedPod]:
     """A cluster that a run of low priority fills with its pod, and one of high priority."""
     scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
-    scene.submit("low", 0.1, demand=demand(cpu="6"))
+    scene.submit("low", 0.1, cpu="6")
     scene.settle()
     running = scene.pod("low", cpu=4000)
-    scene.submit("high", 0.2, demand=demand(cpu="6"), priority=10)
+    scene.submit("high", 0.2, cpu="6", priority=10)
     return scene, running
 
 
@@ -179,12 +176,11 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     ]
     assert text.startswith("stopped for run high of a higher priority; it waits again")
     # Its running step keeps its room; others do not take what it gives back.
-    scene.submit("small", 0.3, demand=demand(cpu="2"))
+    scene.submit("small", 0.3, cpu="2")
     assert scene.settle() == []
     scene.end_pod(running)
     assert sorted(scene.settle()) == ["high begins: admitted", "small begins: admitted"]
-    scene.pass_time(10)
-    scene.settle()
+    scene.settle_after(10)
     assert scene.message("low") == "1st of 1, lacks 6 cpu of the cluster"
     scene.end("high")
     assert scene.settle() == ["low goes on: admitted"]
@@ -200,7 +196,7 @@ def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     # What is left of the preemption is removed.
     assert scene.settle() == ["low goes on: requested"]
     assert scene.known["low"].preempted_for == ""
-    assert scene.written["low"]["phase"] == "Admitted"
+    assert scene.phase("low") == "Admitted"
     assert scene.message("high") == "1st of 1, lacks 4 cpu of the cluster"
 
 
@@ -210,11 +206,9 @@ def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its
     scene.end_pod(running)
     assert scene.settle() == ["high begins: admitted"]
     # The planner has long been idle: it has nothing new to say.
-    scene.pass_time(300)
-    assert scene.settle() == []
+    assert scene.settle_after(300) == []
     scene.observe_request(RunKey(TEAM, "low"), None)
-    scene.pass_time(1)
-    assert scene.settle() == []
+    assert scene.settle_after(1) == []
 
 
 def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
@@ -267,14 +261,14 @@ def test_a_run_that_is_tried_again_waits_from_then_on():
     scene.settle()
     scene.change("run", end=RunEnd.FAILED)
     scene.settle()
-    assert scene.written["run"]["phase"] == "Finished"
+    assert scene.phase("run") == "Finished"
     scene.submit("other")
     assert scene.settle() == ["other begins: admitted"]
     scene.pass_time(600)
     again = scene.now
     scene.change("run", end=None, is_held=True)
     assert scene.settle() == []
-    assert scene.written["run"]["phase"] == "Waiting"
+    assert scene.phase("run") == "Waiting"
     assert scene.written["run"]["waitingSince"] >= time_text(again)
 
 
@@ -286,7 +280,7 @@ def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
     scene.end("run")
     scene.lead_again()
     assert scene.settle() == []
-    assert scene.written["run"]["phase"] == "Finished"
+    assert scene.phase("run") == "Finished"
 
 
 def test_positions_alone_are_written_in_turn():

@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
-from tests.controller.queueing.scene import Played, a_queue, demand
+from tests.controller.queueing.scene import Played, a_queue
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
@@ -164,15 +164,9 @@ def test_a_waiting_run_s_request_says_when_it_starts_and_keeps_what_was_first_sa
     )
     assert scene.written["next"]["firstStarts"] == first
     scene.end("old")
-    scene.pass_time(1)
-    assert scene.settle() == ["next begins: admitted"]
+    assert scene.settle_after(1) == ["next begins: admitted"]
     assert "starts" not in scene.written["next"]
     assert scene.written["next"]["firstStarts"] == first
-
-
-def queue_ratios(scene: Played) -> tuple[float, ...]:
-    (queue,) = scene.coordinator.queues
-    return queue.status.wait_ratios
 
 
 def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
@@ -180,34 +174,32 @@ def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
     scene.pass_time(1800)
     scene.end("old")
     scene.settle()
-    assert queue_ratios(scene) == pytest.approx((0.5,), abs=0.01)
+    assert scene.queue().status.wait_ratios == pytest.approx((0.5,), abs=0.01)
     scene.lead_again()
     scene.submit("third", 1.4, makespan="1h")
     scene.settle()
     scene.pass_time(3600)
     scene.end("next")
     scene.settle()
-    assert queue_ratios(scene) == pytest.approx((0.5, 1.0), abs=0.4)
-    assert len(queue_ratios(scene)) == 2
+    assert scene.queue().status.wait_ratios == pytest.approx((0.5, 1.0), abs=0.4)
+    assert len(scene.queue().status.wait_ratios) == 2
 
 
 def test_what_others_write_of_that_is_put_right():
     scene = a_waiting_one([1.0])
-    (queue,) = scene.coordinator.queues
+    queue = scene.queue()
     status = queue.status.model_copy(update={"wait_ratios": (9.0, 9.0)})
     scene.set_queue(replace(queue, version="99", status=status))
-    scene.pass_time(5)
-    scene.settle()
-    assert queue_ratios(scene) == (1.0,)
+    scene.settle_after(5)
+    assert scene.queue().status.wait_ratios == (1.0,)
 
 
 def test_a_run_that_somebody_lets_begin_teaches_nothing():
     scene = a_waiting_one()
     scene.ask("next", ADMIT_ANNOTATION)
     assert scene.settle() == ["next begins: requested"]
-    scene.pass_time(5)
-    scene.settle()
-    assert queue_ratios(scene) == ()
+    scene.settle_after(5)
+    assert scene.queue().status.wait_ratios == ()
 
 
 def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
@@ -219,8 +211,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
     scene.pass_time(30)
     scene.end_pod(pod)
     assert scene.settle() == ["urgent begins: admitted"]
-    scene.pass_time(15)
-    scene.settle()
+    scene.settle_after(15)
     # It was submitted first, so it is next.
     assert hours_from(scene, scene.written["old"]["firstStarts"]["forecast"]) == pytest.approx(
         0.5, abs=0.02
@@ -229,7 +220,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
 
 def test_a_run_that_never_begins_as_things_are_gets_no_range():
     scene = a_waiting_one()
-    scene.submit("large", 1.2, demand=demand(gpu="1"), makespan="1h")
+    scene.submit("large", 1.2, gpu="1", makespan="1h")
     scene.settle()
     assert "starts" not in scene.written["large"]
 
@@ -238,8 +229,7 @@ def test_a_new_run_is_given_a_range_at_once_and_others_now_and_then():
     scene = a_waiting_one()
     before = scene.written["next"]["starts"]
     scene.submit("third", 1.2, makespan="1h")
-    scene.pass_time(1)
-    scene.settle()
+    scene.settle_after(1)
     assert hours_from(scene, scene.written["third"]["starts"]["forecast"]) == pytest.approx(
         2.0, abs=0.01
     )
