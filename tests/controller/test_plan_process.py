@@ -21,7 +21,7 @@ from kfp_placement_kube.access import Need
 from kfp_placement_kube.exceptions import AccessError
 from tests.comparison.api_server import ApiServer
 from tests.comparison.objects import Store
-from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.builders import a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until

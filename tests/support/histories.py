@@ -47,8 +47,14 @@ def past_run(
 
 
 def history_object(runs: Sequence[PastRun], namespace: str = "team-a", **spec: Any) -> Any:
-    """The object of one pipeline, as the API server prints it."""
-    pipeline = runs[0].pipeline
+    """The object of the pipeline of these runs, as the API server prints it."""
+    return a_history(runs[0].pipeline, runs, namespace, **spec)
+
+
+def a_history(
+    pipeline: str, runs: Sequence[PastRun], namespace: str = "team", **spec: Any
+) -> dict[str, Any]:
+    """The object of a pipeline, which may have no runs, as the API server prints it."""
     return PipelineHistory(
         metadata=ObjectMetadata(name=history_name(pipeline), namespace=namespace),
         spec=PipelineHistorySpec(pipeline=pipeline, **spec),

@@ -20,9 +20,9 @@ from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
-from tests.controller.planning.builders import START
-from tests.controller.planning.past_runs import a_history, a_past_run
+from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
+from tests.support.histories import a_history
 
 KEY = ("team", "p")
 KEPT = timedelta(days=KEEP_DAYS)
@@ -35,19 +35,18 @@ def answer(
     return HistoryWriter(cast("Any", server), epoch).write(HistoryTask(action, 1))
 
 
-def an_object(pipeline: str) -> dict[str, Any]:
-    """A history without runs, as the API server has it."""
-    stored = a_history(pipeline, [])
-    return {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
-
-
-def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") -> PipelineHistory:
-    """The object after a write."""
+def a_server(*histories: dict[str, Any]) -> StoredHistories:
+    """One that has these."""
     server = StoredHistories()
-    if stored is not None:
-        metadata = {**stored["metadata"], "resourceVersion": "1"}
-        server.stored[KEY] = {**stored, "metadata": metadata}
-    answer(server, WriteHistory("team", pipeline, runs))
+    for each in histories:
+        server.put(each)
+    return server
+
+
+def written(stored: dict[str, Any] | None, *runs: PastRun) -> PipelineHistory:
+    """The object after a write."""
+    server = a_server() if stored is None else a_server(stored)
+    answer(server, WriteHistory("team", "p", runs))
     return read_resource(PipelineHistory, server.stored[KEY])
 
 
@@ -121,9 +120,8 @@ MALFORMED = {
 @pytest.mark.parametrize("changes", MALFORMED.values(), ids=MALFORMED)
 def test_what_cannot_be_read_is_left_as_it_is(changes):
     """A later version may have written it, and may be installed again."""
-    stored = {**an_object("p"), **changes}
-    server = StoredHistories()
-    server.stored[KEY] = stored
+    server = a_server({**a_history("p", []), **changes})
+    stored = server.stored[KEY]
     write = WriteHistory("team", "p", (a_past_run("p", 1),))
     assert "it is left as it is: delete it" in answer(server, write).why
     assert server.stored[KEY] == stored
@@ -142,8 +140,7 @@ def test_an_oversized_object_shrinks():
 
 
 def test_an_object_of_another_pipeline_is_left_alone():
-    server = StoredHistories()
-    server.stored[KEY] = {**an_object("q"), "metadata": an_object("p")["metadata"]}
+    server = a_server({**a_history("q", []), "metadata": a_history("p", [])["metadata"]})
     refused = answer(server, WriteHistory("team", "p", (a_past_run("p", 1),)))
     assert "is of pipeline 'q', not of 'p'" in refused.why
     assert server.writes == 0
@@ -151,8 +148,7 @@ def test_an_object_of_another_pipeline_is_left_alone():
 
 def test_one_that_is_written_meanwhile_does_not_go():
     """Another leader may have begun, and have written a run."""
-    server = StoredHistories()
-    server.stored = {KEY: an_object("p")}
+    server = a_server(a_history("p", []))
 
     def leads_until_now() -> int:
         another = {**server.stored[KEY]["metadata"], "resourceVersion": "99"}
@@ -164,8 +160,7 @@ def test_one_that_is_written_meanwhile_does_not_go():
 
 
 def test_one_that_must_go_goes_and_what_is_gone_already_is_no_failure():
-    server = StoredHistories()
-    server.stored = {KEY: an_object("p"), ("team", "q"): an_object("q")}
+    server = a_server(a_history("p", []), a_history("q", []))
     for _ in range(2):
         assert answer(server, DeleteHistory("team", "p")).outcome is HistoryOutcome.DONE
         assert list(server.stored) == [("team", "q")]

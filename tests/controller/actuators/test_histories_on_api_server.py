@@ -12,7 +12,7 @@ from kfp_placement_controller.histories.actions import (
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
-from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.builders import a_past_run
 
 pytestmark = pytest.mark.cluster
 

@@ -19,9 +19,9 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_kube.exceptions import NotFoundError
-from tests.controller.planning.builders import START
-from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
+from tests.support.defects import fail, times_said
 
 KEY = ("team", "p")
 WRITE = WriteHistory("team", "p", (a_past_run("p", 1),))
@@ -106,7 +106,7 @@ def test_a_defect_costs_one_write_and_is_said_once(monkeypatch, caplog):
 
     def broken(runs: Any, **options: Any) -> Any:
         if runs[0].pipeline == "bad":
-            raise ZeroDivisionError("made up")
+            fail()
         return history_status(runs, **options)
 
     monkeypatch.setattr(f"{histories.__name__}.history_status", broken)
@@ -117,7 +117,7 @@ def test_a_defect_costs_one_write_and_is_said_once(monkeypatch, caplog):
     writing.worker.stop()
     refused = HistoryAnswer(bad, HistoryOutcome.REFUSED)
     assert writing.answers == [*3 * [refused], HistoryAnswer(WRITE, HistoryOutcome.DONE)]
-    assert len([each for each in caplog.messages if "made up" in each]) == 1
+    assert times_said(caplog) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, M
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.transport import Transport, TransportParams
+from tests.support.defects import fail
 from tests.support.web_server import Answer, sending, web_server
 
 GIB = 2**30
@@ -150,9 +151,6 @@ def test_many_pods_are_asked_for_until_the_time_is_over():
 
 
 def test_a_defect_is_an_answer_too():
-    def fail(_url: str) -> Transport:
-        raise ZeroDivisionError("made up")
-
     prometheus, answers = Prometheus(fail, {"main"}), list[MemoryAnswer]()
     worker = Worker("memory", prometheus.answer, answers.append, prometheus.failed)
     worker.start()

@@ -1,6 +1,5 @@
 """Histories where something is wrong: plans come as before, and nothing is learned twice."""
 
-import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -17,16 +16,12 @@ from tests.controller.planning.noisy_cluster import (
     a_coordinator,
     cluster_with_past,
 )
+from tests.support.defects import fail, times_said
 
 KNOWN = 4
 """Runs after which promises are made."""
 
 STEPS = ITERATIONS + 2
-DEFECT = "made up"
-
-
-def fail(*_arguments: Any, **_fields: Any) -> Any:
-    raise ZeroDivisionError(DEFECT)
 
 
 def is_planned(cluster: NoisyCluster, run: str) -> bool:
@@ -38,10 +33,6 @@ def is_planned(cluster: NoisyCluster, run: str) -> bool:
 
 def uids(cluster: NoisyCluster) -> list[str]:
     return [run.uid for run in cluster.history().past_runs()]
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +49,7 @@ def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
         run = cluster.play(number)
         assert is_planned(cluster, run)
         assert cluster.placement(run).spec.first_ends is None
-    assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
+    assert times_said(caplog) == 1
 
 
 def test_where_nothing_can_be_written_runs_are_planned_as_ever_and_teach_when_it_works_again():
@@ -86,7 +77,7 @@ def test_an_object_that_cannot_be_read_is_left_as_it_is(caplog):
     for number in range(10, 13):
         assert cluster.first_ends(cluster.play(number))
     assert cluster.histories.stored[key] == foreign
-    assert len([each for each in warnings(caplog) if "left as it is" in each]) == 1
+    assert times_said(caplog, "left as it is") == 1
     del cluster.histories.stored[key]
     cluster.tell()
     assert is_planned(cluster, cluster.play(13))
@@ -102,8 +93,7 @@ def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog)
     for number in range(10, 13):
         assert is_planned(cluster, cluster.play(number))
     assert cluster.histories.stored[key] == theirs
-    said = [each for each in warnings(caplog) if "is of pipeline 'other'" in each]
-    assert len(said) == 1
+    assert times_said(caplog, "is of pipeline 'other'") == 1
 
 
 def test_two_leaders_learn_nothing_twice():

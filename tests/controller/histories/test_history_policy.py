@@ -9,10 +9,10 @@ import pytest
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
-from tests.controller.planning.builders import START
+from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
-from tests.controller.planning.past_runs import a_history, a_past_run
 from tests.controller.planning.played_cluster import NO_PULLS
+from tests.support.histories import a_history
 
 RUNS = 4
 
@@ -51,20 +51,18 @@ def test_a_run_that_goes_on_is_promised_with_the_new_confidence():
     assert cluster.placement(name).spec.confidence == 0.9
 
 
+OLD, NEW = a_past_run("p", 1), a_past_run("p", 2, ended_at=START + timedelta(days=60))
+STEP = OLD.steps[0].identity
+
+
 @pytest.mark.parametrize(("days", "runs"), [(30, 1), (90, 2)])
 def test_runs_count_as_long_as_the_policy_says(days, runs):
     cluster = NoisyCluster()
     say(cluster, keepDays=days)
-    old, new = a_past_run("p", 1), a_past_run("p", 2, ended_at=START + timedelta(days=60))
-    raw = a_history("p", [old, new])
-    cluster.histories.stored["team", "p"] = {
-        **raw,
-        "metadata": {**raw["metadata"], "resourceVersion": "1"},
-    }
+    cluster.histories.put(a_history("p", [OLD, NEW]))
     cluster.tell()
-    step = old.steps[0].identity
     # By its own past, and by that of the namespace.
-    for each in (step, replace(step, pipeline="q")):
+    for each in (STEP, replace(STEP, pipeline="q")):
         past: Any = cluster.coordinator.histories.past("team", each.pipeline)
         forecast = past.past.steps.predict(each)
         assert forecast.basis.runs == runs
@@ -72,16 +70,11 @@ def test_runs_count_as_long_as_the_policy_says(days, runs):
 
 def test_a_shorter_time_leaves_out_what_is_known_already():
     cluster = NoisyCluster()
-    old, new = a_past_run("p", 1), a_past_run("p", 2, ended_at=START + timedelta(days=60))
-    raw = a_history("p", [old, new])
-    cluster.histories.stored["team", "p"] = {
-        **raw,
-        "metadata": {**raw["metadata"], "resourceVersion": "1"},
-    }
+    cluster.histories.put(a_history("p", [OLD, NEW]))
     cluster.tell()
     before = cluster.coordinator.histories.past("team", "p")
     say(cluster, keepDays=30)
     after: Any = cluster.coordinator.histories.past("team", "p")
     assert after is not before
-    forecast = after.past.steps.predict(old.steps[0].identity)
+    forecast = after.past.steps.predict(STEP)
     assert forecast.basis.runs == 1

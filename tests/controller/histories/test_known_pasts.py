@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from kfp_placement_controller.histories import known_pasts
 from kfp_placement_controller.histories.actions import (
     DeleteHistory,
+    HistoryAction,
     HistoryAnswer,
     HistoryOutcome,
     WriteHistory,
@@ -28,16 +29,19 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_kube.change import Change
-from tests.controller.planning.builders import START
-from tests.controller.planning.past_runs import a_history, a_past_run
-
-DEFECT = "made up"
+from tests.controller.planning.builders import START, a_past_run
+from tests.support.defects import DEFECT, fail
+from tests.support.histories import a_history
 
 
 def store(known: Histories, raw: Mapping[str, Any]) -> None:
     metadata = raw["metadata"]
     key = (metadata["namespace"], metadata["name"])
     known.changed(Change(key, None, observe_history(raw)))
+
+
+def due(known: Histories, at: datetime = START) -> list[HistoryAction]:
+    return known.due(at.timestamp())
 
 
 def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> Histories:
@@ -55,10 +59,14 @@ def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> Kno
     raise AssertionError("it is not built")
 
 
+def one_step(pipeline: str = "p", component: str = "") -> RunGraph:
+    """A run with the first step of each past run."""
+    return RunGraph(pipeline, "made up", (Step("step-0", task="step-0", component=component),))
+
+
 def forecast_seconds(past: KnownPast, pipeline: str = "p") -> float | None:
     """Median of its only step."""
-    graph = RunGraph(name=pipeline, source="made up", steps=(Step("step-0", task="step-0"),))
-    learned = past.learned_run(graph, CONFIDENCE)
+    learned = past.learned_run(one_step(pipeline), CONFIDENCE)
     return None if learned is None else learned.graph.steps[0].duration_seconds
 
 
@@ -85,6 +93,14 @@ def many_pipelines() -> Histories:
     known = Histories(enabled=True)
     for each in many_histories():
         store(known, each)
+    return known
+
+
+def full_namespace() -> Histories:
+    """There are as many histories as there may be."""
+    known = Histories(enabled=True)
+    for number in range(MOST_PIPELINES):
+        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
     return known
 
 
@@ -135,6 +151,10 @@ def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
     assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
 
 
+LARGE_RUNS = [a_past_run("p", number, steps=200) for number in range(20)]
+"""A past of these is built in parts."""
+
+
 @pytest.mark.parametrize("kind", ["MOST_NAMESPACES", "MOST_PIPELINES"])
 def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind):
     monkeypatch.setattr(known_pasts, kind, 2)
@@ -151,7 +171,7 @@ def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind)
 
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
-    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    known = with_runs(*LARGE_RUNS)
     assert known.past("team", "p") is None
     assert known.pasts.is_building
     parts = 0
@@ -164,7 +184,7 @@ def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwh
 
 def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     """Otherwise a namespace in which runs end often would never be known."""
-    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    known = with_runs(*LARGE_RUNS)
     runs = [a_past_run("q", number, seconds=600) for number in range(100, 200)]
     for number in range(100):
         if known.past("team", "p") is not None:
@@ -176,7 +196,7 @@ def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
 
 
 def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built():
-    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    known = with_runs(*LARGE_RUNS)
     store(known, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other"))
     for number in range(100):
         known.past("team", "p")
@@ -191,10 +211,10 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
 def test_nothing_is_learned_twice():
     known = with_runs(a_past_run("p", 1))
     assert not known.run_ended("team", a_past_run("p", 1))
-    assert not known.due(START.timestamp())
+    assert not due(known)
     assert known.run_ended("team", a_past_run("p", 2))
     assert not known.run_ended("team", a_past_run("p", 2))
-    (write,) = known.due(START.timestamp())
+    (write,) = due(known)
     assert isinstance(write, WriteHistory)
     assert [run.uid for run in write.runs] == ["uid-2"]
 
@@ -203,7 +223,7 @@ def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
     known = with_runs(a_past_run("p", 1))
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1), seconds=600)
     assert not known.run_ended("team", again)
-    (write,) = known.due(START.timestamp())
+    (write,) = due(known)
     assert isinstance(write, WriteHistory)
     assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
@@ -219,7 +239,7 @@ def test_runs_that_were_cut_off_a_full_history_are_not_learned_again():
     raw["status"]["runsSeen"] = 100
     store(known, raw)
     assert not known.run_ended("team", runs[0])
-    assert not known.due(START.timestamp())
+    assert not due(known)
 
 
 def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
@@ -227,7 +247,7 @@ def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
     before = START + timedelta(days=1)
     store(known, a_history("p", [], forget_before=before))
     assert not known.run_ended("team", a_past_run("p", 1))
-    assert not known.due(START.timestamp())
+    assert not due(known)
 
 
 def test_a_namespace_has_at_most_two_hundred_histories():
@@ -239,7 +259,7 @@ def test_a_namespace_has_at_most_two_hundred_histories():
         known.run_ended("greedy", a_past_run(f"p{number}", number))
         if number % 10:
             continue
-        while actions := known.due(START.timestamp()):
+        while actions := due(known):
             for action in actions:
                 if isinstance(action, DeleteHistory):
                     del stored[action.name]
@@ -256,34 +276,28 @@ def test_a_namespace_has_at_most_two_hundred_histories():
 
 
 def test_an_object_is_removed_once_and_again_if_that_failed():
-    known = Histories(enabled=True)
-    for number in range(MOST_PIPELINES):
-        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    known = full_namespace()
     known.run_ended("team", a_past_run("new", 1000))
-    delete, write = known.due(START.timestamp())
+    delete, write = due(known)
     assert delete == DeleteHistory("team", "p0")
     later = START + timedelta(minutes=1)
-    assert not [each for each in known.due(later.timestamp()) if isinstance(each, DeleteHistory)]
+    assert not [each for each in due(known, later) if isinstance(each, DeleteHistory)]
     for action in (delete, write):
         known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later.timestamp())
-    assert delete in known.due((later + timedelta(minutes=1)).timestamp())
+    assert delete in due(known, later + timedelta(minutes=1))
 
 
 def test_an_object_that_a_finalizer_holds_is_not_removed_again():
-    known = Histories(enabled=True)
-    for number in range(MOST_PIPELINES):
-        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    known = full_namespace()
     known.run_ended("team", a_past_run("new", 1000))
-    for action in known.due(START.timestamp()):
+    for action in due(known):
         known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
     held = a_history("p0", [a_past_run("p0", 0)])
     held["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:00Z"
     store(known, held)
     store(known, a_history("new", [a_past_run("new", 1000)]))
     known.run_ended("team", a_past_run("newer", 1001))
-    removed = [
-        each.name for each in known.due(START.timestamp()) if isinstance(each, DeleteHistory)
-    ]
+    removed = [each.name for each in due(known) if isinstance(each, DeleteHistory)]
     assert removed == ["p1"]
 
 
@@ -296,9 +310,8 @@ def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_sai
         known.pasts.outdated("team")
         past = built(known)
     assert forecast_seconds(past) == forecast_seconds(built(known, pipeline="q"), "p")
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 1
-    assert "team: PipelineHistory 'p': status.runs.2.steps.0.1.0.0: must be" in said[0]
+    (said,) = caplog.messages
+    assert "team: PipelineHistory 'p': status.runs.2.steps.0.1.0.0: must be" in said
 
 
 def test_a_run_that_leaves_an_object_and_comes_again_is_learned_from_once():
@@ -314,10 +327,7 @@ def test_a_run_that_leaves_an_object_and_comes_again_is_learned_from_once():
 def test_components_that_change_daily_keep_a_step_known():
     runs = [a_past_run("p", number, component=f"{number:08x}") for number in range(200)]
     past = built(with_runs(*runs))
-    graph = RunGraph(
-        name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
-    )
-    learned: Any = past.learned_run(graph, CONFIDENCE)
+    learned: Any = past.learned_run(one_step(component="f" * 16), CONFIDENCE)
     basis = learned.graph.steps[0].duration_basis
     assert (str(basis.level), basis.runs) == ("iteration", 20)
 
@@ -345,17 +355,14 @@ def test_a_hand_edited_year_does_not_keep_others_from_counting():
 
 
 def test_a_learner_with_a_defect_is_left_alone_and_says_so_once(monkeypatch, caplog):
-    def fail(_past: Past, _run: PastRun) -> None:
-        raise ZeroDivisionError(DEFECT)
-
     monkeypatch.setattr(Past, "observe", fail)
     runs = [a_past_run("p", number) for number in range(10)]
     known = with_runs(*runs[:5])
     past = built(known)
     store(known, a_history("p", runs))
     assert forecast_seconds(past) is None
-    assert len(caplog.records) == 1
-    assert DEFECT in caplog.records[0].getMessage()
+    assert len(caplog.messages) == 1
+    assert DEFECT in caplog.messages[0]
 
 
 def test_sizes_of_all_objects_are_known():
@@ -375,8 +382,8 @@ def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known
     assert known.run_ended("team", a_past_run("p", 1, seconds=600))
     store(known, a_history("p", [a_past_run("p", 0, seconds=600)]))
     assert known.past("team", "p") is None
-    assert not known.due(START.timestamp())
+    assert not due(known)
     known.readable(True)
     assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
-    assert len(known.due(START.timestamp())) == 1
+    assert len(due(known)) == 1
     assert len(caplog.messages) == 1

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from datetime import datetime, timedelta
 
+import pytest
+
 from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
 from kfp_placement_controller.histories.runs_to_store import (
     MOST_STEPS,
@@ -12,10 +14,15 @@ from kfp_placement_controller.histories.runs_to_store import (
 from kfp_placement_controller.observed.histories import HistoryKey, observe_history
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
-from tests.controller.planning.builders import START
-from tests.controller.planning.past_runs import a_history, a_past_run
+from tests.controller.planning.builders import START, a_past_run
+from tests.support.histories import a_history
 
 WRITE_PAUSE = timedelta(seconds=WRITE_PAUSE_SECONDS)
+
+
+@pytest.fixture
+def to_store() -> RunsToStore:
+    return RunsToStore()
 
 
 def written(to_store: RunsToStore) -> dict[str, list[PastRun]]:
@@ -23,18 +30,22 @@ def written(to_store: RunsToStore) -> dict[str, list[PastRun]]:
     runs = defaultdict[str, list[PastRun]](list)
     while (write := to_store.due(START.timestamp())) is not None:
         runs[write.namespace] += write.runs
-        to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+        done(to_store, write)
     return runs
 
 
-def due(to_store: RunsToStore, now: datetime) -> WriteHistory:
+def done(to_store: RunsToStore, write: WriteHistory) -> None:
+    """The runs have been written."""
+    to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+
+
+def due(to_store: RunsToStore, now: datetime = START) -> WriteHistory:
     write = to_store.due(now.timestamp())
     assert write is not None
     return write
 
 
-def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():
-    to_store = RunsToStore()
+def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory(to_store):
     for number in range(10_000):
         to_store.add("greedy", a_past_run(f"p{number}", number))
     runs = written(to_store)["greedy"]
@@ -42,16 +53,14 @@ def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():
     assert runs[-1].pipeline == "p9999"
 
 
-def test_large_runs_of_a_namespace_take_bounded_memory():
-    to_store = RunsToStore()
+def test_large_runs_of_a_namespace_take_bounded_memory(to_store):
     for number in range(100):
         to_store.add("greedy", a_past_run(f"p{number}", number, steps=5_000))
     assert sum(len(run.steps) for run in written(to_store)["greedy"]) <= MOST_STEPS
 
 
-def test_runs_of_many_namespaces_take_bounded_memory(caplog):
+def test_runs_of_many_namespaces_take_bounded_memory(to_store, caplog):
     """The namespace that has most loses some, and not the others."""
-    to_store = RunsToStore()
     teams = [f"team-{number}" for number in range(20)]
     for number in range(8):
         for team in teams:
@@ -65,39 +74,35 @@ def test_runs_of_many_namespaces_take_bounded_memory(caplog):
     assert max(numbers) - min(numbers) <= 1
 
 
-def test_of_a_pipeline_the_last_runs_are_kept():
-    to_store = RunsToStore()
+def test_of_a_pipeline_the_last_runs_are_kept(to_store):
     for number in range(2 * MAX_RUNS):
         to_store.add("team", a_past_run("p", number))
     uids = [run.uid for run in written(to_store)["team"]]
     assert uids == [f"uid-{number}" for number in range(MAX_RUNS, 2 * MAX_RUNS)]
 
 
-def test_a_greedy_namespace_does_not_keep_others_from_being_written():
-    to_store = RunsToStore()
+def test_a_greedy_namespace_does_not_keep_others_from_being_written(to_store):
     for number in range(1_000):
         to_store.add("greedy", a_past_run(f"p{number}", number))
     to_store.add("team", a_past_run("nightly", 1))
     namespaces = []
     for _ in range(3):
-        write = due(to_store, START)
+        write = due(to_store)
         namespaces.append(write.namespace)
         # It is answered before more is due.
         assert to_store.due((START + 10 * WRITE_PAUSE).timestamp()) is None
-        to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+        done(to_store, write)
     assert namespaces == ["greedy", "team", "greedy"]
 
 
-def test_all_pipelines_have_their_turn():
-    to_store = RunsToStore()
+def test_all_pipelines_have_their_turn(to_store):
     for number in range(MOST_PIPELINES):
         to_store.add("team", a_past_run(f"p{number}", number))
     pipelines = [run.pipeline for run in written(to_store)["team"]]
     assert sorted(pipelines) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
 
 
-def test_what_fails_is_tried_again_after_pauses_that_double():
-    to_store = RunsToStore()
+def test_what_fails_is_tried_again_after_pauses_that_double(to_store):
     to_store.add("team", a_past_run("p", 1))
     failed_at, pauses = START, list[float]()
     for number in range(1_000):
@@ -123,44 +128,38 @@ def test_what_works_again_is_written_as_often_as_ever():
     assert to_store.due((now + WRITE_PAUSE).timestamp())
 
 
-def test_runs_of_a_namespace_that_is_gone_are_let_go():
+def test_runs_of_a_namespace_that_is_gone_are_let_go(to_store):
     """One try, and no other."""
-    to_store = RunsToStore()
     for number in range(20):
         to_store.add("gone", a_past_run(f"p{number}", number))
     to_store.add("team", a_past_run("p", 1))
     for outcome in (HistoryOutcome.NAMESPACE_GONE, HistoryOutcome.DONE):
-        to_store.answered(due(to_store, START), outcome, START.timestamp())
+        to_store.answered(due(to_store), outcome, START.timestamp())
     assert to_store.ended_at(HistoryKey.of("team", "p"), "uid-1")
     assert not to_store.due((START + timedelta(days=1)).timestamp())
 
 
-def test_what_was_written_is_not_written_again_whatever_the_object_says():
+def test_what_was_written_is_not_written_again_whatever_the_object_says(to_store):
     """A run that had no room in it is not in it, and never will be."""
-    to_store = RunsToStore()
     to_store.add("team", a_past_run("p", 1))
-    write = due(to_store, START)
-    to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+    done(to_store, due(to_store))
     assert not to_store.due((START + WRITE_PAUSE).timestamp())
     assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is not None
     to_store.seen(HistoryKey("team", "p"), observe_history(a_history("p", [])))
     assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is None
 
 
-def test_what_ends_during_a_write_is_written_next():
-    to_store = RunsToStore()
+def test_what_ends_during_a_write_is_written_next(to_store):
     to_store.add("team", a_past_run("p", 1))
-    write = due(to_store, START)
+    write = due(to_store)
     to_store.add("team", a_past_run("p", 2))
-    to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+    done(to_store, write)
     assert [run.uid for run in due(to_store, START + WRITE_PAUSE).runs] == ["uid-1", "uid-2"]
 
 
-def test_what_ended_again_is_written_again():
-    to_store = RunsToStore()
+def test_what_ended_again_is_written_again(to_store):
     to_store.add("team", a_past_run("p", 1))
-    write = due(to_store, START)
-    to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+    done(to_store, due(to_store))
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1))
     to_store.add("team", again)
     to_store.seen(HistoryKey("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
@@ -168,9 +167,8 @@ def test_what_ended_again_is_written_again():
     assert write.runs == (again,)
 
 
-def test_what_is_written_makes_room(caplog):
+def test_what_is_written_makes_room(to_store, caplog):
     """As on a planner that only follows: nothing is lost."""
-    to_store = RunsToStore()
     to_store.add("team", a_past_run("waits", 0))
     for number in range(1, MOST_PIPELINES + 10):
         name, run = f"p{number}", a_past_run(f"p{number}", number)
@@ -180,10 +178,8 @@ def test_what_is_written_makes_room(caplog):
     assert [run.pipeline for run in written(to_store)["team"]] == ["waits"]
 
 
-def test_names_that_objects_cannot_have_are_names_of_one_object():
-    to_store = RunsToStore()
+def test_names_that_objects_cannot_have_are_names_of_one_object(to_store):
     to_store.add("team", a_past_run("Ünïcode/…", 1))
-    write = due(to_store, START)
-    to_store.answered(write, HistoryOutcome.DONE, START.timestamp())
+    done(to_store, due(to_store))
     assert to_store.ended_at(HistoryKey.of("team", "Ünïcode/…"), "uid-1") is not None
     assert not to_store.due((START + WRITE_PAUSE).timestamp())

@@ -30,6 +30,7 @@ from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support.data import data_path
+from tests.support.defects import fail
 from tests.support.kubernetes import node_object
 
 TEAM = ("", "team")
@@ -318,9 +319,6 @@ def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
 
 
 def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError
-
     coordinator = a_coordinator()
     for name in ("due", "add"):
         monkeypatch.setattr(coordinator.learning.unplanned, name, fail)

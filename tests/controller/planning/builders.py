@@ -12,6 +12,7 @@ from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_kube.change import Change
 
@@ -117,3 +118,27 @@ def a_tracked_run(raw: dict[str, Any], policy: Any = NO_POLICY) -> TrackedRun:
 def a_policy(**spec: Any) -> Any:
     """The spec of a policy; searches are over at once."""
     return PlacementPolicy.model_validate({"spec": {"engine": {"budget": "1ms"}, **spec}}).spec
+
+
+def a_past_run(
+    pipeline: str,
+    number: int,
+    *,
+    ended_at: datetime | None = None,
+    seconds: float = 60.0,
+    steps: int = 1,
+    component: str = "",
+    node: str = "n0",
+) -> PastRun:
+    """A run whose steps all took the same time; each ends an hour after the one before."""
+    return PastRun(
+        uid=f"uid-{number}",
+        pipeline=pipeline,
+        ended_at=ended_at or START + timedelta(hours=number),
+        steps=tuple(
+            PastStep(StepIdentity(pipeline, f"step-{each}", "", component), seconds, node)
+            for each in range(steps)
+        ),
+        planned_seconds=seconds,
+        seconds=seconds,
+    )

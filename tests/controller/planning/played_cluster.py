@@ -106,6 +106,11 @@ class StoredHistories:
         self.refuses = False
         self.refused = 0
 
+    def put(self, history: Json) -> None:
+        """One is there already, in its first version."""
+        metadata = {**history["metadata"], "resourceVersion": "1"}
+        self.stored[metadata["namespace"], metadata["name"]] = {**history, "metadata": metadata}
+
     def _refuse(self) -> None:
         if self.refuses:
             self.refused += 1
@@ -120,10 +125,8 @@ class StoredHistories:
     def create(self, _kind: Kind, body: Json) -> Json:
         """A new one, without a status."""
         self.asked.add(("", "create"))
-        metadata = {**body["metadata"], "resourceVersion": "1"}
-        created = {**body, "metadata": metadata, "status": {}}
-        self.stored[metadata["namespace"], metadata["name"]] = created
-        return created
+        self.put({**body, "status": {}})
+        return self.stored[body["metadata"]["namespace"], body["metadata"]["name"]]
 
     def patch(
         self, _kind: Kind, name: str, namespace: str, patch: Json, *, subresource: str

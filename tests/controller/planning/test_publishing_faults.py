@@ -1,23 +1,17 @@
 """What one run says, or a defect in its object, stops nothing for the runs of others."""
 
 import json
-import logging
-import time
 from datetime import timedelta
 
 import pytest
 
 from kfp_placement_controller.planning import placement_object, placement_publisher
-from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.runs.parameters import PlanningParams
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
-from tests.controller.planning.builders import a_policy
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_run, cluster_with_past
+from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
+from tests.support.defects import fail, times_said
 from tests.support.kubernetes import node_object
 
 
@@ -35,14 +29,8 @@ def submit_long(cluster: NoisyCluster, duration: str) -> str:
 
 @pytest.mark.parametrize(("duration", "history"), [("3285d", False), ("1150d", True)])
 def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, history):
-    policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
-    params = PlanningParams(evaluation_seconds=5)
-    cluster = NoisyCluster(
-        coordinator=Coordinator(
-            DEFAULT_SOURCES, time.monotonic, policy=policy, params=params, history=history
-        )
-    )
-    cluster.play(0)
+    coordinator = a_coordinator(evaluation_seconds=5, history=history)
+    cluster = cluster_with_past(1, coordinator=coordinator)
     run = submit_long(cluster, duration)
     cluster.run(
         lambda: (
@@ -64,7 +52,7 @@ def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monke
 
     def broken(run, *arguments):
         if run.key.namespace == "team":
-            raise ZeroDivisionError("made up")
+            fail()
         return build(run, *arguments)
 
     monkeypatch.setattr(placement_publisher, "placement_of", broken)
@@ -74,8 +62,7 @@ def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monke
     cluster.run(lambda: ("other", other) in cluster.placements)
     for _ in range(3):
         cluster.coordinator.tick(cluster.now)
-    said = [each for each in caplog.records if each.levelno >= logging.WARNING]
-    assert len([each for each in said if "made up" in each.getMessage()]) == 1
+    assert times_said(caplog) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,36 +79,23 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(
 ):
     cluster = NoisyCluster()
 
-    def broken(*_arguments):
-        raise ZeroDivisionError("made up")
-
-    def broken_later(*_arguments):
+    def fail_later(*_arguments):
         yield from ()
-        broken()
+        fail()
 
     # What most of them return is worked out one by one.
-    monkeypatch.setattr(
-        getattr(cluster.coordinator, part), method, broken if part == "gates" else broken_later
-    )
+    broken = fail if part == "gates" else fail_later
+    monkeypatch.setattr(getattr(cluster.coordinator, part), method, broken)
     run = cluster.play(1)
     assert cluster.placement(run).status is not None
     assert cluster.history().past_runs()
-    assert len([each for each in caplog.messages if "made up" in each]) == 1
+    assert times_said(caplog) == 1
 
 
 def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
-    policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
-    cluster = PlayedCluster(
-        node_object("n0"),
-        coordinator=Coordinator(DEFAULT_SOURCES, time.monotonic, policy=policy),
-        gated=True,
-    )
-
-    def broken(*_arguments):
-        raise ZeroDivisionError("made up")
-
-    monkeypatch.setattr(cluster.coordinator.gates, "due", broken)
+    cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(), gated=True)
+    monkeypatch.setattr(cluster.coordinator.gates, "due", fail)
     cluster.submit(a_run("nightly-1"), settings=NO_DEFAULTS)
     cluster.run()
     assert cluster.players["nightly-1"].phase == "Succeeded"

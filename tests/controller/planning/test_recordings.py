@@ -3,7 +3,6 @@
 import copy
 import functools
 import json
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
-from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.contract.resources import (
@@ -26,7 +24,7 @@ from kfp_placement_engine.contract.resources import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import NO_PULLS, READ, PlayedCluster
+from tests.controller.planning.played_cluster import READ, PlayedCluster, a_coordinator
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.test_recordings import recorded_workflow as workflow_of
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -48,12 +46,7 @@ def a_cluster(**options) -> PlayedCluster:
     room = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
     labels = {STORE_BANDWIDTH_LABEL: "1T"}
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
-    params = PlanningParams(evaluation_seconds=30)
-    policy = a_policy(**(NO_PULLS | options.pop("policy", {})))
-    coordinator = Coordinator(
-        DEFAULT_SOURCES, time.monotonic, policy=PlacementPolicy(spec=policy), params=params
-    )
-    return PlayedCluster(*nodes, coordinator=coordinator, **options)
+    return PlayedCluster(*nodes, coordinator=a_coordinator(), **options)
 
 
 @pytest.mark.parametrize("name", LABELLED)

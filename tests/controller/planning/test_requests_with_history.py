@@ -19,6 +19,7 @@ from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import a_coordinator, a_run, cluster_with_past
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import task
+from tests.support.defects import fail
 from tests.support.kubernetes import node_object
 
 ASSUMED_SECONDS = 180
@@ -85,10 +86,7 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
 def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     cluster = ran(2)
 
-    def fails(*_args: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fails)
+    monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fail)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
@@ -101,7 +99,7 @@ def test_a_defect_in_one_run_hides_no_other(monkeypatch: Any):
 
     def fails_for_one(need: Any, policy: Any) -> bool:
         if need.observed.key.name == "bad":
-            raise ZeroDivisionError
+            fail()
         return evaluate(need, policy)
 
     monkeypatch.setattr(RunNeed, "evaluate", fails_for_one)

@@ -31,6 +31,7 @@ from tests.controller.planning.played_cluster import PlayedCluster, a_coordinato
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.times import write_time
+from tests.support.defects import fail
 from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
 
@@ -350,7 +351,7 @@ def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
 
     def broken(run, *arguments):
         if run.key[1] == "wf":
-            raise ZeroDivisionError("a defect")
+            fail()
         return look(run, *arguments)
 
     monkeypatch.setattr(TrackedRun, "evaluate", broken)
