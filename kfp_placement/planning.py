@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.histories import NO_PAST, HistorySource, KnownPast, read_past
+from kfp_placement.histories import HistorySource, KnownPast, read_past
 from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
@@ -109,9 +109,9 @@ class PreparedRun:
     run: RunGraph
     cluster: Cluster
     options: PlanOptions
-    policy: tuple[str, ...] = ()
-    known: KnownPast = NO_PAST
-    forecast: "RunForecast | None" = None
+    policy: tuple[str, ...]
+    known: KnownPast
+    forecast: "RunForecast | None"
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
         """Make the plan; it says what it took from the policy, and what lets steps onto a node.
@@ -237,7 +237,7 @@ def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedR
     return completed(request, _with_learned_widths(request, run, past), past)
 
 
-def completed(request: PlanRequest, run: RunGraph, past: KnownPast = NO_PAST) -> PreparedRun:
+def completed(request: PlanRequest, run: RunGraph, past: KnownPast) -> PreparedRun:
     """Put into a run what is known better than its file says, and what the policy says.
 
     Args:

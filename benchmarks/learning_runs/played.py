@@ -50,7 +50,11 @@ class PlayedRun:
     @cached_property
     def first(self) -> Promise:
         """Promise before the run began."""
-        return promise_of(Outlook(self.planned), self.learned.graph, self.learned.forecast)
+        return promise_of(
+            Outlook(self.planned, is_placed=True, begin_seconds=0.0),
+            self.learned.graph,
+            self.learned.forecast,
+        )
 
     def promised_end(self, passed: float) -> TimeRange | None:
         """Return the end that a controller promises after a share of the time, or None."""
@@ -71,6 +75,8 @@ class PlayedRun:
         times = times_by_now(self._order, left, happened, 0.0, now)
         outlook = Outlook(
             {name: (each.start_seconds, each.end_seconds) for name, each in times.items()},
+            is_placed=True,
+            begin_seconds=0.0,
             now_seconds=now,
         )
         return promise_of(outlook, self.learned.graph, self.learned.forecast, first).ends

@@ -36,7 +36,7 @@ def list_runs(api: Api, namespace: str, now: datetime) -> tuple[tuple[RunView, .
     return tuple(runs), next(plans, None) is not None
 
 
-def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None = None) -> RunView:
+def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None) -> RunView:
     """Read a run with its pods and events; its view says what could not be read.
 
     Args:

@@ -57,7 +57,7 @@ class Look:
         queue: view of the run in its queue; None if it is in none, or we have no right to look.
     """
 
-    run: RunView | None = None
+    run: RunView | None
     lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     outcome: Outcome | None = None

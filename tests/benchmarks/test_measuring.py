@@ -211,7 +211,7 @@ def test_a_row_holds_what_it_takes_to_judge_it(tmp_path):
 def test_the_use_of_resources_is_that_which_a_plan_states():
     instance = an_instance()
     schedule = solve(instance.problem, MaxGenerations(3), 0).schedule
-    stated = mean_use(0, instance.problem, schedule)
+    stated = mean_use(0, instance.problem, schedule, 0.0)
     assert use_of(instance.problem, schedule) == pytest.approx(stated)
     assert 0 < stated["cpu"] <= 1
     assert use_figures(stated)["weightedUse"] == ResourceWeights().mean_of(stated)

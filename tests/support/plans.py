@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.model.latency import is_ruled
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.latency import LatencyTolerance, is_ruled
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
-from kfp_placement_engine.plans.limits import Phases
-from kfp_placement_engine.plans.plan import ClusterRecord, Plan, RunRecord, SearchRecord
+from kfp_placement_engine.plans.limits import Phases, RunLimits
+from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.plans.planned_step import (
     Explanation,
     PlannedDriver,
@@ -28,7 +30,8 @@ _STEP = PlannedStep(
     start_seconds=0.0,
     finish_seconds=60.0,
     phases=Phases(0.0, 0.0, 60.0),
-    run_time=RunTimeOrigin(DurationSource.HINT),
+    run_time=RunTimeOrigin(DurationSource.HINT, None, "", 1.0),
+    progress=ProgressState.WAITING,
     latency_ms=None,
     is_latency_ruled=False,
     requests=_REQUESTS,
@@ -38,10 +41,17 @@ _STEP = PlannedStep(
 _PLAN = Plan(
     run=RunRecord("made-up", "kfp-package"),
     cluster=ClusterRecord(("node-0",), "cluster.yaml"),
-    search=SearchRecord(0, 120, 2.0, "ready", "completion"),
+    search=SearchRecord(
+        0, 120, 2.0, "ready", "completion", False, ResourceWeights(), LatencyTolerance()
+    ),
     figures=Figures(0, 0.0, 0.0, 60.0),
-    comparison=Comparison(Bound(50.0, "critical-path")),
+    comparison=Comparison(Bound(50.0, "critical-path"), {}, (), None),
     steps=(_STEP,),
+    drivers=(),
+    unschedulable=(),
+    limits=RunLimits(),
+    grounds=Grounds((), False),
+    notices=(),
 )
 
 

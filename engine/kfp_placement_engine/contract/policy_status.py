@@ -25,7 +25,7 @@ class PolicyFinding:
     holds: bool
     reason: str
     message: str
-    flag: str = ""
+    flag: str
 
 
 def new_policy(*, paused: bool = False) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class StateRow:
         promise: promised start and end, since the submission; None = not known, or it has ended.
     """
 
-    state: str = StepState.PENDING
+    state: str
     node: int | None = None
     start_seconds: float | None = None
     end_seconds: float | None = None

@@ -40,9 +40,7 @@ _Points = Sequence[tuple[float, float]]
 """Amounts of a factor, each with the logarithm of the past value."""
 
 
-def next_value(
-    values: Sequence[Value], prior: float, factors: Factors = (), recent: int = RECENT
-) -> Estimate:
+def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: int) -> Estimate:
     """Estimate the next value of a series.
 
     Args:

@@ -41,8 +41,8 @@ class MemoryForecast:
     ask_bytes: float | None
     largest_bytes: float | None
     runs: int
-    killed_bytes: float | None = None
-    asked_bytes: float | None = None
+    killed_bytes: float | None
+    asked_bytes: float | None
 
 
 class _Step(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
@@ -43,9 +43,9 @@ class PipelineEnds:
         ranges: misses of such forecasts.
     """
 
-    runs: tuple[PastEnd, ...] = ()
-    of_others: float = 0.0
-    ranges: Ranges = field(default_factory=lambda: Ranges(_WIDER), compare=False)
+    runs: tuple[PastEnd, ...]
+    of_others: float
+    ranges: Ranges
 
     def predict(
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE

@@ -35,7 +35,7 @@ Value = tuple[float, ...]
 """Logarithm of a past value, then its factors. Others of its series may have more or fewer."""
 
 
-def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
+def factors_of(input_bytes: float | None, arguments: Iterable[float]) -> Factors:
     """Return the factors that a value may follow; arguments of 0 and less count as unknown."""
     size = math.nan if input_bytes is None else math.log(input_bytes + NO_SIZE_BYTES)
     factors = (size, *(math.log(each) if each > 0 else math.nan for each in arguments))

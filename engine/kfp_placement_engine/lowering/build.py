@@ -36,7 +36,7 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = N
 def lower_runs(
     runs: Sequence[ActiveRun],
     cluster: Cluster,
-    options: LoweringOptions | None = None,
+    options: LoweringOptions | None,
 ) -> Lowered:
     """Lower the rest of several runs to one placement problem, in which time zero is now.
 

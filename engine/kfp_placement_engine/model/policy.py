@@ -4,7 +4,7 @@ None means that the policy does not set a value: the usual one holds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
@@ -99,8 +99,8 @@ class AssumptionPolicy:
         by_type: the same for steps of one type.
     """
 
-    values: Mapping[str, float] = field(default_factory=dict)
-    by_type: tuple[TypeAssumptions, ...] | None = None
+    values: Mapping[str, float]
+    by_type: tuple[TypeAssumptions, ...] | None
 
 
 class MemorySource(StrEnum):

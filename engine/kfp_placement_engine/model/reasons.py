@@ -113,7 +113,7 @@ class Reason:
     """
 
     code: str
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[Argument, ...]
 
     @property
     def values(self) -> dict[str, Any] | None:

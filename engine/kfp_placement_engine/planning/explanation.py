@@ -16,7 +16,6 @@ from kfp_placement_engine.model.reasons import Argument, Reason, counted, reason
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
-    WHAT_IF_WORK,
     move_step,
     reason_against,
     seconds_on_nodes,
@@ -46,7 +45,7 @@ class Explainer:
     cluster: Cluster
     placement: Placement
     schedule: Schedule
-    what_if_work: int = WHAT_IF_WORK
+    what_if_work: int
     # Large runs have many steps of few kinds, which share these results.
     _objections_of: dict[object, tuple[Argument, ...]] = field(
         default_factory=dict, init=False, repr=False

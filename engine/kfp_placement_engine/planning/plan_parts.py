@@ -49,8 +49,8 @@ class PlanParts:
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
     bounds: tuple[Bound, ...]
-    limits: bool = False
-    ordered_makespan_seconds: float | None = None
+    limits: bool
+    ordered_makespan_seconds: float | None
 
 
 def figures_of(
@@ -87,8 +87,8 @@ def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> b
 def mean_figures(
     problem: PlacementProblem,
     schedules: Sequence[Schedule],
-    run: int = 0,
-    release_seconds: float = 0.0,
+    run: int,
+    release_seconds: float,
 ) -> Figures:
     """Return the mean figures of several schedules, and the range of the makespan if it differs."""
     each = [figures_of(problem, schedule, run, release_seconds) for schedule in schedules]

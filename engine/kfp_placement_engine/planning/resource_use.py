@@ -21,7 +21,7 @@ MOST_SPANS = 50
 
 
 def resource_use(
-    run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float = 0.0
+    run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float
 ) -> tuple[ResourceUse, ...]:
     """Return spans of time, each with the resource of which the largest share is in use.
 
@@ -45,7 +45,7 @@ def resource_use(
 
 
 def mean_use(
-    run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float = 0.0
+    run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float
 ) -> dict[str, float]:
     """Return the mean use of each resource while the run lasts, by name, if there is room of it.
 

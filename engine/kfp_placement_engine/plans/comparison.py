@@ -70,6 +70,6 @@ class Comparison:
     """
 
     lower_bound: Bound
-    baselines: Mapping[str, Figures] = field(default_factory=dict)
-    default_schedule: tuple[ScheduledStep, ...] = ()
-    ordered_makespan_seconds: float | None = None
+    baselines: Mapping[str, Figures]
+    default_schedule: tuple[ScheduledStep, ...]
+    ordered_makespan_seconds: float | None

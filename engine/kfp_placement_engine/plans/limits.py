@@ -43,7 +43,7 @@ class CriticalPiece:
     kind: PieceKind
     start_seconds: float
     finish_seconds: float
-    node: str | None = None
+    node: str | None
     cause: str = ""
 
     @property

@@ -5,7 +5,6 @@ submission on that clock. All figures of a plan come from one simulation of it. 
 baseline come from the same kind of simulation.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -71,9 +70,9 @@ class SearchRecord:
     planning_seconds: float
     dispatch: str
     objective: str
-    exact: bool = False
-    weights: ResourceWeights = field(default_factory=ResourceWeights)
-    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
+    exact: bool
+    weights: ResourceWeights
+    latency_tolerance: LatencyTolerance
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,8 @@ class Grounds:
             (`objective: packing`).
     """
 
-    assumptions: tuple[str, ...] = ()
-    all_durations_assumed: bool = False
+    assumptions: tuple[str, ...]
+    all_durations_assumed: bool
     policy: tuple[str, ...] = ()
 
 
@@ -118,11 +117,11 @@ class Plan:
     figures: Figures
     comparison: Comparison
     steps: tuple[PlannedStep, ...]
-    drivers: tuple[PlannedDriver, ...] = ()
-    unschedulable: tuple[tuple[str, str], ...] = ()
-    limits: RunLimits = field(default_factory=RunLimits)
-    grounds: Grounds = field(default_factory=Grounds)
-    notices: tuple[Notice, ...] = ()
+    drivers: tuple[PlannedDriver, ...]
+    unschedulable: tuple[tuple[str, str], ...]
+    limits: RunLimits
+    grounds: Grounds
+    notices: tuple[Notice, ...]
     promise: Promise | None = None
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
@@ -162,8 +161,8 @@ class RunsPlan:
     completion_seconds: float
     generations: int
     planning_seconds: float
-    makespan_seconds: float = 0.0
-    makespan_limit_seconds: float = math.inf
+    makespan_seconds: float
+    makespan_limit_seconds: float
 
 
 def reserved_run(

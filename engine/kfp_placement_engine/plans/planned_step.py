@@ -54,9 +54,9 @@ class RunTimeOrigin:
     """
 
     source: DurationSource
-    basis: Basis | None = None
-    sized_input: str = ""
-    node_speed: float = 1.0
+    basis: Basis | None
+    sized_input: str
+    node_speed: float
 
     @property
     def is_guess(self) -> bool:
@@ -93,7 +93,7 @@ class PlannedStep:
     is_latency_ruled: bool
     requests: Resources
     explanation: Explanation
-    progress: ProgressState = ProgressState.WAITING
+    progress: ProgressState
 
     @property
     def name(self) -> str:

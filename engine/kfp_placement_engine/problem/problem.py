@@ -242,9 +242,9 @@ class PlacementProblem:
     ruled: Booleans
     gene_activities: tuple[tuple[int, ...], ...]
     topological: Integers
-    direct_transfers: bool = False
-    link_bytes_per_second: float = 125e6
-    kube_version: tuple[int, int] = (1, 36)
+    direct_transfers: bool
+    link_bytes_per_second: float
+    kube_version: tuple[int, int]
     ties: str = ""
     objective: str = "completion"
     makespan_limit_seconds: float = math.inf

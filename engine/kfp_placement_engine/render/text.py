@@ -61,7 +61,7 @@ def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
     return lines + [paint.dim(line) for note in table.notes for line in _wrapped(note, style)]
 
 
-def notes_lines(notes: Notes, style: TextStyle = PLAIN) -> list[str]:
+def notes_lines(notes: Notes, style: TextStyle) -> list[str]:
     """Remarks below their heading, in its colour."""
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}

@@ -94,7 +94,7 @@ def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> li
 
 
 def starting_schedules(
-    problem: PlacementProblem, seed: int = 0, warm_start: Placement | None = None
+    problem: PlacementProblem, seed: int, warm_start: Placement | None = None
 ) -> Iterator[Schedule]:
     """Yield the schedules of all plans that a search with this seed and warm start begins with."""
     for candidates in chain([candidates_of(problem, warm_start)], seeds_of(problem, seed)):

@@ -29,8 +29,8 @@ def refine(
     problem: PlacementProblem,
     warm_start: Placement,
     work: int,
-    seed: int = 0,
-    params: GeneticParams | None = None,
+    seed: int,
+    params: GeneticParams | None,
 ) -> Result:
     """Return a plan that is not worse than the given one.
 

@@ -83,8 +83,8 @@ class TimeLine:
     schedules: Sequence[Schedule]
     end_seconds: float
     limit: tuple[float, str]
-    key: Sequence[tuple[str, str]] = ()
-    begin: datetime | None = None
+    key: Sequence[tuple[str, str]]
+    begin: datetime | None
     title: str = "Time line"
     notes: Sequence[str] = ()
 
@@ -109,9 +109,9 @@ class Box:
     label: str
     note: str
     title: str
-    place: str = ""
-    marks: Sequence[str] = ()
-    is_missing: bool = False
+    place: str
+    marks: Sequence[str]
+    is_missing: bool
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,6 @@ class Graph:
 
     name: str
     boxes: Sequence[Box]
-    is_summed_up: bool = False
+    is_summed_up: bool
     title: str = "Graph"
     notes: Sequence[str] = ()

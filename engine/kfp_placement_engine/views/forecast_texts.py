@@ -25,7 +25,7 @@ _FINE_SECONDS = 300.0
 
 def moment_text(
     seconds: float,
-    begin: datetime | None = None,
+    begin: datetime | None,
     rounding: Callable[[float], int] = round,
     unit_seconds: int = 60,
 ) -> str:
@@ -65,7 +65,7 @@ def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
     return ", ".join(filter(None, parts))
 
 
-def factor_text(basis: Basis, sized_input: str = "") -> str:
+def factor_text(basis: Basis, sized_input: str) -> str:
     """Return the factor of a run time: `by size of table`, `by rows`; "" = there is none."""
     if basis.by_argument:
         return f"by {basis.by_argument}"

@@ -49,11 +49,11 @@ class PipelineTimes:
 
     namespace: str
     name: str
-    runs: int = 0
-    runs_seen: int = 0
-    takes: TimeRange | None = None
-    last_run_at: datetime | None = None
-    forget_before: datetime | None = None
+    runs: int
+    runs_seen: int
+    takes: TimeRange | None
+    last_run_at: datetime | None
+    forget_before: datetime | None
 
     @property
     def text(self) -> str:
@@ -129,8 +129,8 @@ class PipelineDetails:
     """
 
     pipeline: PipelineTimes
-    loops: Sequence[PastLoopView] = ()
-    steps: Sequence[PastStepView] = ()
+    loops: Sequence[PastLoopView]
+    steps: Sequence[PastStepView]
 
 
 def pipeline_times(history: PipelineHistory) -> PipelineTimes:

@@ -49,15 +49,15 @@ class PodView:
     name: str
     node: str
     phase: str
-    gates: tuple[str, ...] = ()
-    message: str = ""
-    deviation: str = ""
-    created_at: str = ""
-    scheduler: str = ""
-    mark: str = ""
-    location: str = ""
-    max_latency_ms: float | None = None
-    requires_hosts: bool = False
+    gates: tuple[str, ...]
+    message: str
+    deviation: str
+    created_at: str
+    scheduler: str
+    mark: str
+    location: str
+    max_latency_ms: float | None
+    requires_hosts: bool
 
 
 def pods_by_step(

@@ -34,7 +34,7 @@ class OtherNode:
 
     node: str
     loss_seconds: float
-    latency_ms: float | None = None
+    latency_ms: float | None
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_pipelines_with_the_time_of_their_runs(live, kept):
 
 
 TAKES = TimeRange(1265, 1395, 1539)
-TIMES = PipelineTimes("team-a", "taxi", 9, 12, TAKES, LAST)
+TIMES = PipelineTimes("team-a", "taxi", 9, 12, TAKES, LAST, None)
 STEPS = (
     PastStepView("train", 9, 1, TimeRange(1167, 1195, 1225), Basis(Level.ITERATION, 9, True), 50e6),
     PastStepView("for-loop-1[*].score", 6, 3, TimeRange(38, 82, 124), Basis(Level.STEP, 6)),
@@ -78,7 +78,7 @@ def test_the_text_of_a_pipeline(golden):
     details = PipelineDetails(TIMES, [PastLoopView("for-loop-1", 4, 3)], STEPS)
     golden(document_text(pipeline_view(details, NOW)))
     golden(document_text(pipeline_view(details, NOW), TextStyle(columns=80)), "narrow")
-    alone = PipelineDetails(PipelineTimes("", "taxi", forget_before=NOW))
+    alone = PipelineDetails(PipelineTimes("", "taxi", 0, 0, None, None, NOW), (), ())
     golden(document_text(pipeline_view(alone, NOW)), "nothing counts")
 
 

@@ -73,7 +73,11 @@ class BatchIndex:
 
     def identify(self, path: str, /) -> PodIdentity | None:
         """A step, by its name."""
-        return PodIdentity(path, PodRole.EXECUTOR) if path in self.names else None
+        return (
+            PodIdentity(path, PodRole.EXECUTOR, is_group=False, iteration=(), attempt=0)
+            if path in self.names
+            else None
+        )
 
     def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
         """The step of a pod."""

@@ -110,7 +110,7 @@ def test_a_round_trip_is_kept_to_a_microsecond():
 @pytest.mark.parametrize(
     ("row", "written"),
     [
-        (StateRow(), ["pending"]),
+        (StateRow(StepState.PENDING), ["pending"]),
         (StateRow(StepState.RUNNING, 0, 12.3), ["running", 0, 12.3]),
         # A time before the submission, as clocks differ; -1 means none.
         (StateRow(StepState.RUNNING, 0, -0.4), ["running", 0, 0]),

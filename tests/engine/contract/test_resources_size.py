@@ -55,7 +55,7 @@ def states_of(plan, ended):
     states += [
         StateRow(StepState.RUNNING, row.node, row.start_seconds) for row in plan[ended : ended + 1]
     ]
-    return states + [StateRow()] * (len(plan) - len(states))
+    return states + [StateRow(StepState.PENDING)] * (len(plan) - len(states))
 
 
 def an_object(plan, states):

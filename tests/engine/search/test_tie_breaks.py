@@ -38,7 +38,7 @@ def kube_figures(*members, version=(1, 36), run=None):
     problem = a_problem(
         run or a_run(a_step("a", seconds=16)), a_cluster(*members), kube_version=version
     )
-    return mean_figures(problem, schedules_of("kube-default", problem))
+    return mean_figures(problem, schedules_of("kube-default", problem), 0, 0.0)
 
 
 @pytest.mark.parametrize("version", [(1, 34), (1, 36)])
@@ -68,7 +68,7 @@ def test_each_tie_break_is_the_listing_it_stands_for():
     run = a_run(*(a_step(f"s{number}", cpu=number % 3, seconds=9 + number) for number in range(9)))
     problem = a_problem(run, a_cluster(*members))
     for ties, schedule in zip(
-        tie_breaks(problem), schedules_of("kube-default", problem), strict=True
+        tie_breaks(problem, 0), schedules_of("kube-default", problem), strict=True
     ):
         listed = a_problem(run, a_cluster(*(members[node] for node in ties.listed)))
         expected = schedules_of("kube-default", listed)[0]
@@ -93,7 +93,7 @@ def test_many_nodes_are_listed_in_some_orders_by_seed():
     assert drawn[0][0] == []
     assert all(sorted(order) == list(range(9)) for order in drawn[0][1:])
     large = a_run(*equal_steps(4000))
-    assert 1 < len(tie_breaks(a_problem(large, cluster_of(99)))) < MOST_TIE_BREAKS
+    assert 1 < len(tie_breaks(a_problem(large, cluster_of(99)), 0)) < MOST_TIE_BREAKS
 
 
 @pytest.mark.parametrize("steps", [11_000, 16_000, 60_000])
@@ -102,7 +102,7 @@ def test_the_largest_runs_are_played_once_or_twice(steps):
     one = a_problem(a_run(a_step("a")), cluster_of(300))
     work = steps * 310
     large = SimpleNamespace(nodes=one.nodes, simulation_work=work, tie_rule=one.tie_rule)
-    assert len(tie_breaks(cast("PlacementProblem", large))) == max(1, TIE_BREAK_WORK // work)
+    assert len(tie_breaks(cast("PlacementProblem", large), 0)) == max(1, TIE_BREAK_WORK // work)
 
 
 def test_until_1_34_ties_are_drawn():

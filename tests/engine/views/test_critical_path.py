@@ -35,7 +35,7 @@ def texts(table):
 
 def test_every_kind_is_a_sentence(golden):
     """Pieces that say the same are one row, drivers too; a run that had begun has a past."""
-    past = CriticalPiece("", PieceKind.PAST, -50, 0)
+    past = CriticalPiece("", PieceKind.PAST, -50, 0, None)
     use = (
         ResourceUse(-50, 0, "", 0.0),
         ResourceUse(0, 200, "cpu", 0.5),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
 from kfp_placement_engine.render.terminal import width
+from kfp_placement_engine.views.plans.detail import TEXT
 from kfp_placement_engine.views.plans.view import plan_view
 from tests.support.plans import (
     a_plan,
@@ -165,7 +166,7 @@ def test_warnings_that_say_the_same_of_many_steps_are_told_once(golden):
 
 def test_assumptions_are_never_hidden():
     def assumed(plan):
-        return [line for line in plan_view(plan).remarks if line.startswith("assumed: ")]
+        return [line for line in plan_view(plan, TEXT).remarks if line.startswith("assumed: ")]
 
     step = a_step("a", duration_source=DurationSource.ASSUMED, assumed=True, conditional=True)
     assert assumed(a_plan(a_step(), step)) == [

@@ -41,8 +41,8 @@ class Outlook:
     """
 
     times: Mapping[str, tuple[float, float]]
-    is_placed: bool = True
-    begin_seconds: float = 0.0
+    is_placed: bool
+    begin_seconds: float
     now_seconds: float = 0.0
 
     @cached_property

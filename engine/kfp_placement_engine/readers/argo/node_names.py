@@ -36,8 +36,8 @@ class Segment:
     """
 
     name: str
-    index: int | None = None
-    retry: int | None = None
+    index: int | None
+    retry: int | None
 
 
 def split_node_name(node_name: str, workflow: str) -> tuple[int | None, list[Segment]] | None:

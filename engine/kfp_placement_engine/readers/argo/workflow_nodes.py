@@ -5,7 +5,7 @@ fields are kept. Whoever fetches the object decompresses the compressed form.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -38,13 +38,13 @@ class ArgoNode:
     """
 
     name: str
-    type: str = ""
-    phase: str = ""
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    message: str = ""
-    host: str = ""
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    type: str
+    phase: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    message: str
+    host: str
+    outputs: Mapping[str, str]
 
 
 def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:

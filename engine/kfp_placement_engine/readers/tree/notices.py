@@ -8,7 +8,7 @@ from kfp_placement_engine.model.run_graph import Notice
 class NoticeCollector:
     """Collector of notices without repetitions."""
 
-    def __init__(self, notices: Iterable[Notice] = ()) -> None:
+    def __init__(self, notices: Iterable[Notice]) -> None:
         self._notices: dict[Notice, None] = dict.fromkeys(notices)
 
     def add(self, code: str, message: str, step: str = "") -> None:

@@ -31,15 +31,15 @@ class PodIdentity:
         role: role of the pod for the step or group.
         is_group: whether it belongs to a group, as drivers of DAGs, loops and iterations do.
         iteration: loop indexes, outermost first.
-        attempt: number of the attempt: number of the attempt: 0 for the first pod, higher for
+        attempt: number of the attempt: 0 for the first pod, higher for
             retries.
     """
 
     name: str
     role: PodRole
-    is_group: bool = False
-    iteration: tuple[int, ...] = ()
-    attempt: int = 0
+    is_group: bool
+    iteration: tuple[int, ...]
+    attempt: int
 
 
 class RunIndex(Protocol):

@@ -196,8 +196,8 @@ class TaskTree:
     name: str
     source: str
     root: Dag
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    missing_arguments: tuple[str, ...] = ()
+    arguments: Mapping[str, Any]
+    missing_arguments: tuple[str, ...]
     has_drivers: bool = False
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()

@@ -22,7 +22,7 @@ TIE_BREAK_WORK = 10_000_000
 """Work of all tie-breaks together (`PlacementProblem.simulation_work`): about 0.15 s."""
 
 
-def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
+def tie_breaks(problem: PlacementProblem, seed: int) -> list[TieBreak]:
     """Return different tie-breaks; the first is that of plans, and the only one of a single node.
 
     Args:
@@ -43,6 +43,6 @@ def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
     return [AS_LISTED, *(TieBreak(rng.permutation(nodes)) for _ in range(1, count))]
 
 
-def simulate_ties(problem: PlacementProblem, policy: int, seed: int = 0) -> list[Schedule]:
+def simulate_ties(problem: PlacementProblem, policy: int, seed: int) -> list[Schedule]:
     """Simulate a policy of the default scheduler under each of the `tie_breaks`."""
     return [simulate_policy(problem, policy, ties) for ties in tie_breaks(problem, seed)]

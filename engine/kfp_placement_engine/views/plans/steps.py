@@ -130,7 +130,7 @@ def run_time(step: PlannedStep) -> str:
     return mark + duration(step.phases.duration_seconds)
 
 
-def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool) -> list[str]:
+def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> list[str]:
     """Return special properties of a step, in a word or two each.
 
     Args:

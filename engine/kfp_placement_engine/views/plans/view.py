@@ -20,7 +20,7 @@ from kfp_placement_engine.views.plans.comparison import (
     verdict,
 )
 from kfp_placement_engine.views.plans.critical_path import limits_table
-from kfp_placement_engine.views.plans.detail import TEXT, Detail
+from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.steps import is_missing, steps_table
 from kfp_placement_engine.views.plans.verdict import (
     bound_words,
@@ -45,7 +45,7 @@ _FEW_ALIKE, _STEPS_NAMED = 2, 5
 
 
 def plan_view(
-    plan: Plan, detail: Detail = TEXT, *, past_runs: str = "", answer: "Answer | None" = None
+    plan: Plan, detail: Detail, *, past_runs: str = "", answer: "Answer | None" = None
 ) -> Document:
     """Return the document on a plan.
 

@@ -18,7 +18,7 @@ def found(
 ) -> MemoryForecast:
     """Amounts are GiB."""
     amounts = [None if each is None else each * GIB for each in (ask, largest, killed)]
-    return MemoryForecast(amounts[0], amounts[1], runs, killed_bytes=amounts[2])
+    return MemoryForecast(amounts[0], amounts[1], runs, amounts[2], None)
 
 
 def advice(known: MemoryForecast, asked_bytes: float | None) -> str:
