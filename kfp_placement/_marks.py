@@ -6,7 +6,7 @@ Knows nothing of kfp, so that everything about values can be tested and reused w
 import difflib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kfp_placement import _mark_values
@@ -19,17 +19,11 @@ from kfp_placement_engine.model.demand import PodGroup
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """Checked values; None (or empty) = not given.
+    """Checked values of an author; None = not given.
 
     Attributes:
         type, location, scheduler: label values.
-        duration_seconds: run time on the reference node.
-        output_bytes, input_bytes: sizes by name.
-        image_bytes: size of the image.
-        max_latency_ms: hard limit of the round trip to the location.
-        priority: importance of the run among others.
-        queue: name of the RunQueue in which the run waits.
-        workers: pods that the step makes itself.
+        hints: what the planner should know beyond the labels.
         cpu, memory: requests as KFP takes them, or a KFP channel.
         gpu: number of accelerators as text, or a KFP channel.
         accelerator_type: resource name of the accelerator, or a KFP channel.
@@ -38,14 +32,7 @@ class Marks:
     type: str | None = None
     location: str | None = None
     scheduler: str | None = None
-    duration_seconds: float | None = None
-    output_bytes: Mapping[str, int] = field(default_factory=dict)
-    input_bytes: Mapping[str, int] = field(default_factory=dict)
-    image_bytes: int | None = None
-    max_latency_ms: float | None = None
-    priority: int | None = None
-    queue: str | None = None
-    workers: PodGroup | None = None
+    hints: StepHints = field(default_factory=StepHints)
     cpu: Any = None
     memory: Any = None
     gpu: Any = None
@@ -73,7 +60,7 @@ class Marks:
             NotConstantError: a pipeline parameter where only constants can stand.
             MarkValueError: a value that cannot be used.
         """
-        values: dict[str, Any] = {}
+        values, hints = dict[str, Any](), dict[str, Any]()
         for name, value in options.items():
             if name not in (known or _STEP_OPTIONS):
                 raise unknown_option(subject, name, known or _STEP_OPTIONS)
@@ -84,34 +71,32 @@ class Marks:
             if not (takes_channels and _mark_values.is_channel(value)):
                 _mark_values.refuse_channels(subject, name, value)
                 value = check(subject, name, value)
-            values[attribute] = value
+            (hints if attribute in _HINTS else values)[attribute] = value
         _warn_of_near_words(subject, values)
-        return cls(**values)
+        return cls(**values, hints=StepHints(**hints))
 
     def refined_by(self, other: "Marks") -> "Marks":
         """Merge with `other`, whose values win; sizes are merged by name."""
-        given = {
-            item.name: getattr(other, item.name)
-            for item in fields(other)
-            if getattr(other, item.name) not in (None, {})
-        }
-        for name in ("output_bytes", "input_bytes"):
-            if name in given:
-                given[name] = {**getattr(self, name), **given[name]}
-        return replace(self, **given)
+        names = (*_LABELS, *_RESOURCES)
+        given = {name: getattr(other, name) for name in names if getattr(other, name) is not None}
+        return replace(self, **given, hints=_refined(self.hints, other.hints))
 
     def refine_hints(self, hints: StepHints) -> StepHints:
         """Return hints with everything that these marks give instead; sizes are merged by name."""
-        changes: dict[str, Any] = {}
-        for name in _HINTS:
-            if getattr(self, name) is not None:
-                changes[name] = getattr(self, name)
-        for name in ("output_bytes", "input_bytes"):
-            if getattr(self, name):
-                changes[name] = {**getattr(hints, name), **getattr(self, name)}
-        if self.type is not None:
-            changes["type_guessed"] = False
-        return replace(hints, **changes)
+        refined = _refined(hints, self.hints)
+        return refined if self.type is None else replace(refined, type_guessed=False)
+
+
+def _refined(hints: StepHints, given: StepHints) -> StepHints:
+    """Return hints with the given ones instead; sizes are merged by name."""
+    changes: dict[str, Any] = {}
+    for name in _HINTS:
+        value = getattr(given, name)
+        if isinstance(value, Mapping):
+            changes[name] = {**getattr(hints, name), **value}
+        elif value is not None:
+            changes[name] = value
+    return replace(hints, **changes)
 
 
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
@@ -159,7 +144,6 @@ def _workers(subject: str, option: str, value: object) -> PodGroup:
 
 _Check = Callable[[str, str, object], Any]
 _OPTIONS: dict[str, tuple[str, _Check]] = {
-    # option: (attribute of Marks, check)
     "type": ("type", _mark_values.label),
     "location": ("location", _mark_values.label),
     "duration": ("duration_seconds", _mark_values.duration),
@@ -176,6 +160,10 @@ _OPTIONS: dict[str, tuple[str, _Check]] = {
     "gpu": ("gpu", _mark_values.gpu),
     "accelerator_type": ("accelerator_type", _mark_values.accelerator_type),
 }
+"""Option -> attribute of `Marks` or of its hints, and the check of the value."""
+
+_LABELS = ("type", "location", "scheduler")
+"""Options that become labels."""
 
 _RESOURCES = ("cpu", "memory", "gpu", "accelerator_type")
 """Options for which KFP takes a pipeline parameter."""
@@ -183,5 +171,5 @@ _RESOURCES = ("cpu", "memory", "gpu", "accelerator_type")
 _STEP_OPTIONS = [name for name in _OPTIONS if name != "queue"]
 """Options of `place` and `@placed`: a run waits in its queue as a whole."""
 
-_HINTS = ("duration_seconds", "image_bytes", "max_latency_ms", "priority", "queue", "workers")
-"""Attributes of `Marks` and of `StepHints` that are set as a whole."""
+_HINTS = [attribute for attribute, _ in _OPTIONS.values() if hasattr(StepHints(), attribute)]
+"""Attributes of `StepHints` that authors set."""

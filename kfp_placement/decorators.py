@@ -168,7 +168,7 @@ def _placed_class(kind: Any) -> Any:
 def _placed_component(component: Any, options: Mapping[str, Any]) -> Any:
     _check_component(component)
     marks = Marks.checked(f"component {component.name!r}", options, constants_only=True)
-    check_names(f"component {component.name!r}", component.component_spec, marks)
+    check_names(f"component {component.name!r}", component.component_spec, marks.hints)
     if isinstance(component, _PlacedComponent):
         kind, marks = component.__class__, component.placement_marks.refined_by(marks)
     else:
@@ -247,8 +247,8 @@ def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
     if LOCATION_LABEL not in present and marks.location is not None:
         set_label(task, LOCATION_LABEL, marks.location)
     for name in ("image_bytes", "priority", "queue"):
-        if getattr(hints, name) is None and getattr(marks, name) is not None:
-            hints = replace(hints, **{name: getattr(marks, name)})
+        if getattr(hints, name) is None:
+            hints = replace(hints, **{name: getattr(marks.hints, name)})
     if hints != before:
         set_annotation(task, HINTS_ANNOTATION, encoded_hints(hints, subject))
     if not _scheduler.decided(task):

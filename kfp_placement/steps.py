@@ -143,7 +143,7 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
         return task
     labels = _labels(marks)
     _check_labels(task, subject, {**labels, **_scheduler.labels_for(marks.scheduler)})
-    check_names(subject, task.component_spec, marks)
+    check_names(subject, task.component_spec, marks.hints)
     annotation = _annotation(task, subject, marks)
     write_resources(task, subject, wanted_resources(task, subject, marks))
     # From here on nothing can fail: a refused mark leaves the task as it was.
@@ -209,15 +209,15 @@ def _check_labels(task: dsl.PipelineTask, subject: str, labels: Mapping[str, str
             )
 
 
-def check_names(subject: str, spec: Any, marks: Marks) -> None:
+def check_names(subject: str, spec: Any, hints: StepHints) -> None:
     """Refuse sizes of inputs and outputs that the component does not have.
 
     Raises:
         MarkValueError: there is one.
     """
     for option, sizes, known in (
-        ("outputs", marks.output_bytes, spec.outputs),
-        ("inputs", marks.input_bytes, spec.inputs),
+        ("outputs", hints.output_bytes, spec.outputs),
+        ("inputs", hints.input_bytes, spec.inputs),
     ):
         names = list(known or {})
         for name in sizes:

@@ -63,7 +63,7 @@ def test_label_unsafe_values_are_refused_with_a_remedy(option, value, part):
     [("1h30m", 5400), ("20 minutes", 1200), (timedelta(minutes=20), 1200), (1.5, 1.5)],
 )
 def test_durations_are_seconds(value, seconds):
-    assert checked(duration=value).duration_seconds == seconds
+    assert checked(duration=value).hints.duration_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_bad_durations_are_refused(value):
 
 @pytest.mark.parametrize(("value", "milliseconds"), [("1s", 1000), (20, 20), ("20", 20)])
 def test_bare_latencies_are_milliseconds(value, milliseconds):
-    assert checked(max_latency=value).max_latency_ms == pytest.approx(milliseconds)
+    assert checked(max_latency=value).hints.max_latency_ms == pytest.approx(milliseconds)
 
 
 def test_image_sizes_are_quantities():
-    assert checked(image_size="3Gi").image_bytes == 3 * 2**30
-    assert checked(image_size=500_000).image_bytes == 500_000
+    assert checked(image_size="3Gi").hints.image_bytes == 3 * 2**30
+    assert checked(image_size=500_000).hints.image_bytes == 500_000
     with pytest.raises(MarkValueError, match=r"^step 'train': image_size: '3 apples' is not a "):
         checked(image_size="3 apples")
 
 
 def test_sizes_are_bytes_by_name():
     marks = checked(outputs={"model": "50Mi", "log": 10}, inputs={"table": "1e6"})
-    assert marks.output_bytes == {"model": 50 * 2**20, "log": 10}
-    assert marks.input_bytes == {"table": 10**6}
+    assert marks.hints.output_bytes == {"model": 50 * 2**20, "log": 10}
+    assert marks.hints.input_bytes == {"table": 10**6}
 
 
 @pytest.mark.parametrize(
