@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.problem.limited_loops import LimitedLoops
+from kfp_placement_engine.bounds.limited_loops import LimitedLoops
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
 
 

@@ -13,9 +13,9 @@ from kfp_placement_engine import (
     StepProgress,
     lower_bound,
 )
+from kfp_placement_engine.bounds.limited_loops import together_seconds
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.run_graph import Group, GroupKind
-from kfp_placement_engine.problem.limited_loops import together_seconds
 from kfp_placement_engine.search.baselines import kube_default
 from kfp_placement_engine.search.baselines.brute_force import brute_force
 from kfp_placement_engine.search.baselines.heft import heft
