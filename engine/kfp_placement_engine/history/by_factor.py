@@ -12,6 +12,7 @@ from statistics import fmean
 from kfp_placement_engine.history.series import (
     RECENT,
     SAME,
+    SIZE,
     Estimate,
     Factors,
     Value,
@@ -49,19 +50,18 @@ def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: 
         factors: factors that the next value may follow.
         recent: number of last values that say where the next one lies if it follows nothing.
     """
-    best = usual = centred([value[0] for value in values], prior, recent)
+    best = usual = centred([value.log_value for value in values], prior, recent)
     least = mean_miss(usual.misses)
-    for place, wanted in enumerate(factors, start=1):
-        pairs = ((each[place], each[0]) for each in values if place < len(each))
-        points = sorted((pair for pair in pairs if not math.isnan(pair[0])), key=itemgetter(0))
-        if math.isnan(wanted) or not points:
+    for place, wanted in enumerate(factors):
+        points = [] if math.isnan(wanted) else _points(values, place)
+        if not points:
             continue
         low, high = points[0][0], points[-1][0]
         if max(high, wanted) - min(low, wanted) <= SAME:
             continue
         wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
         beyond = max(low - wanted, wanted - high)
-        is_known, is_size, is_beyond = len(points) >= _ENOUGH, place == 1, beyond > SAME
+        is_known, is_size, is_beyond = len(points) >= _ENOUGH, place == SIZE, beyond > SAME
         slope = _slope(points)
         misses = _misses(points, slope) if is_known else usual.misses
         miss = mean_miss(misses)
@@ -77,9 +77,15 @@ def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: 
     return best
 
 
+def _points(values: Sequence[Value], place: int) -> _Points:
+    """Return the known amounts of one factor, ascending, each with the past value."""
+    known = ((each.factors[place], each.log_value) for each in values if place < len(each.factors))
+    return sorted((point for point in known if not math.isnan(point[0])), key=itemgetter(0))
+
+
 def _slope(points: _Points) -> float:
     """Return the slope of values by a factor: at most in proportion."""
-    middle, centre = fmean(each for each, _ in points), fmean(log for _, log in points)
+    middle, centre = fmean([each for each, _ in points]), fmean([log for _, log in points])
     square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in points)
     product = _GUESS_WEIGHT * _GUESSED_SLOPE + math.fsum(
         (each - middle) * (log - centre) for each, log in points
@@ -98,4 +104,4 @@ def _misses(points: _Points, slope: float) -> Sequence[float]:
 def _of_nearest(points: _Points, wanted: float, slope: float) -> float:
     """Return the estimate from the two nearest amounts; of equal amounts from the last ones."""
     nearest = sorted(points, key=lambda each: abs(each[0] - wanted), reverse=True)[-2:]
-    return sum(log + slope * (wanted - amount) for amount, log in nearest) / len(nearest)
+    return sum([log + slope * (wanted - amount) for amount, log in nearest]) / len(nearest)

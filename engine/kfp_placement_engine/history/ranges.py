@@ -33,7 +33,7 @@ class Ranges:
                 number of values that they rest on; others miss as much as they say.
         """
         self._wider = wider
-        self._scores: dict[tuple[str, int], tuple[array[float], array[float]]] = {}
+        self._scores: dict[tuple[str, int], _Scores] = {}
 
     def learn(self, estimate: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.
@@ -42,11 +42,7 @@ class Ranges:
             estimate: estimate of the value, made before it was known.
             log_value: logarithm of the value that was observed.
         """
-        in_order, ascending = self._of_alike(estimate)
-        in_order.append((log_value - estimate.log_value) / estimate.spread)
-        insort(ascending, in_order[-1])
-        if len(in_order) > _MOST_SCORES:
-            del ascending[bisect_left(ascending, in_order.pop(0))]
+        self._of_alike(estimate).add((log_value - estimate.log_value) / estimate.spread)
 
     def around(self, estimate: Estimate, confidence: float) -> TimeRange:
         """Return the range around an estimate: by its own misses if these are many, else by scores.
@@ -55,7 +51,7 @@ class Ranges:
             estimate: estimate of the value, made before it was known.
             confidence: share of cases in which the range is to hold.
         """
-        misses: Sequence[float] = self._of_alike(estimate)[1]
+        misses: Sequence[float] = self._of_alike(estimate).ascending
         unit = estimate.spread
         if len(estimate.misses) >= _ENOUGH:
             misses, unit = sorted(estimate.misses), 1.0
@@ -67,15 +63,35 @@ class Ranges:
             typical * math.exp(max(high, 0.0)) * (1 + _ROUNDING),
         )
 
-    def _of_alike(self, estimate: Estimate) -> tuple["array[float]", "array[float]"]:
-        """Return the scores of estimates that miss alike: as they came, and ascending."""
+    def _of_alike(self, estimate: Estimate) -> "_Scores":
+        """Return the scores of estimates that miss alike."""
         values = max((each for each in self._wider if each <= len(estimate.misses)), default=0)
         kind = estimate.level, values
         if kind not in self._scores:
-            below = [self._wider.get(values, 1.0) * each for each in _FIRST]
-            expected = array("f", (*below, 0.0, *(-each for each in reversed(below))))
-            self._scores[kind] = expected, expected[:]
+            self._scores[kind] = _Scores(self._wider.get(values, 1.0))
         return self._scores[kind]
+
+
+class _Scores:
+    """Scores of estimates that miss alike, the last ones.
+
+    Attributes:
+        ascending: the scores by size.
+    """
+
+    def __init__(self, wider: float) -> None:
+        """Begin with those that are expected, times a factor."""
+        below = [wider * each for each in _FIRST]
+        self._in_order = array("f", (*below, 0.0, *(-each for each in reversed(below))))
+        self.ascending = self._in_order[:]
+
+    def add(self, score: float) -> None:
+        """Keep a score; the oldest goes if they are too many."""
+        self._in_order.append(score)
+        # As the array keeps it: with fewer digits.
+        insort(self.ascending, self._in_order[-1])
+        if len(self._in_order) > _MOST_SCORES:
+            del self.ascending[bisect_left(self.ascending, self._in_order.pop(0))]
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
@@ -29,8 +30,17 @@ _ANOTHER_RUN = math.log(10.0)
 _LEAST_SECONDS = 1.0
 """Shortest end in seconds; shorter ones count as this."""
 
-PastEnd = tuple[float, float | None]
-"""Logarithms of when a run ended, and of when its plan said so; None = that said nothing."""
+
+class PastEnd(NamedTuple):
+    """Past end of a run, in logarithms of the seconds since its begin.
+
+    Attributes:
+        real: time of the end.
+        planned: the same by its plan; None = that said nothing.
+    """
+
+    real: float
+    planned: float | None
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ class PipelineEnds:
         Args:
             planned: logarithm of the planned end; None = nobody knows.
         """
-        ends, ratios = [end for end, _ in self.runs], _ratios(self.runs)
+        ends, ratios = [run.real for run in self.runs], _ratios(self.runs)
         if planned is None or not ratios:
             by_end = _centred(ends) if ends else None
             # Without a branch that was never taken runs end earlier; but not that much.
@@ -76,7 +86,7 @@ class PipelineEnds:
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_plan = _centred(ratios)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
-        if _is_another(planned, [plan for _, plan in self.runs if plan is not None]):
+        if _is_another(planned, [run.planned for run in self.runs if run.planned is not None]):
             return by_plan
         by_end = _centred(ends)
         return _mean(by_end, by_plan) if len(ratios) >= _ENOUGH_PLANS else by_end
@@ -84,7 +94,7 @@ class PipelineEnds:
 
 def _ratios(runs: Iterable[PastEnd]) -> list[float]:
     """Return logarithms of how many times as long as planned runs took."""
-    return [end - plan for end, plan in runs if plan is not None]
+    return [run.real - run.planned for run in runs if run.planned is not None]
 
 
 def _centred(logs: Sequence[float]) -> Estimate:
@@ -110,20 +120,16 @@ class RunEnds:
     """Ends of the runs of one namespace, or of one pipeline in it.
 
     Attributes:
-        of_namespace: ends of the whole namespace, if these are of one pipeline: they are asked how
-            forecasts miss, and of a pipeline without runs. None = these are they.
+        of_namespace: ends of the whole namespace, if these are of one pipeline: they are asked of
+            a pipeline without runs. None = these are they.
+        ranges: misses of forecasts in the namespace.
     """
 
     def __init__(self, of_namespace: "RunEnds | None" = None) -> None:
         """Begin with no run."""
         self.of_namespace = of_namespace
-        self._ranges = Ranges(_WIDER)
+        self.ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._runs: Recent[str, tuple[PastEnd, ...]] = Recent(MOST_PIPELINES)
-
-    @property
-    def ranges(self) -> Ranges:
-        """Misses of forecasts in the namespace."""
-        return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
@@ -133,11 +139,11 @@ class RunEnds:
             seconds: time from its begin to its end.
             planned_seconds: the same by its plan; None = that says nothing.
         """
-        end, plan = _log(seconds), None if planned_seconds is None else _log(planned_seconds)
-        before = self.of(pipeline)
-        if self.of_namespace is None and (before.runs or plan is not None):
-            self.ranges.learn(before.estimate(plan), end)
-        self._runs.use(pipeline, (*before.runs, (end, plan))[-KEPT:])
+        planned = None if planned_seconds is None else _log(planned_seconds)
+        end, before = PastEnd(_log(seconds), planned), self.of(pipeline)
+        if self.of_namespace is None and (before.runs or planned is not None):
+            self.ranges.learn(before.estimate(planned), end.real)
+        self._runs.use(pipeline, (*before.runs, end)[-KEPT:])
 
     def of(self, pipeline: str) -> PipelineEnds:
         """Return the predictor of the end of a pipeline's next run."""

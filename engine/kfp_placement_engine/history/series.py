@@ -31,8 +31,8 @@ Factors = tuple[float, ...]
 """Logarithms of what a value may follow: size of inputs, then numeric arguments; NaN = not
 known, and () where nothing is."""
 
-Value = tuple[float, ...]
-"""Logarithm of a past value, then its factors. Others of its series may have more or fewer."""
+SIZE = 0
+"""Place of the size of inputs among the factors."""
 
 
 def factors_of(input_bytes: float | None, arguments: Iterable[float]) -> Factors:
@@ -42,6 +42,18 @@ def factors_of(input_bytes: float | None, arguments: Iterable[float]) -> Factors
     return () if all(map(math.isnan, factors)) else factors
 
 
+class Value(NamedTuple):
+    """Past value of one thing.
+
+    Attributes:
+        log_value: logarithm of the value.
+        factors: factors of the value; others of its series may have more or fewer.
+    """
+
+    log_value: float
+    factors: Factors
+
+
 class Estimate(NamedTuple):
     """Estimate of the next value.
 
@@ -49,7 +61,7 @@ class Estimate(NamedTuple):
         log_value: logarithm of the value.
         spread: standard deviation of that.
         misses: distances of past values above their predictions; () = they say nothing.
-        factor: place in past values of the factor that it follows; 0 = it follows none.
+        factor: place among the factors of that which it follows; None = it follows none.
         level: similarity of the past values that it rests on.
         runs: number of runs with these values.
     """
@@ -57,26 +69,30 @@ class Estimate(NamedTuple):
     log_value: float
     spread: float
     misses: Sequence[float] = ()
-    factor: int = 0
+    factor: int | None = None
     level: str = ""
     runs: int = 0
 
 
 def packed(values: Sequence[Value]) -> bytes:
     """Return values in little memory, since a namespace has a million of them; fewer than 256."""
-    columns = zip_longest(*values, fillvalue=math.nan)
-    return bytes([len(values)]) + array("d", chain(*columns)).tobytes()
+    columns = zip_longest(*(value.factors for value in values), fillvalue=math.nan)
+    numbers = array("d", chain([value.log_value for value in values], *columns))
+    return bytes([len(values)]) + numbers.tobytes()
 
 
 def unpacked(series: bytes) -> list[Value]:
     """Return the values again, with unknown amounts for factors that some do not have."""
     count, numbers = series[0], array("d", series[1:]).tolist()
-    return [tuple(numbers[at::count]) for at in range(count)]
+    return [Value(numbers[at], tuple(numbers[count + at :: count])) for at in range(count)]
 
 
 def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:
     """Return the median of the last values of each series, with its last factors."""
-    return [(median([value[0] for value in each[-RECENT:]]), *each[-1][1:]) for each in several]
+    return [
+        Value(median([value.log_value for value in each[-RECENT:]]), each[-1].factors)
+        for each in several
+    ]
 
 
 def centred(

@@ -12,6 +12,7 @@ from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.series import (
     KEPT,
     RECENT,
+    SIZE,
     Estimate,
     Factors,
     Value,
@@ -37,9 +38,11 @@ SPREADS = {
 _WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
 """Largest factor by which forecasts lie off further than expected, for this many values or more."""
 
-LEAST_SECONDS, SHORT_SECONDS = 0.5, 2.0
-"""Shortest run times in seconds: shorter ones count as the first; those below the second teach no
-times are cut to whole seconds."""
+LEAST_SECONDS = 0.5
+"""Shortest run time in seconds; shorter ones count as this."""
+
+SHORT_SECONDS = 2.0
+"""Run time below which nothing is learned of how far forecasts miss: times are whole seconds."""
 
 _RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of what cutting to whole seconds takes away."""
@@ -83,17 +86,14 @@ class _Step:
         """Learn from its iterations in one run."""
         self.runs += 1
         for identity, value in run:
-            name, self.component, self.image = (
-                identity.iteration,
-                identity.component,
-                identity.image,
-            )
-            values = [*unpacked(self.iterations.pop(name or "", packed(()))), value]
+            self.component, self.image = identity.component, identity.image
+            iteration = identity.iteration or ""
+            values = [*unpacked(self.iterations.pop(iteration, packed(()))), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
-            self.iterations[name or ""] = packed(values[-min(KEPT, room) :])
+            self.iterations[iteration] = packed(values[-min(KEPT, room) :])
         # A new one: one that entries were taken out of stays twice as large.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
-        self.log_seconds = median([value[0] for value in self.typical()])
+        self.log_seconds = median([value.log_value for value in self.typical()])
 
     def typical(self) -> list[Value]:
         """Return the run times of its iterations, those seen last."""
@@ -108,21 +108,17 @@ class StepTimes:
 
     Attributes:
         of_namespace: run times of the whole namespace, if this is of one pipeline: that is
-            asked for steps that this has not seen, and how forecasts miss. None = this is it.
+            asked for steps that this has not seen. None = this is it.
+        ranges: misses of forecasts in the namespace.
     """
 
     def __init__(self, of_namespace: "StepTimes | None" = None) -> None:
         """Begin with nothing known."""
         self.of_namespace = of_namespace
-        self._ranges = Ranges(_WIDER)
+        self.ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
         self._ended_well: dict[str, int] = defaultdict(int)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}
-
-    @property
-    def ranges(self) -> Ranges:
-        """Misses of forecasts in the namespace."""
-        return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def predict(
         self,
@@ -147,9 +143,9 @@ class StepTimes:
         estimate = self._nearest(identity, factors_of(input_bytes, arguments.values()))
         if estimate is None:
             return None
-        # A value has its logarithm, the size of its inputs, and its arguments.
-        argument = [*arguments][estimate.factor - 2] if estimate.factor > 1 else ""
-        basis = Basis(Level(estimate.level), estimate.runs, estimate.factor == 1, argument)
+        # The factors are the size of the inputs, then the arguments.
+        argument = [*arguments][estimate.factor - 1] if estimate.factor else ""
+        basis = Basis(Level(estimate.level), estimate.runs, estimate.factor == SIZE, argument)
         return Forecast(self.ranges.around(estimate, confidence), basis)
 
     def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
@@ -166,7 +162,7 @@ class StepTimes:
         for identity, value in ran:
             by_step[identity.key].append((identity, value))
             if self.of_namespace is None:
-                self._learn_miss(self._nearest(identity, value[1:]), value)
+                self._learn_miss(self._nearest(identity, value.factors), value)
         if ended_well:
             self._ended_well[ended_well] += 1
         for key, run in by_step.items():
@@ -186,14 +182,14 @@ class StepTimes:
 
     def _learn_miss(self, estimate: Estimate | None, value: Value) -> None:
         """Learn by how much a forecast has missed a run time."""
-        if estimate and max(estimate.log_value, value[0]) >= math.log(SHORT_SECONDS):
-            self.ranges.learn(estimate, value[0])
+        if estimate and max(estimate.log_value, value.log_value) >= math.log(SHORT_SECONDS):
+            self.ranges.learn(estimate, value.log_value)
 
     def _compare_with_each_other(self, iterations: Sequence[Value]) -> None:
         """Learn by how much those of a new step are missed by the others of its first run."""
         for at, value in enumerate(iterations if len(iterations) > 1 else ()):
             others = [*iterations[:at], *iterations[at + 1 :]]
-            self._learn_miss(_estimate(others, Level.STEP, value[1:], 1), value)
+            self._learn_miss(_estimate(others, Level.STEP, value.factors, 1), value)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> Estimate | None:
         """Return the estimate by the most similar steps: iteration, step, component, image, all."""
@@ -212,7 +208,7 @@ class StepTimes:
                 if common[0] is Level.NAMESPACE:
                     logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
                 runs = max(each.runs for each in steps)
-                return _estimate([(each,) for each in logs], common[0], (), runs)
+                return _estimate([Value(each, ()) for each in logs], common[0], (), runs)
         return None
 
     def _steps_with(self, common: tuple[Level, str]) -> Sequence[_Step]:
@@ -242,5 +238,5 @@ def _estimate(values: Sequence[Value], level: Level, factors: Factors, runs: int
 
 
 def _value(each: PastStep) -> Value:
-    factors = factors_of(each.input_bytes, each.arguments)
-    return math.log(max(LEAST_SECONDS, each.seconds or 0.0)), *factors
+    log_seconds = math.log(max(LEAST_SECONDS, each.seconds or 0.0))
+    return Value(log_seconds, factors_of(each.input_bytes, each.arguments))
