@@ -12,8 +12,8 @@ from benchmarks.found import Found, use_figures
 from benchmarks.peers import peer_schedules
 from kfp_placement_engine import BASELINES, PlacementProblem
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.baselines import schedules_of
-from kfp_placement_engine.search.simulation import Schedule
 
 MARGIN = 1e-6
 """Relative difference that rounding may make."""

@@ -13,7 +13,7 @@ from benchmarks.outcomes import Outcome, outcome_of, references_of
 from kfp_placement._files import write_whole
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 Find = Callable[[str, Instance, Budget, int], Found]
 """Searches the case of a name, made by the seed, with a budget and this seed."""

@@ -1,4 +1,4 @@
-"""Compiles the C kernel in `kernel/` into the library that `problem/native.py` loads.
+"""Compiles the C kernel in `kernel/` into the library that `problem/kernel.py` loads.
 
 A build hook of hatchling: an editable install gets the library beside the Python sources, a wheel
 brings it along. Run as a program this compiles in place and installs nothing.

@@ -9,7 +9,7 @@ v1.36.3, `pkg/scheduler/framework/plugins`.
 import ctypes
 from collections.abc import Callable
 
-from kfp_placement_engine.problem.native import KERNEL
+from kfp_placement_engine.problem.kernel import KERNEL
 
 TAINT_TOLERATION_WEIGHT = 3
 NODE_AFFINITY_WEIGHT = 2

@@ -22,7 +22,7 @@ from kfp_placement_engine.lowering import LoweringOptions, lower
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
-from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.search.simulation import simulate, simulate_policy
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
@@ -145,4 +145,4 @@ def _really(
 
 
 def _kube_default(problem: PlacementProblem) -> float:
-    return simulate_policy(problem, native.KUBE_DEFAULT).makespan_seconds
+    return simulate_policy(problem, Policy.KUBE_DEFAULT).makespan_seconds

@@ -19,8 +19,9 @@ from kfp_placement_engine.planning.starts.expected_times import (
     StepOrder,
     times_by_now,
 )
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.list_scheduling import list_schedule
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.search.simulation import simulate
 
 PASSED = (0.0, 0.25, 0.5, 0.75)
 """Shares of a run's time after which its end is promised again."""

@@ -15,7 +15,7 @@ from benchmarks.learning_runs.traces import Order, Trace
 from kfp_placement_engine import Cluster, LoweringOptions, Node, RunGraph, Step, lower
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
-from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.search.simulation import simulate_policy
 
 COMPLETE = 0.95
@@ -94,7 +94,7 @@ class _Pipeline:
         steps = tuple(replace(step, image="") for step in learned.graph.steps)
         bare = replace(learned.graph, steps=steps)
         lowered = lower(bare, self.cluster, LoweringOptions(dispatch="ready"))
-        planned = times_of(lowered, simulate_policy(lowered.problem, native.KUBE_DEFAULT))
+        planned = times_of(lowered, simulate_policy(lowered.problem, Policy.KUBE_DEFAULT))
         real = {
             pod.name: (pod.start_seconds, pod.end_seconds)
             for pod in pods

@@ -20,7 +20,7 @@ from benchmarks.peers.list_scheduling import NodeChoice, has_tasks_alone, schedu
 from benchmarks.peers.node_choices import RandomNode, RoundRobin, fair, fewest_missing_bytes
 from benchmarks.peers.orders import ORDERS, order_of
 from benchmarks.peers.peft import peft
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 Peer = Callable[[Instance, int], Schedule]
 """Plays an instance of tasks alone; the seed is that of what it draws."""

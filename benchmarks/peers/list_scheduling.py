@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.command import BenchmarkError
 from kfp_placement_engine import PlacementProblem
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
-from kfp_placement_engine.search.simulation import Schedule, simulate_planned
+from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.search.simulation import simulate_planned
 
 _ENDS, _BECOMES_READY = 0, 1
 """Kinds of events, in their order within one activity and instant."""

@@ -17,7 +17,8 @@ from benchmarks.peers.room_over_time import RoomOverTime
 from kfp_placement_engine import PlacementProblem
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.search.simulation import simulate
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@
 #include "heft.h"
 #include "search.h"
 
-/* Sizes of what native.py mirrors; it checks that its structs have the same. */
+/* Sizes of what kernel.py mirrors; it checks that its structs have the same. */
 int64_t sizes(void) { return (int64_t)(sizeof(Problem) + sizeof(Tables) + sizeof(Activity) + sizeof(Progress)); }
 
 /* Simulate one policy; return 1, or 0 when there is no memory left. */

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.plans.planned_step import PlannedStep
     from kfp_placement_engine.problem.placement import Placement
     from kfp_placement_engine.problem.problem import PlacementProblem
+    from kfp_placement_engine.problem.schedule import Schedule
     from kfp_placement_engine.readers import (
         ReadOptions,
         read_cluster,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.search.baselines import BASELINES
     from kfp_placement_engine.search.parameters import GeneticParams
     from kfp_placement_engine.search.result import Result
-    from kfp_placement_engine.search.simulation import Schedule, simulate
+    from kfp_placement_engine.search.simulation import simulate
     from kfp_placement_engine.search.solve import solve
     from kfp_placement_engine.search.stop import (
         AnyOf,
@@ -120,11 +121,12 @@ _HOME = {
     "plans.planned_step": ("PlannedStep",),
     "problem.placement": ("Placement",),
     "problem.problem": ("PlacementProblem",),
+    "problem.schedule": ("Schedule",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),
     "search.baselines": ("BASELINES",),
     "search.parameters": ("GeneticParams",),
     "search.result": ("Result",),
-    "search.simulation": ("Schedule", "simulate"),
+    "search.simulation": ("simulate",),
     "search.solve": ("solve",),
     "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "MaxSchedules"),
 }

@@ -100,7 +100,7 @@ def test_the_kernel_needs_no_newer_c_library_than_its_wheel_says(installed_engin
 
 
 def test_an_installed_engine_loads_its_own_kernel(installed_engine):
-    program = "from kfp_placement_engine.problem import native; print(native.KERNEL._name)"
+    program = "from kfp_placement_engine.problem import kernel; print(kernel.KERNEL._name)"
     loaded = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONPATH": str(installed_engine)},

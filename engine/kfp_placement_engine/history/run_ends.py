@@ -128,7 +128,7 @@ class RunEnds:
     def __init__(self, of_namespace: "RunEnds | None" = None) -> None:
         """Begin with no run."""
         self.of_namespace = of_namespace
-        self.ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
+        self.ranges: Ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._runs: Recent[str, tuple[PastEnd, ...]] = Recent(MOST_PIPELINES)
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:

@@ -115,7 +115,7 @@ class StepTimes:
     def __init__(self, of_namespace: "StepTimes | None" = None) -> None:
         """Begin with nothing known."""
         self.of_namespace = of_namespace
-        self.ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
+        self.ranges: Ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
         self._ended_well: dict[str, int] = defaultdict(int)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}

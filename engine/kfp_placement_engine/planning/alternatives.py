@@ -7,8 +7,9 @@ import numpy as np
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem, occupied_seconds
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.search.simulation import simulate
 
 WHAT_IF_WORK = 50_000_000
 """Work to spend on trying other nodes, about half a second; beyond it losses are estimated."""
@@ -36,7 +37,7 @@ def move_step(
     """Simulate the placement with the activity's gene on another node."""
     nodes = placement.gene_nodes.copy()
     nodes[problem.arrays.gene[activity]] = node
-    return MovedStep(node, simulate(problem, Placement(nodes, placement.priority, np.empty(0))))
+    return MovedStep(node, simulate(problem, Placement(nodes, placement.priority)))
 
 
 def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:

@@ -15,7 +15,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.planning.waits import Wait, Waits
 from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.problem.problem import Floats, Integers
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 
 def critical_path(run: int, lowered: Lowered, schedule: Schedule) -> tuple[CriticalPiece, ...]:

@@ -22,7 +22,7 @@ from kfp_placement_engine.planning.alternatives import (
 )
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Booleans
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.units.resources import free_room, lacking
 
 ALTERNATIVES = 3

@@ -16,7 +16,7 @@ from kfp_placement_engine.planning.alternatives import (
 from kfp_placement_engine.plans.planned_step import Alternative
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 TRIED = 4
 """Number of nodes that are tried for a step; the best of them are named."""

@@ -12,9 +12,9 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.search.stop import AnyOf, BoundReached, StoppingCriterion
 
 _ORDERED_WORK = 3_000_000

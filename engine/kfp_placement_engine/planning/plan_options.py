@@ -12,10 +12,10 @@ from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
 
 DISPATCHES = ("auto", "ready", "ordered")

@@ -23,9 +23,9 @@ from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import Schedule
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kfp_placement_engine.plans.planned_step import (
     RunTimeOrigin,
 )
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,13 @@ from kfp_placement_engine.plans.plan import Plan, RunsPlan
 from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.genetic import starting_schedules
 from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import StoppingCriterion
 

@@ -14,7 +14,7 @@ from kfp_placement_engine.problem.problem import (
     distinct,
     shares_of,
 )
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 MOST_SPANS = 50
 """Largest number of spans that people look at; more are joined to this many of equal length."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.schedule import Schedule
 
 
 class Wait(NamedTuple):

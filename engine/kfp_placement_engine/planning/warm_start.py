@@ -24,7 +24,7 @@ def warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
             allowed.
     """
     listed, kept = list_schedule(lowered.problem).placement, _kept_nodes(lowered, warm_start)
-    return Placement(np.where(kept >= 0, kept, listed.gene_nodes), listed.priority, np.empty(0))
+    return Placement(np.where(kept >= 0, kept, listed.gene_nodes), listed.priority)
 
 
 def placement_by_plan(lowered: Lowered, plan: Plan) -> Placement:
@@ -60,7 +60,7 @@ def placement_by_starts(
     kept = _kept_nodes(lowered, {(run, name): node for name, node in nodes.items()})
     if (kept < 0).any():
         kept = np.where(kept >= 0, kept, list_schedule(lowered.problem).placement.gene_nodes)
-    return Placement(kept, _starts(lowered, starts), np.empty(0))
+    return Placement(kept, _starts(lowered, starts))
 
 
 def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:

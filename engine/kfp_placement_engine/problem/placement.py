@@ -1,6 +1,6 @@
 """A placement: the decision of the planner, from which the simulation makes a schedule."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,14 +23,14 @@ class Placement:
 
     gene_nodes: Integers
     priority: Floats
-    not_before: Floats
+    not_before: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def variants(self) -> tuple["Placement", ...]:
         """The placement, and if it holds starts, one without them: either may be better."""
         if not self.not_before.size:
             return (self,)
-        return (self, Placement(self.gene_nodes, self.priority, np.empty(0)))
+        return (self, Placement(self.gene_nodes, self.priority))
 
     @staticmethod
     def of_schedule(

@@ -14,19 +14,19 @@ from itertools import chain
 import numpy as np
 
 from kfp_placement_engine.plans.progress import GenerationProgress
-from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.search.baselines.default_scheduler import simulate_ties
 from kfp_placement_engine.search.baselines.heft import heft_placement
-from kfp_placement_engine.search.baselines.random_placement import random_nodes
-from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
+from kfp_placement_engine.search.baselines.random_placement import random_placement
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from kfp_placement_engine.search.result import Candidate, best_of
 from kfp_placement_engine.search.simulation import (
-    Schedule,
     simulate_fullest,
     simulate_list,
     simulate_policy,
@@ -60,17 +60,17 @@ def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidat
     rules = priority_rules(problem)
     first, *others = rules.values()
     yield [
-        *_plans_of(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
+        *_plans_of(problem, simulate_policy(problem, Policy.KUBE_DEFAULT)),
         *_plans_of(problem, simulate_list(problem, first)),
     ]
-    for placement in (heft_placement(problem), random_nodes(problem, seed)):
+    for placement in (heft_placement(problem), random_placement(problem, seed)):
         yield [Candidate.of(problem, placement)]
     for priority in (*others, *run_orders(problem, rules["longest-path"])):
         yield _plans_of(problem, simulate_list(problem, priority))
     if problem.dispatch == "ordered":
         yield _plans_of(problem, simulate_fullest(problem, first))
-    yield _plans_of(problem, simulate_policy(problem, native.STRICT_FIFO))
-    for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
+    yield _plans_of(problem, simulate_policy(problem, Policy.STRICT_FIFO))
+    for policy in (Policy.KUBE_DEFAULT, Policy.STRICT_FIFO):
         # Figures of the default scheduler are means over tie-breaks. The best tie-break is not
         # worse than the mean, so the search never falls behind the figure that people see.
         schedules = simulate_ties(problem, policy, seed)

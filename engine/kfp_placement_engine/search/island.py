@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Array
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import better
@@ -44,7 +45,7 @@ class Island:
         problem: PlacementProblem,
         params: GeneticParams,
         number: int,
-        random_state: native.Array,
+        random_state: Array,
     ) -> None:
         """Create an island without a plan.
 
@@ -94,7 +95,7 @@ class Island:
 
     def _at(self, slot: int) -> Individual:
         genes, keys = self.population.genes[slot].copy(), self.population.keys[slot].copy()
-        return Individual(Placement(genes, keys, np.empty(0)), self.population.terms[slot].copy())
+        return Individual(Placement(genes, keys), self.population.terms[slot].copy())
 
     @property
     def best_terms(self) -> Floats:

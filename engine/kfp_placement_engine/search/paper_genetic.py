@@ -125,7 +125,7 @@ class PaperSearch:
         """Decode the nodes by list scheduling in gene order; the paper leaves the decoder open."""
         order = np.empty(self._problem.activities)
         order[self._problem.topological] = np.arange(self._problem.activities)
-        placement = Placement(nodes.copy(), order, np.empty(0))
+        placement = Placement(nodes.copy(), order)
         if self._problem.dispatch == "ordered":
             schedule = simulate_planned(self._problem, nodes, order)
             placement = Placement.of_schedule(

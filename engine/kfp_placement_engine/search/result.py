@@ -7,8 +7,9 @@ import numpy as np
 
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.search.simulation import simulate
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def best_of(candidates: Iterable[Candidate]) -> Candidate:
 def undecided(problem: PlacementProblem) -> Candidate:
     """Return the only plan of a problem that leaves nothing to decide."""
     nothing = np.zeros(0, np.int64)
-    return Candidate.of(problem, Placement(nothing, np.zeros(problem.activities), np.empty(0)))
+    return Candidate.of(problem, Placement(nothing, np.zeros(problem.activities)))
 
 
 @dataclass(frozen=True)

@@ -1,77 +1,16 @@
 """The simulation of a placement or a policy: all figures come from its schedules."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import (
-    Booleans,
-    Floats,
-    Integers,
-    PlacementProblem,
-    owners,
-)
+from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
+from kfp_placement_engine.problem.schedule import AS_LISTED, Schedule, TieBreak
 
-DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
+DISPATCH_POLICIES = {"ready": Policy.READY, "ordered": Policy.ORDERED}
 """Dispatch -> policy of the simulation."""
-
-_NONE = np.empty(0)
-_AS_NUMBERED = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class TieBreak:
-    """One way in which kube-scheduler may decide among nodes of equal score.
-
-    Attributes:
-        listed: [N] nodes in the order in which kube-scheduler lists them; empty = as numbered.
-            Since Kubernetes 1.35 a heap over that list decides.
-        draw: seed, 0 or more, of the random choice that decided until Kubernetes 1.34.
-    """
-
-    listed: Integers = field(default_factory=lambda: _AS_NUMBERED)
-    draw: int = 0
-
-
-AS_LISTED = TieBreak()
-"""Tie-break in simulations of plans, where only the nodes of driver pods depend on it."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Result of a simulation: where and when each activity runs.
-
-    Attributes:
-        start: [A] time of the bind, in seconds after submission; infinite if it never starts.
-        begin: [A] time at which its volumes are attached.
-        end: [A] end of the upload.
-        node: [A] node index, -1 = none.
-        pull_seconds: [A] time of waiting for the image.
-        cause: [A] activity whose end let this one start, -1 = none.
-        terms: [5] terms of the objective, see `fitness`.
-    """
-
-    start: Floats
-    begin: Floats
-    end: Floats
-    node: Integers
-    pull_seconds: Floats
-    cause: Integers
-    terms: Floats
-
-    @property
-    def finished(self) -> Booleans:
-        """[A] Whether the activity ends."""
-        return np.asarray(np.isfinite(self.end))
-
-    @property
-    def makespan_seconds(self) -> float:
-        """End of the last activity that ends; 0 if none does."""
-        ends = self.end[self.finished]
-        return float(ends.max()) if ends.size else 0.0
 
 
 def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
@@ -80,12 +19,12 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     Raises:
         PlanningError: the placement's arrays do not fit the problem.
     """
-    nodes, priority, not_before = _arrays(problem, placement)
-    return _simulate(problem, DISPATCH_POLICIES[problem.dispatch], nodes, priority, not_before)
+    policy = DISPATCH_POLICIES[problem.dispatch]
+    return native.simulate(problem, policy, _fitting(problem, placement), AS_LISTED)
 
 
-def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, Floats, Floats]:
-    """Return a placement's arrays for the kernel: nodes, priorities, and earliest starts.
+def _fitting(problem: PlacementProblem, placement: Placement) -> Placement:
+    """Return a placement with arrays that the kernel can read.
 
     Raises:
         PlanningError: the placement does not fit the problem.
@@ -101,41 +40,39 @@ def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, 
         or (not_before.size and not_before.shape != shape)
     ):
         raise PlanningError("the placement belongs to another problem")
-    return nodes, priority, not_before
+    return Placement(nodes, priority, not_before)
 
 
-def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
+def simulate_policy(
+    problem: PlacementProblem, policy: Policy, ties: TieBreak = AS_LISTED
+) -> Schedule:
     """Simulate a policy without a placement (kube-default, strict FIFO)."""
-    return _simulate(problem, policy, ties=ties)
+    return _simulate(problem, policy, priority=np.zeros(problem.activities), ties=ties)
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Simulate list scheduling: smallest priority first, each on the node where it ends first."""
-    return _simulate(problem, native.GREEDY, priority=priority)
+    return _simulate(problem, Policy.GREEDY, priority=priority)
 
 
 def simulate_fullest(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Simulate packing: each node takes the ready steps that fill it most, ties by priority."""
-    return _simulate(problem, native.FULLEST, priority=priority)
+    return _simulate(problem, Policy.FULLEST, priority=priority)
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
     """Simulate backfilling: ready steps start by priority on their planned nodes, if they fit."""
-    return _simulate(problem, native.BACKFILL, gene_nodes, priority)
+    placement = Placement(np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority))
+    return native.simulate(problem, Policy.BACKFILL, placement, AS_LISTED)
 
 
 def _simulate(
-    problem: PlacementProblem,
-    policy: int,
-    planned: Integers | None = None,
-    priority: Floats | None = None,
-    not_before: Floats = _NONE,
-    ties: TieBreak = AS_LISTED,
+    problem: PlacementProblem, policy: Policy, priority: Floats, ties: TieBreak = AS_LISTED
 ) -> Schedule:
-    nodes = np.zeros(problem.genes, np.int64) if planned is None else np.ascontiguousarray(planned)
-    order = np.zeros(problem.activities) if priority is None else np.ascontiguousarray(priority)
-    listed = np.ascontiguousarray(ties.listed, np.int64)
-    return Schedule(**native.simulate(problem, policy, nodes, order, not_before, listed, ties.draw))
+    """Simulate a policy that decides on the nodes itself."""
+    no_nodes = np.zeros(problem.genes, np.int64)
+    placement = Placement(no_nodes, np.ascontiguousarray(priority))
+    return native.simulate(problem, policy, placement, ties)
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:

@@ -52,7 +52,7 @@ def test_two_steps_have_no_fast_node_each():
     assert bounds["critical-path"] == pytest.approx(50 * ODD)
     assert bounds["area"] == pytest.approx(200 * ODD / 3)
     assert bounds["kinds-lp"] == pytest.approx(100 * ODD, rel=WITHIN)
-    assert brute_force(problem).makespan_seconds == pytest.approx(100 * ODD)
+    assert brute_force(problem, 0).makespan_seconds == pytest.approx(100 * ODD)
 
 
 @needs_highspy
@@ -62,7 +62,7 @@ def test_chains_share_the_fast_node():
     bounds, problem = named(run, *FAST_AND_SLOW, dispatch="ordered")
     assert bounds["critical-path"] == pytest.approx(100 * ODD)
     assert bounds["kinds-lp"] == pytest.approx(150 * ODD, rel=WITHIN)
-    assert brute_force(problem).makespan_seconds == pytest.approx(150 * ODD)
+    assert brute_force(problem, 0).makespan_seconds == pytest.approx(150 * ODD)
 
 
 @needs_highspy
@@ -74,7 +74,7 @@ def test_steps_that_need_a_kind_are_not_counted_on_another():
     members = [a_node("gpu", cpu=1, extended=gpu), a_node("fast", cpu=3, speed=2.0)]
     bounds, problem = named(a_run(*steps), *members, dispatch="ordered")
     assert max(bounds.values()) == pytest.approx(20 * ODD, rel=WITHIN)
-    assert heft(problem).makespan_seconds >= max(bounds.values())
+    assert heft(problem, 0).makespan_seconds >= max(bounds.values())
 
 
 def test_windows_see_steps_that_overlap_wherever_they_start():
@@ -82,7 +82,7 @@ def test_windows_see_steps_that_overlap_wherever_they_start():
     bounds, problem = named(a_run(*(a_step(n, seconds=10 * ODD) for n in "abc")), a_node(cpu=2))
     assert bounds["area"] == pytest.approx(15 * ODD)
     assert bounds["windows"] == pytest.approx(20 * ODD, rel=WITHIN)
-    assert brute_force(problem).makespan_seconds == pytest.approx(20 * ODD)
+    assert brute_force(problem, 0).makespan_seconds == pytest.approx(20 * ODD)
 
 
 def test_windows_need_no_solver(monkeypatch):
@@ -106,7 +106,7 @@ def test_a_search_of_generations_takes_no_notice_of_what_needs_the_solver():
 def test_a_known_schedule_changes_no_bound():
     """It only spares programs that could not gain anything."""
     problem = a_case(7)
-    reached = heft(problem).makespan_seconds
+    reached = heft(problem, 0).makespan_seconds
     some = {bound.kind: bound.seconds for bound in lower_bounds(problem, reached)}
     assert some.items() <= {bound.kind: bound.seconds for bound in lower_bounds(problem)}.items()
 
@@ -119,7 +119,7 @@ def test_a_bound_holds_wherever_the_work_ends(work):
     for seed in range(20):
         problem = a_case(seed)
         bound = lower_bound(problem, effort=effort)
-        assert bound.seconds <= heft(problem).makespan_seconds * (1 + 1e-9)
+        assert bound.seconds <= heft(problem, 0).makespan_seconds * (1 + 1e-9)
         assert bound.seconds <= lower_bound(problem).seconds * (1 + WITHIN)
 
 
@@ -133,7 +133,7 @@ def test_any_prices_prove_nothing_wrong(seed, monkeypatch):
     )
     for number in range(20):
         problem = a_case(number)
-        assert lower_bound(problem).seconds <= heft(problem).makespan_seconds * (1 + 1e-9)
+        assert lower_bound(problem).seconds <= heft(problem, 0).makespan_seconds * (1 + 1e-9)
 
 
 def a_workflow_case(seed: int):

@@ -16,8 +16,8 @@ from kfp_placement_engine import (
 from kfp_placement_engine.bounds.limited_loops import together_seconds
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.run_graph import Group, GroupKind
-from kfp_placement_engine.search.baselines import kube_default
 from kfp_placement_engine.search.baselines.brute_force import brute_force
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import (
     ROUND_NUMBERS,
@@ -66,7 +66,7 @@ def test_what_must_come_before_and_after_is_no_time_for_the_area():
     run = a_run(a_step("first"), *middle, last)
     bound = bound_of(run, a_node(cpu=4))
     assert (bound.kind, bound.seconds) == ("area", pytest.approx(40))
-    assert heft(a_problem(run, a_cluster(a_node(cpu=4)))).makespan_seconds == pytest.approx(40)
+    assert heft(a_problem(run, a_cluster(a_node(cpu=4))), 0).makespan_seconds == pytest.approx(40)
 
 
 def test_late_steps_are_bound_though_early_ones_leave_room():
@@ -103,7 +103,7 @@ def test_a_loop_inside_a_loop_makes_its_iterations_longer(outer_limit, inner_lim
     iteration = 1 + 1 + 4 * 12 / (inner_limit or 4) + (11 if last else 0)
     seconds = 1 + 1 + 3 * iteration / (outer_limit or 3)
     assert lower_bound(problem).seconds == pytest.approx(seconds)
-    assert kube_default(problem).makespan_seconds == pytest.approx(seconds)
+    assert kube_default(problem, 0).makespan_seconds == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("limit", "rounds"), [(2, 4), (3, 3), (4, 2), (5, 2), (6, 2), (7, 1)])
@@ -113,7 +113,7 @@ def test_equal_iterations_of_a_loop_take_whole_rounds(limit, rounds):
     run = a_kfp_run(*steps, groups=a_loop("loop", width=7, parallelism=limit))
     problem = a_problem(run, a_cluster(a_node(cpu=99)))
     assert lower_bound(problem).seconds == pytest.approx(1 + 1 + rounds * 12)
-    assert kube_default(problem).makespan_seconds == pytest.approx(1 + 1 + rounds * 12)
+    assert kube_default(problem, 0).makespan_seconds == pytest.approx(1 + 1 + rounds * 12)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_iterations_that_were_started_beyond_the_limit_all_run():
     active = ActiveRun("run", run, progress=begun)
     problem = lower_runs([active], a_cluster(a_node(cpu=99)), OPTIONS).problem
     assert problem.arrays.iteration_started.sum() == 3
-    assert lower_bound(problem).seconds <= kube_default(problem).makespan_seconds
+    assert lower_bound(problem).seconds <= kube_default(problem, 0).makespan_seconds
 
 
 def test_an_image_that_nobody_else_needs_must_be_pulled():
@@ -236,4 +236,4 @@ def runs_that_share_images(draw):
 @given(problem=runs_that_share_images())
 def test_no_plan_of_a_run_that_shares_images_ends_before_the_bound(problem):
     """All assignments are tried."""
-    assert brute_force(problem).makespan_seconds >= lower_bound(problem).seconds
+    assert brute_force(problem, 0).makespan_seconds >= lower_bound(problem).seconds

@@ -13,7 +13,7 @@ from kfp_placement_engine.bounds.pattern_bound import (
     pattern_bound_seconds,
     step_groups,
 )
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, cluster_of, nodes
 
@@ -104,8 +104,8 @@ def test_equals_the_program_over_all_patterns(seed):
     problem = a_problem(a_run(*steps_of(*kinds)), a_cluster(*members))
     bound = bound_on(problem)
     assert bound == pytest.approx(bound_with_all_patterns(problem), rel=1e-5)
-    assert bound <= heft(problem).makespan_seconds * (1 + 1e-9)
-    assert bound <= kube_default(problem).makespan_seconds * (1 + 1e-9)
+    assert bound <= heft(problem, 0).makespan_seconds * (1 + 1e-9)
+    assert bound <= kube_default(problem, 0).makespan_seconds * (1 + 1e-9)
 
 
 def test_amounts_without_a_common_unit_still_bound():
@@ -118,7 +118,7 @@ def test_amounts_without_a_common_unit_still_bound():
     bound = bound_on(problem)
     asked = sum(step.requests["cpu"] for step in steps)
     assert asked * 100 / (3 * 7919) <= bound * 1.001
-    assert bound <= heft(problem).makespan_seconds
+    assert bound <= heft(problem, 0).makespan_seconds
 
 
 def test_too_many_kinds_of_steps_are_left_to_the_other_bounds():

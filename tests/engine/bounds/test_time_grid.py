@@ -42,7 +42,7 @@ def test_two_of_three_large_steps_run_one_after_the_other():
     assert named["area"] == pytest.approx(11.25)
     assert named["area-rounded"] == pytest.approx(20)
     assert lower_bound(problem).kind == "area-rounded"
-    assert heft(problem).makespan_seconds == pytest.approx(20)
+    assert heft(problem, 0).makespan_seconds == pytest.approx(20)
 
 
 def test_a_bound_that_is_a_multiple_is_not_named_twice():

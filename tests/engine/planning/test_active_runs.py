@@ -28,6 +28,7 @@ from kfp_placement_engine.lowering import lower_runs, with_reservations
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
 from tests.engine.planning.random_runs import DISPATCHES
@@ -86,7 +87,7 @@ def lowered_begun(drawn, dispatch="ready", version=(1, 36)):
 @given(case=begun_cases(), version=st.sampled_from([(1, 35), (1, 36)]), fifo=st.booleans())
 def test_the_default_scheduler_goes_on_as_in_the_reference(case, version, fifo):
     low, reference = lowered_begun(case, version=version)
-    schedule = simulate_policy(low.problem, native.STRICT_FIFO if fifo else native.KUBE_DEFAULT)
+    schedule = simulate_policy(low.problem, Policy.STRICT_FIFO if fifo else Policy.KUBE_DEFAULT)
     played = reference.play("fifo" if fifo else "kube-default")
     assert differences(low, schedule, played) == []
 

@@ -1,15 +1,18 @@
 """What is given to the kernel has the form that it reads, or is refused."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import PROGRESS, TERMS, Policy
 from kfp_placement_engine.problem.kernel_tables import ACTIVITY, tables_of
+from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, check_arrays
+from kfp_placement_engine.problem.schedule import AS_LISTED, TieBreak
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.support.builders import a_problem, a_run, a_step, cluster_of
 
@@ -72,7 +75,7 @@ def test_the_tables_of_a_problem_are_those_of_the_kernel(problem):
 
 @pytest.mark.parametrize(
     ("mirrored", "name", "file"),
-    [(ACTIVITY, "Activity", "tables.h"), (native.PROGRESS, "Progress", "state.h")],
+    [(ACTIVITY, "Activity", "tables.h"), (PROGRESS, "Progress", "state.h")],
 )
 def test_rows_of_activities_are_those_of_the_kernel(mirrored, name, file):
     declared = re.findall(r"(\w+) (\w+);", names_apart(struct(name, file)))
@@ -114,26 +117,28 @@ def test_arrays_that_contradict_each_other_are_refused(problem, name, array, mes
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"planned": np.zeros(1, np.int64)}, r"reads int64 \[2\], not int64 \[1\]"),
+        ({"gene_nodes": np.zeros(1, np.int64)}, r"reads int64 \[2\], not int64 \[1\]"),
         ({"priority": np.zeros(2, np.int64)}, r"reads float64 \[2\], not int64 \[2\]"),
         ({"not_before": np.zeros(1)}, r"reads float64 \[2\], not float64 \[1\]"),
-        ({"listed": np.zeros(3, np.int64)}, r"reads int64 \[2\], not int64 \[3\]"),
         ({"priority": np.zeros(4)[::2]}, "not contiguous"),
     ],
 )
 def test_arrays_of_another_problem_are_not_played(problem, given, message):
-    usual: dict[str, Any] = {
-        "planned": np.zeros(2, np.int64),
-        "priority": np.zeros(2),
-        "not_before": np.empty(0),
-        "listed": np.empty(0, np.int64),
-    }
-    assert native.simulate(problem, native.READY, **usual)["terms"].shape == (native.TERMS,)
+    usual = Placement(np.zeros(2, np.int64), np.zeros(2))
+    schedule = native.simulate(problem, Policy.READY, usual, AS_LISTED)
+    assert schedule.terms.shape == (TERMS,)
     with pytest.raises(TypeError, match=message):
-        native.simulate(problem, native.READY, **(usual | given))
+        native.simulate(problem, Policy.READY, replace(usual, **given), AS_LISTED)
+
+
+def test_a_list_of_the_nodes_of_another_problem_is_not_played(problem):
+    usual = Placement(np.zeros(2, np.int64), np.zeros(2))
+    other = TieBreak(np.zeros(3, np.int64))
+    with pytest.raises(TypeError, match=r"reads int64 \[2\], not int64 \[3\]"):
+        native.simulate(problem, Policy.READY, usual, other)
 
 
 def test_a_random_state_of_another_form_is_refused(problem):
-    assert simulate_policy(problem, native.KUBE_DEFAULT).terms.size
+    assert simulate_policy(problem, Policy.KUBE_DEFAULT).terms.size
     with pytest.raises(TypeError, match=r"reads uint64 \[4\], not int64 \[4\]"):
         native.Population(problem, 1, np.zeros(4, np.int64))

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import Placement, Schedule, simulate
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.problem import native
-from kfp_placement_engine.search.simulation import TieBreak, simulate_policy
+from kfp_placement_engine.problem.kernel import Policy
+from kfp_placement_engine.problem.schedule import TieBreak
+from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, lowered
 from tests.support.reference_simulation import Reference
@@ -63,7 +64,7 @@ def differences(low, schedule: Schedule, played) -> list[str]:
 def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo, tie_seed):
     """Strict first in, first out, too; with nodes listed in any order and ties drawn anyhow."""
     low = lowered(case.run, case.cluster, kube_version=version)
-    policy = native.STRICT_FIFO if fifo else native.KUBE_DEFAULT
+    policy = Policy.STRICT_FIFO if fifo else Policy.KUBE_DEFAULT
     listed = np.random.default_rng(tie_seed).permutation(low.problem.nodes)
     schedule = simulate_policy(low.problem, policy, TieBreak(listed, tie_seed))
     names = tuple(low.problem.node_names[node] for node in listed)

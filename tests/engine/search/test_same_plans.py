@@ -17,12 +17,13 @@ import pytest
 
 from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import Policy
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.schedule import AS_LISTED, TieBreak
 from kfp_placement_engine.search.baselines.brute_force import count_plans, try_all
 from kfp_placement_engine.search.genetic import GeneticSearch, seeds_of
-from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
 from tests.engine.planning.pinned_cases import all_cases
 
-POLICIES = ("KUBE_DEFAULT", "STRICT_FIFO", "READY", "ORDERED", "BACKFILL", "GREEDY", "FULLEST")
 PARAMS = GeneticParams(islands=2)
 FEW_PLANS = 2_000
 SCHEDULE = ("start", "begin", "end", "node", "pull_seconds", "cause", "terms")
@@ -77,7 +78,7 @@ def problem_fingerprint(problem) -> str:
     return fingerprint(*renumbered, problem.topological)
 
 
-def a_plan(problem, random: Random):
+def a_plan(problem, random: Random) -> Placement:
     """Random allowed nodes, an order that respects the precedences, and starts to wait for."""
     nodes = [random.choice(np.flatnonzero(row).tolist()) for row in problem.arrays.allowed]
     keys = np.array([random.random() for _ in range(problem.activities)])
@@ -86,7 +87,7 @@ def a_plan(problem, random: Random):
         before = arrays.predecessors[starts[activity] : starts[activity + 1]]
         keys[activity] = max([keys[activity], *keys[before]])
     held = np.array([float(random.randrange(60)) for _ in range(problem.activities)])
-    return np.array(nodes, np.int64), keys, held
+    return Placement(np.array(nodes, np.int64), keys, held)
 
 
 def a_tie_break(problem, random: Random) -> TieBreak:
@@ -95,27 +96,25 @@ def a_tie_break(problem, random: Random) -> TieBreak:
     return TieBreak(np.array(listed, np.int64), random.randrange(1, 1000))
 
 
-def played(problem, policy: int, plan: tuple, ties: TieBreak) -> tuple[str, float]:
+def played(problem, policy: Policy, plan: Placement, ties: TieBreak) -> tuple[str, float]:
     """The fingerprint of a schedule, and its makespan."""
-    nodes, keys, not_before = plan
-    found = native.simulate(problem, policy, nodes, keys, not_before, ties.listed, ties.draw)
-    ends = found["end"][np.isfinite(found["end"])]
-    return fingerprint(*(found[name] for name in SCHEDULE)), float(ends.max(initial=0.0))
+    found = native.simulate(problem, policy, plan, ties)
+    return fingerprint(*(getattr(found, name) for name in SCHEDULE)), found.makespan_seconds
 
 
 def schedule_lines(problem) -> list[str]:
     """Each policy on a random plan, with the nodes as numbered and as a shuffled list has them."""
     random = Random(17)
-    nodes, keys, held = a_plan(problem, random)
-    shuffled, none = a_tie_break(problem, random), np.empty(0)
+    holding = a_plan(problem, random)
+    free = Placement(holding.gene_nodes, holding.priority)
+    shuffled = a_tie_break(problem, random)
     lines = []
-    for name in POLICIES:
-        policy = getattr(native, name)
-        first, makespan = played(problem, policy, (nodes, keys, none), AS_LISTED)
-        second, _ = played(problem, policy, (nodes, keys, none), shuffled)
-        label = name.lower().replace("_", " ")
+    for policy in Policy:
+        first, makespan = played(problem, policy, free, AS_LISTED)
+        second, _ = played(problem, policy, free, shuffled)
+        label = policy.name.lower().replace("_", " ")
         lines.append(f"{label}: {makespan:.10g} s {first}, of a shuffled list {second}")
-    waiting, makespan = played(problem, native.ORDERED, (nodes, keys, held), AS_LISTED)
+    waiting, makespan = played(problem, Policy.ORDERED, holding, AS_LISTED)
     lines.append(f"ordered, with starts held: {makespan:.10g} s {waiting}")
     lines.append(f"heft: {fingerprint(*native.heft(problem))}")
     return lines
@@ -125,8 +124,9 @@ def all_plans_line(problem) -> str:
     """The best of all plans, where there are few."""
     if problem.genes == 0 or count_plans(problem) > FEW_PLANS:
         return "all plans: too many"
-    nodes, keys, terms, count = try_all(problem)
-    return f"all plans: {count}, the best {fingerprint(nodes, keys, terms)}"
+    best = try_all(problem)
+    found = fingerprint(best.placement.gene_nodes, best.placement.priority, best.terms)
+    return f"all plans: {best.plans}, the best {found}"
 
 
 def search_lines(problem, generations: int) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.planning.plan_parts import mean_figures
 from kfp_placement_engine.search.baselines import schedules_of
-from kfp_placement_engine.search.baselines.tie_breaks import (
+from kfp_placement_engine.search.baselines.default_scheduler import (
     MOST_TIE_BREAKS,
     TIE_BREAK_WORK,
     tie_breaks,

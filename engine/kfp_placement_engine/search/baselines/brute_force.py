@@ -3,14 +3,17 @@
 import math
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel import TERMS
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
-from kfp_placement_engine.search.simulation import DISPATCH_POLICIES, Schedule, simulate
+from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.search.simulation import DISPATCH_POLICIES, simulate
 
 MAX_PLANS = 50_000_000
 """Largest number of plans that are tried; more would take minutes."""
@@ -45,25 +48,38 @@ def best_of_all(problem: PlacementProblem) -> Placement:
             f"brute force would try up to {plans:.3g} plans; "
             f"it is for tiny runs (at most {MAX_PLANS:.3g})"
         )
-    genes, order, _, _ = try_all(problem)
-    return Placement(genes, order, np.empty(0))
+    return try_all(problem).placement
 
 
-def try_all(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, int]:
-    """Return the best plan's [G] nodes, [A] order and [5] terms, and the number of plans."""
+class BestPlan(NamedTuple):
+    """Best of all plans.
+
+    Attributes:
+        placement: placement of the plan.
+        terms: [5] terms of the objective.
+        plans: number of plans that were tried.
+    """
+
+    placement: Placement
+    terms: Floats
+    plans: int
+
+
+def try_all(problem: PlacementProblem) -> BestPlan:
+    """Try all plans and return the best, the first of several."""
     choices = [np.flatnonzero(row) for row in problem.arrays.allowed]
     assignments = math.prod(map(len, choices))
-    best = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
-    terms, plans = np.full(native.TERMS, np.inf), 0
+    best = Placement(np.zeros(problem.genes, np.int64), np.zeros(problem.activities))
+    terms, plans = np.full(TERMS, np.inf), 0
     policy = DISPATCH_POLICIES[problem.dispatch]
     for keys in _all_keys(problem, max(1, _AT_A_TIME // assignments)):
         for first in range(0, assignments, _AT_A_TIME):
             genes = _genes(choices, np.arange(first, min(first + _AT_A_TIME, assignments)))
             number = native.best_of(problem, policy, genes, keys, terms)
             if number >= 0:
-                best = genes[number % len(genes)], keys[number // len(genes)]
+                best = Placement(genes[number % len(genes)], keys[number // len(genes)])
             plans += len(genes) * len(keys)
-    return *best, terms, plans
+    return BestPlan(best, terms, plans)
 
 
 def _genes(choices: list[Integers], numbers: Integers) -> Integers:
@@ -110,8 +126,8 @@ def _orders(before: list[int], placed: int) -> Iterator[tuple[int, ...]]:
                 yield number, *following
 
 
-def brute_force(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """Simulate the best of all assignments and orders. The seed is not used.
+def brute_force(problem: PlacementProblem, seed: int) -> Schedule:
+    """Simulate the best of all assignments and orders.
 
     Raises:
         PlanningError: there are too many plans.

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.search.simulation import simulate
 
 
 def heft_placement(problem: PlacementProblem) -> Placement:
@@ -17,10 +16,10 @@ def heft_placement(problem: PlacementProblem) -> Placement:
     In the order of the upward ranks, the schedule would be worse.
     """
     start, node = native.heft(problem)
-    return Placement.of_schedule(problem, np.where(np.isfinite(start), start, 1e300), node)
+    return Placement.of_schedule(problem, start, node)
 
 
-def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
+def heft(problem: PlacementProblem, seed: int) -> Schedule:
     """Simulate HEFT's plan under the problem's dispatch.
 
     HEFT takes the steps by upward rank and puts each on the node where it finishes first, also in
@@ -29,7 +28,7 @@ def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
 
     HEFT does not know the limits of loops. Under `ordered` dispatch of a run with such limits, the
     order in which the steps start under `ready` dispatch is simulated too, and the better schedule
-    is returned. The seed is not used.
+    is returned.
     """
     placement = heft_placement(problem)
     schedule = simulate(problem, placement)

@@ -4,19 +4,20 @@ import numpy as np
 
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.simulation import Schedule, simulate
+from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.search.simulation import simulate
 
 
-def random_nodes(problem: PlacementProblem, seed: int) -> Placement:
+def random_placement(problem: PlacementProblem, seed: int) -> Placement:
     """Draw a random allowed node for every gene; steps are in the order of the run."""
     rng = np.random.default_rng(seed)
     draws = np.where(problem.arrays.allowed, rng.random(problem.arrays.allowed.shape), -1.0)
     nodes = draws.argmax(axis=1).astype(np.int64) if problem.genes else np.zeros(0, np.int64)
     order = np.empty(problem.activities)
     order[problem.topological] = np.arange(problem.activities)
-    return Placement(nodes, order, np.empty(0))
+    return Placement(nodes, order)
 
 
-def random_placement(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """Simulate `random_nodes`."""
-    return simulate(problem, random_nodes(problem, seed))
+def random_schedule(problem: PlacementProblem, seed: int) -> Schedule:
+    """Simulate `random_placement`."""
+    return simulate(problem, random_placement(problem, seed))
