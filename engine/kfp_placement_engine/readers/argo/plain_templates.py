@@ -33,25 +33,7 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
     Raises:
         InputError: the template or the spec is malformed.
     """
-    place = template.place
-    spec = Fields(spec.raw, place)
-    patch = Fields(merge(pod_spec_patch(spec, tags), pod_spec_patch(template, tags)), place)
-    containers = _containers(template, patch)
-    labels, annotations = _metadata(template, spec, tags)
-    return Leaf(
-        image=tags.text(containers[0].get("image")) if containers else EMPTY,
-        resources=_resources(containers, tags),
-        labels=labels,
-        annotations=annotations,
-        node_selectors=_constraint("nodeSelector", template, spec, patch, tags),
-        affinities=_affinities(template, spec, patch, tags),
-        tolerations=_constraint("tolerations", template, spec, patch, tags),
-        claims=_claims(template, spec, containers, tags),
-        attempt_limit=_attempts(template, spec, tags),
-        caching_enabled=template.get("memoize") is not None,
-        defaults=template_defaults(template, tags),
-        place=place,
-    )
+    return _LeafReader(template, Fields(spec.raw, template.place), tags).leaf()
 
 
 def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
@@ -82,96 +64,110 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
     return place.mapping(load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0])
 
 
-def _containers(template: Fields, patch: Fields) -> list[Fields]:
-    """Return the pod's containers, the main one first."""
-    containers = [
-        template.fields(kind) for kind in ("container", "script") if template.get(kind) is not None
-    ]
-    containers.extend(template.fields("containerSet").each("containers"))
-    containers.extend(template.each("sidecars"))
-    for fields in patch.each("containers"):
-        if containers and fields.get("name") in ("main", containers[0].get("name")):
-            containers[0] = Fields(merge(containers[0].raw, fields.raw), template.place)
-    return containers
+class _LeafReader:
+    """Reader of one template that runs a pod; what it does not set, the Workflow's spec may."""
 
+    def __init__(self, template: Fields, spec: Fields, tags: TagReader) -> None:
+        self._template = template
+        self._spec = spec
+        self._tags = tags
+        patches = (pod_spec_patch(each, tags) for each in (spec, template))
+        self._patch = Fields(merge(*patches), template.place)
+        self._containers = self._all_containers()
 
-def _metadata(
-    template: Fields, spec: Fields, tags: TagReader
-) -> tuple[dict[str, Expression], dict[str, Expression]]:
-    merged = merge(spec.mapping("podMetadata"), template.mapping("metadata"))
-    metadata = Fields(merged, template.where("metadata"))
-    labels_and_annotations = []
-    for kind in ("labels", "annotations"):
-        texts = metadata.text_mapping(kind)
-        labels_and_annotations.append({key: tags.text(text) for key, text in texts.items()})
-    return labels_and_annotations[0], labels_and_annotations[1]
+    def leaf(self) -> Leaf:
+        """Return the leaf."""
+        image = self._tags.text(self._containers[0].get("image")) if self._containers else EMPTY
+        metadata = merge(self._spec.mapping("podMetadata"), self._template.mapping("metadata"))
+        metadata = Fields(metadata, self._template.where("metadata"))
+        return Leaf(
+            image=image,
+            resources=self._resources(),
+            labels=self._texts(metadata, "labels"),
+            annotations=self._texts(metadata, "annotations"),
+            node_selectors=self._constraint("nodeSelector"),
+            affinities=self._affinities(),
+            tolerations=self._constraint("tolerations"),
+            claims=self._claims(),
+            attempt_limit=self._attempts(),
+            caching_enabled=self._template.get("memoize") is not None,
+            defaults=template_defaults(self._template, self._tags),
+            place=self._template.place,
+        )
 
+    def _all_containers(self) -> list[Fields]:
+        """Return the pod's containers, the main one first."""
+        template = self._template
+        containers = [
+            template.fields(kind)
+            for kind in ("container", "script")
+            if template.get(kind) is not None
+        ]
+        containers.extend(template.fields("containerSet").each("containers"))
+        containers.extend(template.each("sidecars"))
+        for fields in self._patch.each("containers"):
+            if containers and fields.get("name") in ("main", containers[0].get("name")):
+                containers[0] = Fields(merge(containers[0].raw, fields.raw), template.place)
+        return containers
 
-def _resources(containers: list[Fields], tags: TagReader) -> tuple[ResourceSpec, ...]:
-    specs = []
-    for container in containers:
-        resources = container.fields("resources")
-        requests, limits = resources.mapping("requests"), resources.mapping("limits")
-        for name in sorted({*requests, *limits}):
-            request = tags.text(requests[name]) if name in requests else None
-            limit = tags.text(limits[name]) if name in limits else None
-            specs.append(ResourceSpec(Constant(name), request, limit))
-    return tuple(specs)
+    def _texts(self, metadata: Fields, kind: str) -> dict[str, Expression]:
+        return {key: self._tags.text(text) for key, text in metadata.text_mapping(kind).items()}
 
+    def _resources(self) -> tuple[ResourceSpec, ...]:
+        specs = []
+        for container in self._containers:
+            resources = container.fields("resources")
+            requests, limits = resources.mapping("requests"), resources.mapping("limits")
+            for name in sorted({*requests, *limits}):
+                request = self._tags.text(requests[name]) if name in requests else None
+                limit = self._tags.text(limits[name]) if name in limits else None
+                specs.append(ResourceSpec(Constant(name), request, limit))
+        return tuple(specs)
 
-def _constraint(
-    key: str, template: Fields, spec: Fields, patch: Fields, tags: TagReader
-) -> tuple[Expression, ...]:
-    """Return a setting: the template's own or else the Workflow's, then the one of the patches."""
-    settings = [template.get(key) or spec.get(key), patch.get(key)]
-    return tuple(tags.structure(value) for value in settings if value)
+    def _constraint(self, key: str) -> tuple[Expression, ...]:
+        """Return a setting: the template's or else the Workflow's, then that of the patches."""
+        settings = [self._template.get(key) or self._spec.get(key), self._patch.get(key)]
+        return tuple(self._tags.structure(value) for value in settings if value)
 
+    def _affinities(self) -> tuple[Expression, ...]:
+        for source in (self._patch, self._template, self._spec):
+            affinity = source.fields("affinity")
+            if affinity:
+                own = affinity.get("nodeAffinity")
+                return (self._tags.structure(own),) if own else ()
+        return ()
 
-def _affinities(
-    template: Fields, spec: Fields, patch: Fields, tags: TagReader
-) -> tuple[Expression, ...]:
-    for source in (patch, template, spec):
-        affinity = source.fields("affinity")
-        if affinity:
-            own = affinity.get("nodeAffinity")
-            return (tags.structure(own),) if own else ()
-    return ()
+    def _claims(self) -> tuple[Expression, ...]:
+        claims: dict[str, Expression] = {}
+        for claim in self._spec.each("volumeClaimTemplates"):
+            name = claim.fields("metadata").text("name")
+            claims[name] = Constant(name)
+        for volume in (*self._spec.each("volumes"), *self._template.each("volumes")):
+            claim_name = volume.fields("persistentVolumeClaim").get("claimName")
+            if claim_name is not None:
+                claims[volume.text("name")] = self._tags.text(claim_name)
+        mounted = {
+            mount.text("name")
+            for container in [*self._containers, *self._template.each("initContainers")]
+            for mount in container.each("volumeMounts")
+        }
+        return tuple(claim for name, claim in claims.items() if name in mounted)
 
-
-def _claims(
-    template: Fields, spec: Fields, containers: list[Fields], tags: TagReader
-) -> tuple[Expression, ...]:
-    claims: dict[str, Expression] = {}
-    for claim in spec.each("volumeClaimTemplates"):
-        name = claim.fields("metadata").text("name")
-        claims[name] = Constant(name)
-    for volume in (*spec.each("volumes"), *template.each("volumes")):
-        claim_name = volume.fields("persistentVolumeClaim").get("claimName")
-        if claim_name is not None:
-            claims[volume.text("name")] = tags.text(claim_name)
-    mounted = {
-        mount.text("name")
-        for container in [*containers, *template.each("initContainers")]
-        for mount in container.each("volumeMounts")
-    }
-    return tuple(claim for name, claim in claims.items() if name in mounted)
-
-
-def _attempts(template: Fields, spec: Fields, tags: TagReader) -> int:
-    holder = template if "retryStrategy" in template else spec
-    if holder.get("retryStrategy") is None:
-        return 1
-    strategy = holder.fields("retryStrategy")
-    if strategy.get("limit") is None:
-        # Argo then tries until it works.
-        return _MAX_ATTEMPTS
-    limit = tags.plain(strategy.get("limit"))
-    if "{{" in limit:
-        return _MAX_ATTEMPTS
-    try:
-        return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS)
-    except InputError:
-        # A negative number is Argo's older form of "no limit".
-        if limit.strip().startswith("-"):
+    def _attempts(self) -> int:
+        holder = self._template if "retryStrategy" in self._template else self._spec
+        if holder.get("retryStrategy") is None:
+            return 1
+        strategy = holder.fields("retryStrategy")
+        if strategy.get("limit") is None:
+            # Argo then tries until it works.
             return _MAX_ATTEMPTS
-        raise
+        limit = self._tags.plain(strategy.get("limit"))
+        if "{{" in limit:
+            return _MAX_ATTEMPTS
+        try:
+            return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS)
+        except InputError:
+            # A negative number is Argo's older form of "no limit".
+            if limit.strip().startswith("-"):
+                return _MAX_ATTEMPTS
+            raise

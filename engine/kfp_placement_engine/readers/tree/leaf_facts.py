@@ -63,7 +63,7 @@ class LeafFactsReader:
         key = (id(leaf), *(self._key(scope.inputs.get(name)) for name in names))
         facts = self._facts.get(key)
         if facts is None:
-            facts = self._facts[key] = _read(leaf, scope)
+            facts = self._facts[key] = _LeafRead(leaf, scope).facts()
         return facts
 
     def _key(self, value: Value | None) -> Any:
@@ -91,45 +91,102 @@ def _open_inputs(leaf: Leaf) -> set[str]:
     return {name for expression in expressions for name in input_names(expression)}
 
 
-def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
-    resources = read_resources(leaf.resources, scope, leaf.place)
-    warnings = list(resources.warnings)
-    labels = _texts(leaf.labels, scope)
-    annotations = _texts(leaf.annotations, scope)
-    warnings.extend(_label_warnings(labels))
-    for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
-        warnings.extend(_no_text_warnings(kind, values))
-    hints = _hints(annotations, warnings)
-    seconds = hints.duration_seconds
-    step_fields = {
-        "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
-        "requests": resources.requests,
-        "unknown_resources": resources.unknown,
-        "labels": labels,
-        "annotations": annotations,
-        "node_selector": _node_selector(leaf, scope, warnings),
-        "affinity": _affinity(leaf, scope, warnings),
-        "tolerations": _tolerations(leaf, scope, warnings),
-        "type": labels.get(TYPE_LABEL, ""),
-        "location": labels.get(LOCATION_LABEL, ""),
-        "scheduler": labels.get(SCHEDULER_LABEL, ""),
-        "unplanned": labels.get(UNPLANNED_LABEL) == "true",
-        "type_guessed": hints.type_guessed and bool(labels.get(TYPE_LABEL)),
-        "duration_seconds": seconds,
-        "duration_source": DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
-        "image_bytes": hints.image_bytes,
-        "output_bytes": dict(hints.output_bytes),
-        "max_latency_ms": hints.max_latency_ms,
-        "priority": hints.priority or 0,
-        "queue": hints.queue or "",
-        "workers": hints.workers,
-    }
-    return LeafFacts(step_fields, hints, tuple(warnings))
+class _LeafRead:
+    """Reading of one leaf with some inputs; collects warnings."""
 
+    def __init__(self, leaf: Leaf, scope: Scope) -> None:
+        self._leaf = leaf
+        self._scope = scope
+        self._warnings: list[tuple[str, str]] = []
 
-def _texts(expressions: Mapping[str, Expression], scope: Scope) -> dict[str, str]:
-    texts = {key: known_text(value.evaluate(scope)) for key, value in expressions.items()}
-    return {key: text for key, text in sorted(texts.items()) if text is not None}
+    def facts(self) -> LeafFacts:
+        """Return the facts of the leaf.
+
+        Raises:
+            InputError: a quantity, toleration or affinity is malformed.
+        """
+        leaf, scope = self._leaf, self._scope
+        resources = read_resources(leaf.resources, scope, leaf.place)
+        self._warnings.extend(resources.warnings)
+        labels, annotations = self._texts(leaf.labels), self._texts(leaf.annotations)
+        self._warnings.extend(_label_warnings(labels))
+        for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
+            self._warnings.extend(_no_text_warnings(kind, values))
+        hints = self._hints(annotations)
+        seconds = hints.duration_seconds
+        step_fields = {
+            "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
+            "requests": resources.requests,
+            "unknown_resources": resources.unknown,
+            "labels": labels,
+            "annotations": annotations,
+            "node_selector": self._node_selector(),
+            "affinity": self._affinity(),
+            "tolerations": self._tolerations(),
+            "type": labels.get(TYPE_LABEL, ""),
+            "location": labels.get(LOCATION_LABEL, ""),
+            "scheduler": labels.get(SCHEDULER_LABEL, ""),
+            "unplanned": labels.get(UNPLANNED_LABEL) == "true",
+            "type_guessed": hints.type_guessed and bool(labels.get(TYPE_LABEL)),
+            "duration_seconds": seconds,
+            "duration_source": DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
+            "image_bytes": hints.image_bytes,
+            "output_bytes": dict(hints.output_bytes),
+            "max_latency_ms": hints.max_latency_ms,
+            "priority": hints.priority or 0,
+            "queue": hints.queue or "",
+            "workers": hints.workers,
+        }
+        return LeafFacts(step_fields, hints, tuple(self._warnings))
+
+    def _texts(self, expressions: Mapping[str, Expression]) -> dict[str, str]:
+        texts = {key: known_text(each.evaluate(self._scope)) for key, each in expressions.items()}
+        return {key: text for key, text in sorted(texts.items()) if text is not None}
+
+    def _hints(self, annotations: Mapping[str, str]) -> StepHints:
+        text = annotations.get(HINTS_ANNOTATION)
+        if text is None:
+            return StepHints()
+        try:
+            hints, remarks = decode_hints(text)
+        except HintsError as error:
+            self._warnings.append(("bad-hints", f"its hints are not used: {error}"))
+            return StepHints()
+        self._warnings.extend(("hints", f"its hints: {remark}") for remark in remarks)
+        return hints
+
+    def _node_selector(self) -> dict[str, str]:
+        selector: dict[str, str] = {}
+        place = self._leaf.place.field("node selector")
+        for value in self._known(self._leaf.node_selectors, "node selector"):
+            selector.update(place.text_mapping(value))
+        return selector
+
+    def _affinity(self) -> NodeAffinity:
+        values = self._known(self._leaf.affinities, "node affinity")
+        place = self._leaf.place.field("node affinity")
+        return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
+
+    def _tolerations(self) -> tuple[Toleration, ...]:
+        values = self._known(self._leaf.tolerations, "toleration")
+        place = self._leaf.place.field("tolerations")
+        return tuple(entry for value in values for entry in read_tolerations(value, place))
+
+    def _known(self, expressions: tuple[Expression, ...], setting: str) -> list[Any]:
+        """Return the values known before the run; a null optional parameter counts as not given."""
+        values = []
+        for expression in expressions:
+            value = expression.evaluate(self._scope)
+            if isinstance(value, Known) and not has_unknown(value.value, GAP):
+                if isinstance(value.value, str) and value.value:
+                    place = self._leaf.place.field(setting)
+                    values.append(parse_json(value.value, place=place))
+                elif value.value is not None:
+                    values.append(value.value)
+            else:
+                message = f"its {setting} is known only at run time and is not used"
+                self._warnings.append(("unknown-constraint", message))
+        return values
 
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -150,64 +207,6 @@ def _no_text_warnings(
         if isinstance(expression, Constant) and not isinstance(expression.value, str):
             entry = f"its {kind} {key:.80} = {expression.value!r:.80} is not text"
             yield "invalid-label", f"{entry}: KFP will refuse the package; put the value in quotes"
-
-
-def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> StepHints:
-    text = annotations.get(HINTS_ANNOTATION)
-    if text is None:
-        return StepHints()
-    try:
-        hints, remarks = decode_hints(text)
-    except HintsError as error:
-        warnings.append(("bad-hints", f"its hints are not used: {error}"))
-        return StepHints()
-    warnings.extend(("hints", f"its hints: {remark}") for remark in remarks)
-    return hints
-
-
-def _node_selector(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> dict[str, str]:
-    selector: dict[str, str] = {}
-    place = leaf.place.field("node selector")
-    for value in _known(leaf, leaf.node_selectors, scope, "node selector", warnings):
-        selector.update(place.text_mapping(value))
-    return selector
-
-
-def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> NodeAffinity:
-    values = _known(leaf, leaf.affinities, scope, "node affinity", warnings)
-    place = leaf.place.field("node affinity")
-    return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
-
-
-def _tolerations(
-    leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]
-) -> tuple[Toleration, ...]:
-    values = _known(leaf, leaf.tolerations, scope, "toleration", warnings)
-    place = leaf.place.field("tolerations")
-    return tuple(entry for value in values for entry in read_tolerations(value, place))
-
-
-def _known(
-    leaf: Leaf,
-    expressions: tuple[Expression, ...],
-    scope: Scope,
-    setting: str,
-    warnings: list[tuple[str, str]],
-) -> list[Any]:
-    """Return the values known before the run; a null optional parameter counts as not given."""
-    values = []
-    for expression in expressions:
-        value = expression.evaluate(scope)
-        if isinstance(value, Known) and not has_unknown(value.value, GAP):
-            if isinstance(value.value, str) and value.value:
-                values.append(parse_json(value.value, place=leaf.place.field(setting)))
-            elif value.value is not None:
-                values.append(value.value)
-        else:
-            warnings.append(
-                ("unknown-constraint", f"its {setting} is known only at run time and is not used")
-            )
-    return values
 
 
 def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
