@@ -16,4 +16,4 @@ def test_a_search_starts_where_runs_complete_earliest():
         for seconds in (30, 10, 20)
     ]
     problem = lower_runs(runs, ONE_AT_A_TIME, OPTIONS).problem
-    assert min(each.end.sum() for each in starting_schedules(problem)) == 100.0
+    assert min(each.end.sum() for each in starting_schedules(problem, 0)) == 100.0
