@@ -23,7 +23,7 @@ class Marks:
 
     Attributes:
         type, location, scheduler: label values.
-        hints: what the planner should know beyond the labels.
+        hints: hints to the planner, beyond the labels.
         cpu, memory: requests as KFP takes them, or a KFP channel.
         gpu: number of accelerators as text, or a KFP channel.
         accelerator_type: resource name of the accelerator, or a KFP channel.
