@@ -9,7 +9,7 @@ from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.observed.liveness import renewed_at
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.queueing.overdue import Holding, Silence
-from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
+from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun, QueueSource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
@@ -20,7 +20,7 @@ from kfp_placement_kube.kinds import LEASES
 
 Say = Callable[[str], None]
 
-CLOSED: JsonPatch = {"ready": False}
+CLOSED: JsonObject = {"ready": False}
 """Smallest status of a RunQueue that holds no new runs."""
 
 
@@ -37,7 +37,7 @@ class Outcome:
     failed: int = 0
 
 
-def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch = CLOSED) -> None:
+def close_queue(client: KubeClient, key: QueueKey, status: JsonObject = CLOSED) -> None:
     """Let a queue hold no more new runs, until the process `queue` opens it again.
 
     Args:
@@ -102,7 +102,7 @@ class HeldRuns:
     def release(
         self,
         may_hold: Callable[[ObservedQueue | None], Holding],
-        closing: Callable[[ObservedQueue], JsonPatch | None],
+        closing: Callable[[ObservedQueue], JsonObject | None],
     ) -> Outcome:
         """Release all waiting runs except those that their queue may still hold.
 
@@ -144,7 +144,7 @@ class HeldRuns:
         for selector in self.source.waiting_selectors:
             yield from self.client.list(self.source.kind, label_selector=selector).items
 
-    def _closed(self, queue: ObservedQueue, status: JsonPatch | None) -> bool:
+    def _closed(self, queue: ObservedQueue, status: JsonObject | None) -> bool:
         """Let a queue hold no more new runs, and return whether that has succeeded."""
         namespace, name = queue.key
         if status is None:
@@ -188,7 +188,7 @@ class HeldRuns:
             self.say(f"released run {namespace}/{name}")
         return freed
 
-    def _patch(self, run: QueuedRun) -> JsonPatch | None:
+    def _patch(self, run: QueuedRun) -> MergePatch | None:
         """Return the patch that releases a run, or None if it does not wait for a queue."""
         if run.is_held:
             return self.source.release_patch(run)

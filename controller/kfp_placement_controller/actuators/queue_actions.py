@@ -22,7 +22,7 @@ from kfp_placement_controller.queueing.actions import (
     WriteQueueStatus,
     WriteRequestStatus,
 )
-from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
+from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun, QueueSource
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
@@ -132,7 +132,7 @@ class QueueActionRunner:
         namespace, name = action.key
         self.client.patch(kind, name, namespace, patch, subresource="status")
 
-    def _patch(self, run: QueuedRun, patch: JsonPatch) -> None:
+    def _patch(self, run: QueuedRun, patch: MergePatch) -> None:
         self.client.patch(run.owner.kind, run.owner.name, run.key.namespace, patch)
 
 

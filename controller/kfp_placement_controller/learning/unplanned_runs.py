@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.parameters import PlanningParams
-from kfp_placement_controller.runs.run_reading import read_run
+from kfp_placement_controller.runs.run_reading import RunReader
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunSources
@@ -57,7 +57,7 @@ class UnplannedReader:
             observed = source.observe(ended.raw(), all_pipelines=True)
             if observed is None:
                 return None
-            run = TrackedRun(observed, read_run(observed, self.policy()))
+            run = TrackedRun(observed, RunReader(observed, self.policy()).read())
         except InputError:
             # What cannot be read could not be planned either.
             return None

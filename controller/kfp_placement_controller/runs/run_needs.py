@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.runs.run_reading import (
     FindPast,
+    RunReader,
     RunReading,
     no_past,
-    read_on,
-    read_run,
 )
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -93,7 +92,7 @@ class RunNeed:
             return True
         if self._reading is None:
             return False
-        now = read_on(self.observed, self._reading, policy, self.nodes)
+        now = RunReader(self.observed, policy, self.nodes).as_of_now(self._reading)
         self._outcome = now.outcome
         return now.reading is not self._reading
 
@@ -120,8 +119,8 @@ class RunNeed:
         self._planned_nodes = self.nodes
         try:
             widths = {} if self._reading is None else self._reading.widths
-            reading = read_run(self.observed, policy, widths, self.nodes, find_past)
-            now = read_on(self.observed, reading, policy, self.nodes)
+            reader = RunReader(self.observed, policy, self.nodes)
+            now = reader.as_of_now(reader.read(widths, find_past))
             self._outcome = now.outcome
             if now.problem:
                 self.refuse(now.problem)

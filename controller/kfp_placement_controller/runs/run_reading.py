@@ -73,70 +73,7 @@ class RunReading:
             return None
 
 
-def read_run(
-    run: ObservedRun,
-    policy: PlacementPolicySpec,
-    widths: Mapping[str, int] = _NO_WIDTHS,
-    nodes: NodeGroups = (),
-    find_past: FindPast = no_past,
-) -> RunReading:
-    """Read a run.
-
-    Args:
-        run: run as observed.
-        policy: policy in force, with what is assumed of steps and loops.
-        widths: widths of loops, as far as they are known by now.
-        nodes: groups of nodes that its queue has assigned to the run; () = any.
-        find_past: function that returns the past of a pipeline.
-
-    Raises:
-        InputError: malformed, or beyond a limit.
-    """
-    in_force = planning_policy(policy)
-    assumptions = policy_assumptions(in_force)
-    options = ReadOptions(
-        loop_widths=dict(widths),
-        default_loop_width=assumptions.loop_width,
-        max_steps=MAX_STEPS,
-    )
-    graph, forecast = _graph(run, options), None
-    past = find_past(graph.name)
-    graph = _with_learned_widths(run, graph, options, past)
-    learned = None if past is None else past.learned_run(graph, policy.history.confidence)
-    if learned is not None:
-        graph, forecast = learned.graph, learned.forecast
-    graph = with_type_defaults(graph, in_force)
-    if run.all_marked:
-        graph = with_all_marked(graph)
-    graph = limited_to(graph, [group.node_selector for group in nodes])
-    index = run.content.index(graph)
-    past_runs = 0 if past is None else past.runs
-    return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)
-
-
-def read_again(
-    run: ObservedRun,
-    before: RunReading | None,
-    policy: PlacementPolicySpec,
-    nodes: NodeGroups = (),
-) -> RunReading:
-    """Read a run again, with the widths and the past runs that it was read with before.
-
-    Args:
-        run: run as observed.
-        before: run as it was read before; None = it could not be read, and is read without them.
-        policy: policy in force, with what is assumed of steps and loops.
-        nodes: groups of nodes that its queue has assigned to the run; () = any.
-
-    Raises:
-        InputError: malformed, or beyond a limit.
-    """
-    if before is None:
-        return read_run(run, policy, nodes=nodes)
-    return read_run(run, policy, before.widths, nodes, lambda _pipeline: before.past)
-
-
-class ReadOn(NamedTuple):
+class RunAsOfNow(NamedTuple):
     """A run as its object shows it now.
 
     Attributes:
@@ -150,50 +87,105 @@ class ReadOn(NamedTuple):
     problem: str = ""
 
 
-def read_on(
-    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
-) -> ReadOn:
-    """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+@dataclass(frozen=True)
+class RunReader:
+    """Reader of one run, under the policy in force.
 
-    Args:
+    Attributes:
         run: run as observed.
-        reading: run as it was read before.
         policy: policy in force, with what is assumed of steps and loops.
         nodes: groups of nodes that its queue has assigned to the run; () = any.
     """
-    outcome = run.content.outcome(reading.graph, reading.index)
-    for _ in range(MAX_READINGS):
-        widths = new_widths(reading, outcome)
-        if widths is None:
-            break
-        widened = replace(reading, widths=widths)
+
+    run: ObservedRun
+    policy: PlacementPolicySpec
+    nodes: NodeGroups = ()
+
+    def read(
+        self, widths: Mapping[str, int] = _NO_WIDTHS, find_past: FindPast = no_past
+    ) -> RunReading:
+        """Read the run.
+
+        Args:
+            widths: widths of loops, as far as they are known by now.
+            find_past: function that returns the past of a pipeline.
+
+        Raises:
+            InputError: malformed, or beyond a limit.
+        """
+        in_force = planning_policy(self.policy)
+        assumptions = policy_assumptions(in_force)
+        options = ReadOptions(
+            loop_widths=dict(widths),
+            default_loop_width=assumptions.loop_width,
+            max_steps=MAX_STEPS,
+        )
+        graph, forecast = self._graph(options), None
+        past = find_past(graph.name)
+        graph = self._with_learned_widths(graph, options, past)
+        learned = None if past is None else past.learned_run(graph, self.policy.history.confidence)
+        if learned is not None:
+            graph, forecast = learned.graph, learned.forecast
+        graph = with_type_defaults(graph, in_force)
+        if self.run.all_marked:
+            graph = with_all_marked(graph)
+        graph = limited_to(graph, [group.node_selector for group in self.nodes])
+        index = self.run.content.index(graph)
+        past_runs = 0 if past is None else past.runs
+        return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)
+
+    def read_again(self, before: RunReading | None) -> RunReading:
+        """Read the run again, with the widths and the past runs that it was read with before.
+
+        Args:
+            before: run as it was read before; None = it could not be read.
+
+        Raises:
+            InputError: malformed, or beyond a limit.
+        """
+        if before is None:
+            return self.read()
+        return self.read(before.widths, lambda _pipeline: before.past)
+
+    def as_of_now(self, reading: RunReading) -> RunAsOfNow:
+        """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+
+        Args:
+            reading: run as it was read before.
+        """
+        content = self.run.content
+        outcome = content.outcome(reading.graph, reading.index)
+        for _ in range(MAX_READINGS):
+            widths = new_widths(reading, outcome)
+            if widths is None:
+                break
+            widened = replace(reading, widths=widths)
+            try:
+                reading = self.read_again(widened)
+            except InputError as error:
+                return RunAsOfNow(widened, outcome, str(error))
+            outcome = content.outcome(reading.graph, reading.index)
+        return RunAsOfNow(reading, outcome)
+
+    def _with_learned_widths(
+        self, graph: RunGraph, options: ReadOptions, past: KnownPast | None
+    ) -> RunGraph:
+        """Return the graph with the loop widths of past runs, or without if it were too large."""
+        widths = {} if past is None else past.learned_widths(graph)
+        if not widths:
+            return graph
         try:
-            reading = read_again(run, widened, policy, nodes)
-        except InputError as error:
-            return ReadOn(widened, outcome, str(error))
-        outcome = run.content.outcome(reading.graph, reading.index)
-    return ReadOn(reading, outcome)
+            return self._graph(replace(options, learned_widths=widths))
+        except LimitError:
+            return graph
 
-
-def _with_learned_widths(
-    run: ObservedRun, graph: RunGraph, options: ReadOptions, past: KnownPast | None
-) -> RunGraph:
-    """Return the graph with the loop widths of past runs, or without them if it were too large."""
-    widths = {} if past is None else past.learned_widths(graph)
-    if not widths:
-        return graph
-    try:
-        return _graph(run, replace(options, learned_widths=widths))
-    except LimitError:
-        return graph
-
-
-def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:
-    try:
-        return run.content.graph(options)
-    except UnknownLoopError:
-        # A pod can claim to be of a loop that the run does not have.
-        return run.content.graph(replace(options, loop_widths={}))
+    def _graph(self, options: ReadOptions) -> RunGraph:
+        content = self.run.content
+        try:
+            return content.graph(options)
+        except UnknownLoopError:
+            # A pod can claim to be of a loop that the run does not have.
+            return content.graph(replace(options, loop_widths={}))
 
 
 def graph_widths(graph: RunGraph) -> Mapping[str, int]:

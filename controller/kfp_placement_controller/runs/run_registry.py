@@ -11,7 +11,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, open_run
-from kfp_placement_controller.runs.run_reading import no_past, read_run
+from kfp_placement_controller.runs.run_reading import RunReader, no_past
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
@@ -198,7 +198,7 @@ class RunRegistry:
         find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
         nodes, failures = self.nodes_of(observed), self.attach_failures
         try:
-            reading = read_run(observed, self.policy(), nodes=nodes, find_past=find_past)
+            reading = RunReader(observed, self.policy(), nodes).read(find_past=find_past)
         except InputError as error:
             return TrackedRun(observed, None, nodes, failures, refusal=str(error))
         return TrackedRun(observed, reading, nodes, failures) if reading.is_marked else None

@@ -12,7 +12,7 @@ from kfp_placement_controller.runs.drift import DriftWatch
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_promises import RunPromises
-from kfp_placement_controller.runs.run_reading import RunReading, read_again, read_on
+from kfp_placement_controller.runs.run_reading import RunReader, RunReading
 from kfp_placement_controller.runs.step_states import RunSituation, StepStatus, step_statuses
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -148,7 +148,7 @@ class TrackedRun:
     def reread(self, policy: PlacementPolicySpec) -> None:
         """Read the graph again under another policy or other assigned nodes."""
         try:
-            self._use(read_again(self.observed, self.reading, policy, self.nodes))
+            self._use(RunReader(self.observed, policy, self.nodes).read_again(self.reading))
         except InputError as error:
             self.refuse(str(error))
 
@@ -272,7 +272,7 @@ class TrackedRun:
 
     def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
         """Update the outcome of the steps; return the current reading of the run."""
-        now = read_on(self.observed, reading, policy, self.nodes)
+        now = RunReader(self.observed, policy, self.nodes).as_of_now(reading)
         self.outcome = now.outcome
         if now.reading is not reading:
             self._use(now.reading)

@@ -12,11 +12,11 @@ from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.kinds import Kind
 
-JsonPatch = dict[str, Any]
-"""A merge patch that names the version of the object on which it was decided."""
+MergePatch = dict[str, Any]
+"""A merge patch (RFC 7386) that names the version of the object on which it was decided."""
 
-Operations = list[dict[str, Any]]
-"""A JSON patch (RFC 6902), the form of an admission webhook's answer."""
+JsonPatch = list[dict[str, Any]]
+"""Operations on an object (RFC 6902), the form of an admission webhook's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class QueueSource(Protocol):
         """
         ...
 
-    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
+    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> JsonPatch:
         """Return the changes that make a run wait, for admission; empty = the run does not wait.
 
         Args:
@@ -97,15 +97,15 @@ class QueueSource(Protocol):
         """
         ...
 
-    def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
+    def held_patch(self, run: QueuedRun, message: str) -> MergePatch:
         """Return the patch that writes into a held run, for people and for KFP, that it waits."""
         ...
 
-    def release_patch(self, run: QueuedRun) -> JsonPatch:
+    def release_patch(self, run: QueuedRun) -> MergePatch:
         """Return the patch that starts a held run; a terminated run then ends without a pod."""
         ...
 
-    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
+    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> MergePatch:
         """Return the patch that stops new pods of a run; its existing pods end as usual.
 
         Args:
@@ -114,6 +114,6 @@ class QueueSource(Protocol):
         """
         ...
 
-    def resume_patch(self, run: QueuedRun) -> JsonPatch:
+    def resume_patch(self, run: QueuedRun) -> MergePatch:
         """Return the patch that lets a suspended run make pods again."""
         ...

@@ -5,7 +5,7 @@ from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, Owner
 from kfp_placement_controller.runs.run_pods import RunPod
-from kfp_placement_controller.runs.run_reading import read_run
+from kfp_placement_controller.runs.run_reading import RunReader
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
@@ -112,7 +112,7 @@ def observed(raw: dict[str, Any], **options: Any) -> Any:
 def a_tracked_run(raw: dict[str, Any], policy: Any = NO_POLICY) -> TrackedRun:
     """A Workflow that gets a plan, as it is followed."""
     seen = observed(raw)
-    return TrackedRun(seen, read_run(seen, policy))
+    return TrackedRun(seen, RunReader(seen, policy).read())
 
 
 def a_policy(**spec: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from kfp_placement_controller.runs.run_reading import MAX_READINGS, read_on, read_run
+from kfp_placement_controller.runs.run_reading import MAX_READINGS, RunReader
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import LimitError
@@ -53,7 +53,8 @@ def a_run(levels: int, most: int = 100) -> ObservedRun:
 @pytest.mark.parametrize("levels", range(MAX_READINGS + 3))
 def test_the_outcome_is_always_of_the_graph_that_was_read_last(levels):
     run = a_run(levels)
-    found = read_on(run, read_run(run, POLICY), POLICY)
+    reader = RunReader(run, POLICY)
+    found = reader.as_of_now(reader.read())
     assert not found.problem
     assert found.outcome == run.content.outcome(found.reading.graph, found.reading.index)
     assert len(found.reading.widths) == min(levels, MAX_READINGS)
@@ -61,15 +62,17 @@ def test_the_outcome_is_always_of_the_graph_that_was_read_last(levels):
 
 def test_a_run_whose_loops_are_as_assumed_is_not_read_again():
     run = a_run(0)
-    reading = read_run(run, POLICY)
-    assert read_on(run, reading, POLICY).reading is reading
+    reader = RunReader(run, POLICY)
+    reading = reader.read()
+    assert reader.as_of_now(reading).reading is reading
 
 
 def test_one_that_grows_beyond_a_limit_keeps_its_last_graph_and_the_widths_it_has():
     run = a_run(4, most=2)
-    found = read_on(run, read_run(run, POLICY), POLICY)
+    reader = RunReader(run, POLICY)
+    found = reader.as_of_now(reader.read())
     assert found.problem == "too many loops"
     assert len(found.reading.widths) == 3
     assert len(found.reading.graph.groups) == 1 + 3
     # What is known is read no further, so that it is refused once.
-    assert read_on(run, found.reading, POLICY).reading is found.reading
+    assert reader.as_of_now(found.reading).reading is found.reading

@@ -10,7 +10,7 @@ from kfp_placement_controller.sources.argo.workflows import (
     node_name,
     observe_workflow,
 )
-from kfp_placement_controller.sources.queue_source import JsonPatch, Operations, QueuedRun
+from kfp_placement_controller.sources.queue_source import JsonPatch, MergePatch, QueuedRun
 from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
@@ -114,7 +114,7 @@ class ArgoSource:
             display_name=workflow.display_name,
         )
 
-    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
+    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> JsonPatch:
         """Return the changes that make a new or retried Workflow wait; empty = it does not wait.
 
         Args:
@@ -126,22 +126,22 @@ class ArgoSource:
         """
         return hold_operations(new, old)
 
-    def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
+    def held_patch(self, run: QueuedRun, message: str) -> MergePatch:
         """Return the patch that says in a held Workflow that it waits.
 
         The patch sets a phase: without one, KFP shows the status as unknown.
         """
         return holding_patch(run.version, message)
 
-    def release_patch(self, run: QueuedRun) -> JsonPatch:
+    def release_patch(self, run: QueuedRun) -> MergePatch:
         """Return the patch that gives a held Workflow to Argo, as if it were created now."""
         return releasing_patch(run.version, has_message=bool(run.held_message))
 
-    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
+    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> MergePatch:
         """Return the patch that stops new pods; Argo still reads the existing ones."""
         return suspending_patch(run.version, preempted_for)
 
-    def resume_patch(self, run: QueuedRun) -> JsonPatch:
+    def resume_patch(self, run: QueuedRun) -> MergePatch:
         """Return the patch that lets Argo continue with a suspended Workflow."""
         return resuming_patch(run.version)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
@@ -17,6 +17,20 @@ from kfp_placement_kube.kinds import Kind
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
 
 _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
+
+
+class WorkflowIdentity(NamedTuple):
+    """The run that a Workflow is.
+
+    Attributes:
+        key: namespace and name.
+        owner: the Workflow, as the owner of other objects of the run.
+        created_at: creation time.
+    """
+
+    key: RunKey
+    owner: RunOwner
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +55,8 @@ class WorkflowObject:
         metadata, spec, status = (_mapping(raw.get(key)) for key in ("metadata", "spec", "status"))
         return cls(raw, metadata, spec, status)
 
-    def identity(self) -> tuple[RunKey, RunOwner, datetime]:
-        """Return the key of the run, the Workflow as its owner, and the creation time.
+    def identity(self) -> WorkflowIdentity:
+        """Return the run that the Workflow is.
 
         Raises:
             InputError: the Workflow has no name, no uid or no creation time.
@@ -53,7 +67,8 @@ class WorkflowObject:
         created_at = read_moment(self.metadata.get("creationTimestamp"))
         if not name or not uid or created_at is None:
             raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
-        return RunKey(namespace, name), RunOwner(WORKFLOWS, name, uid), created_at
+        key, owner = RunKey(namespace, name), RunOwner(WORKFLOWS, name, uid)
+        return WorkflowIdentity(key, owner, created_at)
 
     def annotation(self, key: str) -> str:
         """Return the text of an annotation; "" = there is none."""

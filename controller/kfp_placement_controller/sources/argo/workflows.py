@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -130,18 +130,31 @@ def _dumped_deep(document: Mapping[str, Any]) -> bytes:
         raise InputError("a Workflow is nested too deeply") from error
 
 
-def nodes_of(workflow: WorkflowObject) -> tuple[tuple[ArgoNode, ...], str]:
-    """Return Argo's nodes, and the reason why they cannot be read, or ""."""
+class WorkflowNodes(NamedTuple):
+    """Argo's records of the steps of a Workflow.
+
+    Attributes:
+        nodes: the records.
+        problem: reason why they cannot be read; "" = they can.
+    """
+
+    nodes: tuple[ArgoNode, ...]
+    problem: str = ""
+
+
+def nodes_of(workflow: WorkflowObject) -> WorkflowNodes:
+    """Return Argo's records of the steps, or the reason why they cannot be read."""
     status = workflow.status
     try:
         if status.get("offloadNodeStatusVersion"):
-            return (), "Argo keeps this Workflow's nodes in its database; only its pods are seen"
+            problem = "Argo keeps this Workflow's nodes in its database; only its pods are seen"
+            return WorkflowNodes((), problem)
         packed = status.get("compressedNodes")
         if isinstance(packed, str) and packed:
-            return read_nodes(orjson.loads(_unpacked(packed))), ""
-        return read_nodes(status.get("nodes")), ""
+            return WorkflowNodes(read_nodes(orjson.loads(_unpacked(packed))))
+        return WorkflowNodes(read_nodes(status.get("nodes")))
     except (InputError, ValueError) as error:
-        return (), f"this Workflow's nodes cannot be read: {error!s:.200}"
+        return WorkflowNodes((), f"this Workflow's nodes cannot be read: {error!s:.200}")
 
 
 def _unpacked(packed: str) -> bytes:
