@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kfp_placement_controller.clock import wall_clock
+from kfp_placement_controller.connection import connect_promptly
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.parts import Part, working
 from kfp_placement_controller.probes import ProbeServer
@@ -30,6 +32,24 @@ def lease_needs(namespace: str, name: str) -> tuple[Need, ...]:
     return (
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=name),
+    )
+
+
+def election_of(settings: LeadingSettings, lease: str, wake: Callable[[], None]) -> LeaderElection:
+    """Return the election of the replica that leads; it has not started.
+
+    Args:
+        settings: settings of the process.
+        lease: name of the Lease.
+        wake: function to call when this replica begins or stops leading.
+    """
+    return LeaderElection(
+        connect_promptly(settings),
+        settings.own_namespace,
+        lease,
+        settings.identity,
+        clock=wall_clock,
+        changed=lambda _epoch: wake(),
     )
 
 

@@ -26,7 +26,12 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
-from kfp_placement_controller.leading_process import LeadingProcess, lease_needs, run_until_signal
+from kfp_placement_controller.leading_process import (
+    LeadingProcess,
+    election_of,
+    lease_needs,
+    run_until_signal,
+)
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -39,7 +44,6 @@ from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
 from kfp_placement_kube.exceptions import AccessError
 from kfp_placement_kube.kinds import PODS
-from kfp_placement_kube.lease import LeaderElection
 
 AnswerT = TypeVar("AnswerT")
 
@@ -122,14 +126,7 @@ class PlanProcess(LeadingProcess):
         memory = Worker(
             "memory", prometheus.answer, told(coordinator.memory_answered), prometheus.failed
         )
-        election = LeaderElection(
-            connect_promptly(settings),
-            settings.own_namespace,
-            settings.planner_lease_name,
-            settings.identity,
-            clock=wall_clock,
-            changed=lambda _epoch: inbox.wake(),
-        )
+        election = election_of(settings, settings.planner_lease_name, inbox.wake)
         writer = HistoryWriter(connect_promptly(settings), lambda: election.epoch)
         histories = Worker(
             "histories", writer.write, told(coordinator.history_answered), writer.failed

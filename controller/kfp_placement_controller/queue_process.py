@@ -11,12 +11,16 @@ from kfp_placement_controller.connection import (
     COMPONENT,
     configuration,
     connect,
-    connect_promptly,
 )
 from kfp_placement_controller.handlers.kueue_kinds import follow_kueue
 from kfp_placement_controller.handlers.operator import OperatorThread
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
-from kfp_placement_controller.leading_process import LeadingProcess, lease_needs, run_until_signal
+from kfp_placement_controller.leading_process import (
+    LeadingProcess,
+    election_of,
+    lease_needs,
+    run_until_signal,
+)
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.queue_loop import QueueLoop
 from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
@@ -28,7 +32,6 @@ from kfp_placement_controller.watches.queue_watches import queue_readers, queue_
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
-from kfp_placement_kube.lease import LeaderElection
 
 
 def run(settings: QueueSettings) -> int:
@@ -71,14 +74,7 @@ class QueueProcess(LeadingProcess):
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         load = partial(configuration, settings)
         kueue_kinds = OperatorThread(load, settings.identity, partial(follow_kueue, inbox=inbox))
-        election = LeaderElection(
-            connect_promptly(settings),
-            settings.own_namespace,
-            settings.queue_lease_name,
-            settings.identity,
-            clock=wall_clock,
-            changed=lambda _epoch: inbox.wake(),
-        )
+        election = election_of(settings, settings.queue_lease_name, inbox.wake)
         writer = KueueWriter(client, wall_clock)
         kueue = KueueFollowing(
             kueue_backend.objects,

@@ -25,11 +25,11 @@ class WarningLog:
     """Log of one part that shows each warning once, however often there is a reason.
 
     Attributes:
-        log: logger of the part's module.
+        module: name of the part's module, whose logger takes the warnings.
         process: name of the process, in texts for people.
     """
 
-    log: logging.Logger
+    module: str
     process: str = "planner"
     _texts: dict[str, None] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class WarningLog:
         self._texts[text] = None
         if len(self._texts) > MOST_TEXTS:
             del self._texts[next(iter(self._texts))]
-        self.log.warning("%s", text, exc_info=error)
+        logging.getLogger(self.module).warning("%s", text, exc_info=error)
 
     def warn_of_defect(self, consequence: str, error: Exception) -> None:
         """Log that our code has failed, once for each kind of error.

@@ -3,7 +3,6 @@
 In a thread of its own: placement waits neither for them nor for merging.
 """
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,8 +34,6 @@ from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
 
-_LOG = logging.getLogger(__name__)
-
 
 class HistoryTask(NamedTuple):
     """Change of a history, and the epoch of the planner that decided it."""
@@ -56,7 +53,7 @@ class HistoryWriter:
 
     client: KubeClient
     leading_epoch: Callable[[], int | None]
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
         """Write, unless another leads by now."""

@@ -4,7 +4,6 @@ The objects are the truth; what forecasts are made of is built from them (`known
 process works on without: a run whose past is not built yet is planned as if it had none.
 """
 
-import logging
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -26,8 +25,6 @@ from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_kube.change import Change
 
-_LOG = logging.getLogger(__name__)
-
 
 @dataclass
 class Histories:
@@ -47,7 +44,7 @@ class Histories:
     _deleting: set[HistoryKey] = field(default_factory=set)
     _to_store: RunsToStore = field(default_factory=RunsToStore)
     _is_readable: bool = True
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Build nothing yet."""

@@ -1,6 +1,5 @@
 """Ended runs that no PipelineHistory has yet: bounded, and written one object after the other."""
 
-import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,8 +11,6 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
-
-_LOG = logging.getLogger(__name__)
 
 MOST_STEPS = 100_000
 """Steps of runs that are kept until they are written, some 40 MB; the namespace that has most loses
@@ -50,7 +47,7 @@ class RunsToStore:
     """Number of steps of all runs that wait, by namespace."""
     _tried_at: dict[HistoryKey, float] = field(default_factory=dict)
     _is_writing: bool = False
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def add(self, namespace: str, run: PastRun) -> None:
         """Keep a run until it has been written."""

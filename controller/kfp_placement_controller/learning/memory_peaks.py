@@ -4,7 +4,6 @@ It is asked once for each run, soon after its end. Only what is learned of that 
 answer, for less than a minute. A server that is missing, slow or wrong is warned of once.
 """
 
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,8 +16,6 @@ from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
-
-_LOG = logging.getLogger(__name__)
 
 SETTLING_SECONDS = 15.0
 """Time from the end of a run until Prometheus has what its last pods used."""
@@ -59,7 +56,7 @@ class MemoryPeaks:
     _failed_at: float | None = None
     _unknown_pods: int = 0
     _warned: bool = False
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""

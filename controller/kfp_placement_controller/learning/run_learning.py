@@ -3,7 +3,6 @@
 Plans do without all of this: a defect in it is logged once, and hides no run.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,8 +26,6 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
-
-_LOG = logging.getLogger(__name__)
 
 LEARNED_AT_ONCE = 500
 """Steps of ended runs that are looked at between two decisions, some 50 ms: a planner that starts
@@ -78,7 +75,7 @@ class RunLearning:
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
     awaited: dict[RunKey, EndedRun] = field(default_factory=dict)
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def run_evaluated(self, run: TrackedRun, monotonic_seconds: float) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""

@@ -1,6 +1,5 @@
 """Runs that get no plan and have ended: they wait to be learned from, and are read once."""
 
-import logging
 import math
 from bisect import insort
 from collections import Counter, deque
@@ -18,8 +17,6 @@ from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
-
-_LOG = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 2**20
 """Limit of the packed runs that wait to be learned from: some 10,000 runs of 50 steps. Above it the
@@ -89,7 +86,7 @@ class UnplannedRuns:
     _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
     """Runs that can be learned from, by namespace, in the order in which they ended."""
     _bytes: Counter[str] = field(default_factory=Counter)
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def add(self, run: EndedPipeline, monotonic_seconds: float) -> None:
         """Keep a run that has ended; if all take too much memory, the oldest are lost."""

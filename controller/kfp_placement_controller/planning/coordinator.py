@@ -16,7 +16,6 @@ One thread owns all of this. It calls no API, starts no thread and reads no cloc
 drive it through whole recordings.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -64,8 +63,6 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
-_LOG = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 
@@ -96,6 +93,8 @@ class Coordinator:
     opt_in: bool = False
     queues: bool = False
     history: bool = False
+    _gone: list[RunKey] = field(default_factory=list)
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -121,29 +120,30 @@ class Coordinator:
         reader = UnplannedReader(self.sources, self.registry, lambda: self.policy.spec, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
-        self._warnings = WarningLog(_LOG)
-        self._gone: list[RunKey] = []
-        self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: lambda change, _now: self._reactions.node(change),
+        self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
+            NODES: self._reactions.node,
             PLACEMENT_METADATA: self._placement,
-            PODS: self._pod,
-            CLAIMS: lambda change, _now: self._reactions.claim(change),
-            VOLUMES: lambda change, _now: self._reactions.volume(change),
-            EVENTS: lambda change, _now: self.registry.attach_failures.change(change),
-            LOCATIONS: lambda change, _now: self._reactions.location(change),
-            NAMESPACES: lambda change, _now: self._reactions.namespace(change),
+            CLAIMS: self._reactions.claim,
+            VOLUMES: self._reactions.volume,
+            EVENTS: self.registry.attach_failures.change,
+            LOCATIONS: self._reactions.location,
+            NAMESPACES: self._reactions.namespace,
             POLICIES: self._policy,
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
-            RUN_REQUESTS: lambda change, _now: self.requests.request_changed(change),
-            **{source.kind: self._run for source in self.sources},
+            RUN_REQUESTS: self.requests.request_changed,
         }
 
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any], now: datetime) -> None:
-        """Take in that an object is new, has changed or is gone."""
-        self._handlers[kind](change, now)
+        """Take in that an object is new, has changed or is gone; other kinds are those of runs."""
+        if kind == PODS:
+            self._pod(change, now)
+        elif kind in self._handlers:
+            self._handlers[kind](change)
+        else:
+            self._run(change, now)
 
     def scheduler_lease(self, lease: HeldLease | None) -> None:
         """Take in our scheduler's Lease; None = nobody holds it."""
@@ -172,13 +172,7 @@ class Coordinator:
     # Who leads.
 
     def lead(self, epoch: int, placements: Iterable[PipelinePlacement], now: datetime) -> None:
-        """Lead from now on.
-
-        Args:
-            epoch: epoch of our Lease.
-            placements: all PipelinePlacements, as the API server has them now.
-            now: the time.
-        """
+        """Lead from now on, with this epoch; `placements` are all that the API server has now."""
         self.epoch = epoch
         self.publisher.take_over(placements)
         self.requests.lead()
@@ -234,10 +228,7 @@ class Coordinator:
             self.learning.unplanned.pause_seconds(monotonic_seconds),
         )
         moment = now + timedelta(seconds=min(pause for pause in pauses if pause is not None))
-        deadline = self.gates.next_deadline(self.policy.spec)
-        if deadline is None:
-            return moment
-        return min(moment, max(deadline, now + timedelta(milliseconds=100)))
+        return min(moment, self.gates.next_at(self.policy.spec, now) or moment)
 
     def _placements_due(
         self, epoch: int, now: datetime, monotonic_seconds: float
@@ -258,10 +249,8 @@ class Coordinator:
         self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
     ) -> Iterator[Action]:
         """Yield what must be done beside plans; a defect in one part keeps back no other."""
-        opening = self._warnings.take_turn(
-            "gates come off at their deadline only",
-            partial(self.gates.due, policy, now, monotonic_seconds),
-        )
+        turn = partial(self.gates.due, policy, now, monotonic_seconds)
+        opening = self._warnings.take_turn("gates come off at their deadline only", turn)
         if opening is None:
             opening = self.gates.overdue(policy, now, monotonic_seconds)
         yield from opening
@@ -296,10 +285,7 @@ class Coordinator:
         self.learning.run_evaluated(run, self.monotonic())
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
-        """Return the past of a pipeline; None = it is not known, or another planner leads.
-
-        Only a leader has seen all past runs at its start.
-        """
+        """Return the past of a pipeline; None unless we lead: only leaders have seen all runs."""
         return None if self.epoch is None else self.histories.past(namespace, pipeline)
 
     # What comes in, by kind.
@@ -334,7 +320,7 @@ class Coordinator:
         self.gates.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
         self.gates.pod_changed(change)
 
-    def _policy(self, change: Change[PlacementPolicy], _now: datetime) -> None:
+    def _policy(self, change: Change[PlacementPolicy]) -> None:
         """Take in that a PlacementPolicy is new, has changed or is gone; only one counts."""
         if change.key[1] != POLICY_NAME:
             return
@@ -345,15 +331,15 @@ class Coordinator:
             self.learning.memory.use(after.history)
             self._aside(partial(self.histories.use, after.history))
 
-    def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
+    def _history(self, change: Change[ObservedHistory]) -> None:
         self._aside(partial(self.histories.changed, change))
         self.requests.history_changed(change)
 
-    def _queue(self, change: Change[ObservedQueue], _now: datetime) -> None:
+    def _queue(self, change: Change[ObservedQueue]) -> None:
         self.watchdog.queue_changed(change)
         self.requests.queue_changed(change)
 
-    def _placement(self, change: Change[PlacedRun], _now: datetime) -> None:
+    def _placement(self, change: Change[PlacedRun]) -> None:
         """Take in that somebody may have deleted the object of a run."""
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:

@@ -88,12 +88,13 @@ class GateController:
         due = releases(gated, steps, nodes, now, policy.gate_deadline_seconds, running)
         return self._new(self._limited(due, policy), monotonic_seconds)
 
-    def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
-        """Return when the next gate is overdue; None = no pod has a gate."""
+    def next_at(self, policy: PlacementPolicySpec, now: datetime) -> datetime | None:
+        """Return when the next gate must be looked at, soon if one is overdue; None = no gates."""
         created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
         if not created:
             return None
-        return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
+        deadline = min(created) + timedelta(seconds=policy.gate_deadline_seconds)
+        return max(deadline, now + timedelta(milliseconds=100))
 
     def _limited(
         self, candidates: Iterable[OpenGate], policy: PlacementPolicySpec

@@ -1,6 +1,5 @@
 """Promises of when runs end, by past runs: made for their plans, and again as they go on."""
 
-import logging
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -16,8 +15,6 @@ from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
-
-_LOG = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 30.0
 """Pause between two promises of one run by the same plan, and between two uses of past runs."""
@@ -41,7 +38,7 @@ class Promising:
     builder: RoundBuilder
     planner: Planner
     histories: Histories
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def promise(self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float) -> None:
         """Promise when runs end that have no promise yet, or to which something has happened.

@@ -3,7 +3,6 @@
 None keeps the others waiting: few are planned at once in one tick, and a defect ends one turn only.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,8 +24,6 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
-
-_LOG = logging.getLogger(__name__)
 
 WITHOUT_PAST_RUNS = "past runs do not count for some plans"
 """Consequence of a defect in what past runs are used for."""
@@ -64,7 +61,7 @@ class RunPlans:
     params: PlanningParams
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     _all_evaluated_at: float | None = None
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Make the parts."""

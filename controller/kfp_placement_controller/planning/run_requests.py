@@ -4,7 +4,6 @@ They are written for runs with and without our mark. The stored one is compared 
 say, so that a new planner continues from any state, and puts right what others have changed.
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,8 +26,6 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
-
-_LOG = logging.getLogger(__name__)
 
 NO_NODES = "the cluster has no nodes"
 
@@ -61,7 +58,7 @@ class RunRequests:
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
     _version: int = 0
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Start without news of past runs."""

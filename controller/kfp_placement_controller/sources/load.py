@@ -74,17 +74,16 @@ class Load:
         Args:
             without: runs whose pods do not count.
         """
-        real: dict[str, dict[str, int]] = {}
-        scored: dict[str, dict[str, int]] = {}
+        sums: dict[str, _Room] = {}
         for owner, rooms in self._rooms.items():
             if owner is not None and owner in without:
                 continue
             for node, room in rooms.items():
-                add_to(real.setdefault(node, {}), room.real)
-                add_to(scored.setdefault(node, {}), room.scored)
+                summed = sums.setdefault(node, _Room())
+                add_to(summed.real, room.real)
+                add_to(summed.scored, room.scored)
         return {
-            node: NodeLoad(bounded(amounts), bounded(scored[node]))
-            for node, amounts in real.items()
+            node: NodeLoad(bounded(room.real), bounded(room.scored)) for node, room in sums.items()
         }
 
     def of_run(self, run: RunKey) -> Resources:

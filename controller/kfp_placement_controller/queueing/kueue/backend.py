@@ -1,6 +1,5 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,8 +28,6 @@ from kfp_placement_kube.kinds import Kind
 
 ResultT = TypeVar("ResultT")
 
-_LOG = logging.getLogger(__name__)
-
 
 @dataclass
 class KueueBackend:
@@ -46,7 +43,7 @@ class KueueBackend:
 
     objects: KueueObjects = field(default_factory=KueueObjects)
     _stopped: StoppedWorkloads = field(default_factory=StoppedWorkloads)
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG, "queue"))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__, "queue"))
 
     @property
     def kinds(self) -> Collection[Kind]:

@@ -10,8 +10,8 @@ from kfp_placement_controller.sources.argo.workflows import (
     node_name,
     observe_workflow,
 )
-from kfp_placement_controller.sources.queue_source import JsonPatch, MergePatch, QueuedRun
-from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunEnd
+from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun
+from kfp_placement_controller.sources.source import PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor, step_of_executor
@@ -48,6 +48,8 @@ class ArgoSource:
         kind: kind Workflow.
         pod_marks: labels, annotations and containers that are needed of their pods.
         waiting_selectors: label selectors of Workflows that a queue holds or has suspended.
+        observe: function that slims a Workflow to a run; None = the run gets no plan.
+        hold_operations: function that returns the changes that make a new or retried Workflow wait.
     """
 
     kind = WORKFLOWS
@@ -58,12 +60,8 @@ class ArgoSource:
         is_unmarked_step=is_unmarked_executor,
     )
     waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
-
-    def observe(
-        self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
-    ) -> ObservedRun | None:
-        """Slim a Workflow with `observe_workflow`; None = the run gets no plan."""
-        return observe_workflow(raw, all_pipelines=all_pipelines, unplanned=unplanned)
+    observe = staticmethod(observe_workflow)
+    hold_operations = staticmethod(hold_operations)
 
     def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
         """Return the end of a Workflow; None = it has not ended, or KFP has not made it."""
@@ -113,18 +111,6 @@ class ArgoSource:
             end=_end(workflow),
             display_name=workflow.display_name,
         )
-
-    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> JsonPatch:
-        """Return the changes that make a new or retried Workflow wait; empty = it does not wait.
-
-        Args:
-            new: the Workflow as it would be stored.
-            old: the Workflow as it is stored; None = it is being created.
-
-        Raises:
-            InputError: one of them is malformed.
-        """
-        return hold_operations(new, old)
 
     def held_patch(self, run: QueuedRun, message: str) -> MergePatch:
         """Return the patch that says in a held Workflow that it waits.
