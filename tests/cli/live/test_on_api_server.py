@@ -5,9 +5,8 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -46,24 +45,24 @@ def kinds(control_plane):
 @pytest.fixture
 def live(run, control_plane):
     """Run a command as the administrator."""
+    return replace(run, last=("--kubeconfig", control_plane.kubeconfig))
 
-    def invoke(*arguments):
-        command, *rest = arguments
-        return run(command, "--kubeconfig", control_plane.kubeconfig, *rest)
 
-    return invoke
+POLICY = {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": {"name": "default"}}
 
 
 @pytest.fixture
 def policy(api):
     """The policy; gone after the test."""
-    metadata = {"name": "default"}
-    raw = {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": metadata}
-    yield api.create({**raw, "spec": {}})
-    api.delete(raw)
+    yield api.create({**POLICY, "spec": {}})
+    api.delete(POLICY)
 
 
-def placement(namespace, name="taxi-x7k2p"):
+def is_paused(api):
+    return api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"]
+
+
+def placement(namespace):
     """A run of two steps on two nodes, submitted a minute ago."""
     submitted = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     rows = [
@@ -81,11 +80,13 @@ def placement(namespace, name="taxi-x7k2p"):
         nodes=("cloud", "edge"),
         steps=tuple(tuple(planned_row(row)) for row in rows),
     )
-    metadata = ObjectMetadata(name=name, namespace=namespace, labels={"pipeline/runid": RUN_ID})
+    metadata = ObjectMetadata(
+        name="taxi-x7k2p", namespace=namespace, labels={"pipeline/runid": RUN_ID}
+    )
     return PipelinePlacement(metadata=metadata, spec=spec)
 
 
-def status(*rows, phase="Running", **fields):
+def status(*rows):
     condition = Condition(
         type="LatencySatisfied",
         status="False",
@@ -94,12 +95,11 @@ def status(*rows, phase="Running", **fields):
         last_transition_time=datetime.now(UTC),
     )
     return PipelinePlacementStatus(
-        phase=phase,
+        phase="Running",
         revision=1,
         progress="0/2",
         conditions=(condition,),
         steps=tuple(tuple(state_row(row)) for row in rows),
-        **fields,
     )
 
 
@@ -111,31 +111,22 @@ DONE = status(StateRow("succeeded", 1, 12, 44), StateRow("succeeded", 0, 47, 126
 
 
 @pytest.fixture
-def create(api, namespace):
-    """Makes a PipelinePlacement with a status."""
-
-    def made(found=WAITING, name="taxi-x7k2p"):
-        written = placement(namespace, name).to_object()
-        current = api.create(written)
-        return tell(api, current, found)
-
-    return made
+def created(api, namespace):
+    """A PipelinePlacement whose run waits."""
+    api.create(placement(namespace).to_object())
+    tell(api, namespace, WAITING)
 
 
-def tell(api, current, found):
+def tell(api, namespace, found):
+    """Write the status of the PipelinePlacement."""
     written = found.model_dump(mode="json", by_alias=True, exclude_none=True)
-    current = api.get(
-        API_VERSION,
-        "PipelinePlacement",
-        current["metadata"]["name"],
-        current["metadata"]["namespace"],
-    )
-    return api.replace({**current, "status": written}, part="status")
+    current = api.get(API_VERSION, "PipelinePlacement", "taxi-x7k2p", namespace)
+    api.replace({**current, "status": written}, part="status")
 
 
-def test_what_kubectl_prints(control_plane, create, namespace):
+@pytest.mark.usefixtures("created")
+def test_what_kubectl_prints(control_plane, namespace):
     """The printer columns, as the API server fills them in."""
-    create()
     transport = a_transport(control_plane.kubeconfig)
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     answer = transport.send("GET", PLACEMENTS.path(namespace), {}, accept=accept)
@@ -152,17 +143,19 @@ def test_what_kubectl_prints(control_plane, create, namespace):
     assert printed["First plan"] == "20m49s"
 
 
-def test_list(live, create, namespace):
-    create()
-    (line,) = live.output("list", "-n", namespace).splitlines()[1:]
+@pytest.mark.usefixtures("created")
+def test_list(live, namespace):
+    result = live("list", "-n", namespace)
+    assert result.exit_code == 0, result.stderr
+    (line,) = result.stdout.splitlines()[1:]
     assert line.split()[:5] == ["taxi-x7k2p", "Running", "0/2", "20m49s", "same"]
     assert "1 for quota" in line
     assert "not LatencySatisfied" in line
     assert f"{namespace}   taxi-x7k2p" in live("list", "-A").stdout
 
 
-def test_explain_with_pods_and_events(live, api, create, namespace):
-    create()
+@pytest.mark.usefixtures("created")
+def test_explain_with_pods_and_events(live, api, namespace):
     raw = executor_pod("fetch", namespace=namespace, gates=(PLAN_GATE,))
     for each in ("uid", "creationTimestamp"):
         del raw["metadata"][each]
@@ -184,15 +177,16 @@ def test_explain_with_pods_and_events(live, api, create, namespace):
         }
     )
     for name in ("taxi-x7k2p", RUN_ID):
-        stdout = live.output("explain", "-n", namespace, name, "fetch")
-        assert note in stdout
-        assert f"scheduling gate {PLAN_GATE} (ours)" in stdout
+        result = live("explain", "-n", namespace, name, "fetch")
+        assert result.exit_code == 0, result.stderr
+        assert note in result.stdout
+        assert f"scheduling gate {PLAN_GATE} (ours)" in result.stdout
     assert "exceeded quota: gpus" in live("explain", "-n", namespace, "taxi-x7k2p").stdout
     assert live("explain", "-n", namespace, "taxi-x7k2p", "nothing").exit_code == 3
 
 
-def test_a_run_by_kfps_name_of_it(live, api, create, namespace):
-    create()
+@pytest.mark.usefixtures("created")
+def test_a_run_by_kfps_name_of_it(live, api, namespace):
     annotations = {"pipelines.kubeflow.org/run_name": "Run of Tuesday"}
     metadata = {"name": "taxi-x7k2p", "namespace": namespace, "annotations": annotations}
     api.create(
@@ -203,9 +197,9 @@ def test_a_run_by_kfps_name_of_it(live, api, create, namespace):
             "spec": {"entrypoint": "a", "templates": [{"name": "a", "suspend": {}}]},
         }
     )
-    assert live.output("explain", "-n", namespace, "Run of Tuesday").startswith(
-        f"{namespace}/taxi-x7k2p (Run of Tuesday): Running"
-    )
+    result = live("explain", "-n", namespace, "Run of Tuesday")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{namespace}/taxi-x7k2p (Run of Tuesday): Running")
     assert live("explain", "-n", namespace, "Run of Wednesday").exit_code == 3
 
 
@@ -242,24 +236,22 @@ def next_line(process):
         ("Failed", 1, "took 21m, was planned to take 20m49s"),
     ],
 )
-def test_watch_to_the_end_through_a_restart(
-    control_plane, api, create, namespace, phase, code, summary
-):
-    current = create()
+@pytest.mark.usefixtures("created")
+def test_watch_to_the_end_through_a_restart(control_plane, api, namespace, phase, code, summary):
     with watching(control_plane, namespace, "--timeout=5m") as process:
         assert "Running, 0/2 steps ended" in next_line(process)
-        tell(api, current, status(StateRow("succeeded", 1, 12, 44), StateRow("running", 0, 47)))
+        tell(api, namespace, status(StateRow("succeeded", 1, 12, 44), StateRow("running", 0, 47)))
         assert "fetch: succeeded on edge, planned on cloud" in next_line(process)
         assert "train: running on cloud" in next_line(process)
         control_plane.restart("kube-apiserver")
-        tell(api, current, DONE.model_copy(update={"phase": phase, "makespan_seconds": 1260.0}))
+        tell(api, namespace, DONE.model_copy(update={"phase": phase, "makespan_seconds": 1260.0}))
         out, err = process.communicate(timeout=120)
     assert process.returncode == code, err
     assert f"{phase}, 0/2 steps ended, {summary}" in out
 
 
-def test_watch_is_interrupted_and_times_out(control_plane, create, namespace):
-    create()
+@pytest.mark.usefixtures("created")
+def test_watch_is_interrupted_and_times_out(control_plane, namespace):
     with watching(control_plane, namespace) as process:
         next_line(process)
         process.send_signal(signal.SIGINT)
@@ -271,8 +263,8 @@ def test_watch_is_interrupted_and_times_out(control_plane, create, namespace):
 
 
 @pytest.mark.usefixtures("policy")
-def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
-    create()
+@pytest.mark.usefixtures("created")
+def test_release_of_gated_pods(live, api, add_nodes, namespace):
     add_nodes(objects.node("cloud"))
     others = [{"name": "example.com/hold"}]
     for name, gates in (("ours", []), ("both", others)):
@@ -287,7 +279,7 @@ def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
     assert f"would release {namespace}/ours" in live.output("release", "--dry-run")
     assert api.get("v1", "Pod", "ours", namespace)["spec"]["schedulingGates"]
     assert "2 pods released." in live.output("release")
-    assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is True
+    assert is_paused(api) is True
     wait_until(
         lambda: api.get("v1", "Pod", "ours", namespace)["spec"].get("nodeName"),
         "the released pod to be bound",
@@ -295,16 +287,15 @@ def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
     both = api.get("v1", "Pod", "both", namespace)["spec"]
     assert [gate["name"] for gate in both["schedulingGates"]] == ["example.com/hold"]
     assert live("release", "--resume").exit_code == 0
-    assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is False
+    assert is_paused(api) is False
 
 
 def test_release_makes_the_policy_that_is_not_there(live, api):
     try:
         assert live("release").exit_code == 0
-        assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is True
+        assert is_paused(api) is True
     finally:
-        metadata = {"name": "default"}
-        api.delete({"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": metadata})
+        api.delete(POLICY)
 
 
 @pytest.fixture
@@ -362,10 +353,7 @@ def test_a_plan_is_that_of_the_dumped_cluster(run, control_plane, api, namespace
     )
     metadata = {"name": "home-edge"}
     try:
-        default = {"apiVersion": API_VERSION, "kind": "PlacementPolicy"} | {
-            "metadata": {"name": "default"}
-        }
-        api.patch(default, {"spec": {"defaults": {"driver": "7s"}}})
+        api.patch(POLICY, {"spec": {"defaults": {"driver": "7s"}}})
         (tmp_path / "dump.json").write_text(json.dumps(dumped(api)))
         options = ("--kubeconfig", control_plane.kubeconfig, "--history", "none")
         live = planned(run, namespace, "-c", "live", *options)
@@ -383,56 +371,48 @@ def test_check_and_cluster(live, run, control_plane):
     assert "name: edge" in live.output("cluster", "live")
 
 
-@dataclass
-class Author:
-    """Someone with no rights but those given."""
+@pytest.fixture
+def author(run, control_plane, namespace):
+    """Run a command as someone with no rights but those given."""
+    token = housekeeping.account_token(control_plane.api, namespace, "default")
+    kubeconfig = control_plane.kubeconfig_for(f"author-{namespace}", token)
+    return replace(run, last=("--kubeconfig", kubeconfig))
 
-    run: Any
-    plane: Any
-    namespace: str
-    made: list[Any] = field(default_factory=list)
 
-    def __call__(self, command, *arguments):
-        token = housekeeping.account_token(self.plane.api, self.namespace, "default")
-        kubeconfig = self.plane.kubeconfig_for(f"author-{self.namespace}", token)
-        return self.run(command, "--kubeconfig", kubeconfig, *arguments)
+@pytest.fixture
+def allow(api, namespace):
+    """Give the author a right on the namespace, or on the cluster; taken back after the test."""
+    made = []
 
-    def allow(self, rule, *, everywhere=False):
-        """Give a right on the namespace, or on the cluster."""
+    def give(rule, *, everywhere=False):
         prefix = "Cluster" if everywhere else ""
-        group, name = "rbac.authorization.k8s.io", f"author-{self.namespace}-{len(self.made)}"
-        place = {"name": name} if everywhere else {"name": name, "namespace": self.namespace}
-        account = {"kind": "ServiceAccount", "name": "default", "namespace": self.namespace}
+        group, name = "rbac.authorization.k8s.io", f"author-{namespace}-{len(made)}"
+        place = {"name": name} if everywhere else {"name": name, "namespace": namespace}
+        account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
         role = {"apiGroup": group, "kind": f"{prefix}Role", "name": name}
         for item in (
             {"kind": f"{prefix}Role", "rules": [rule]},
             {"kind": f"{prefix}RoleBinding", "roleRef": role, "subjects": [account]},
         ):
-            typed = {"apiVersion": f"{group}/v1", "metadata": place, **item}
-            self.made.append(self.plane.api.create(typed))
+            made.append(api.create({"apiVersion": f"{group}/v1", "metadata": place, **item}))
+
+    yield give
+    for item in made:
+        api.delete(item)
 
 
-@pytest.fixture
-def author(run, control_plane, namespace):
-    someone = Author(run, control_plane, namespace)
-    yield someone
-    for item in someone.made:
-        control_plane.api.delete(item)
-
-
-def reads(group, *resources):
-    return {"apiGroups": [group], "resources": list(resources), "verbs": ["get", "list", "watch"]}
+def reads(resource):
+    return {"apiGroups": [""], "resources": [resource], "verbs": ["get", "list", "watch"]}
 
 
 @pytest.mark.usefixtures("a_cluster")
-def test_rights_that_are_missing_are_named(author, namespace):
-    refused = author("plan", RUN, "-c", "live", "-n", namespace)
-    assert refused.exit_code == 1
-    assert 'cannot list resource "nodes"' in refused.stderr
-    assert "kfp-placement cluster live --output cluster.yaml" in refused.stderr
+def test_rights_that_are_missing_are_named(author, allow, namespace):
+    refused = author.message(1, "plan", RUN, "-c", "live", "-n", namespace)
+    assert 'cannot list resource "nodes"' in refused
+    assert "kfp-placement cluster live --output cluster.yaml" in refused
 
-    author.allow(reads("", "nodes"), everywhere=True)
-    author.allow(reads("", "pods"))
+    allow(reads("nodes"), everywhere=True)
+    allow(reads("pods"))
     options = ("--generations", 1, "--compare", "none", "-o", "json", "-n", namespace)
 
     def allowed():
@@ -440,8 +420,8 @@ def test_rights_that_are_missing_are_named(author, namespace):
         return result.exit_code == 0 and json.loads(result.stdout)
 
     found = wait_until(allowed, "the rights to be known")
-    refused = [each["message"] for each in found["warnings"] if each["code"] == "not-allowed"]
-    (message,) = (each for each in refused if "volumes" in each)
+    messages = [each["message"] for each in found["warnings"] if each["code"] == "not-allowed"]
+    (message,) = (each for each in messages if "volumes" in each)
     # Everybody may read Locations and policies where kfp-placement is installed, as it is not here.
     kinds = ("pods", "persistentvolumeclaims", "persistentvolumes", "locations")
     assert message.startswith(f"may not read {', '.join(kinds)}, placementpolicies: ")
@@ -449,17 +429,20 @@ def test_rights_that_are_missing_are_named(author, namespace):
     assert "taken to be reachable from every node" in message
 
 
-def test_without_rights_on_our_kinds(author, namespace):
-    result = author("list", "-n", namespace)
+@pytest.mark.parametrize(
+    ("command", "right"),
+    [
+        ("list", 'list resource "pipelineplacements"'),
+        ("release", 'get resource "placementpolicies"'),
+    ],
+)
+def test_without_rights_on_our_kinds(author, command, right):
+    result = author(command)
     assert result.exit_code == 1
-    assert 'cannot list resource "pipelineplacements"' in result.stderr
-    result = author("release")
-    assert result.exit_code == 1
-    assert 'cannot get resource "placementpolicies"' in result.stderr
+    assert f"cannot {right}" in result.stderr
 
 
 def test_a_token_that_nobody_knows(run, control_plane):
     kubeconfig = control_plane.kubeconfig_for("stranger", "no-such-token")
-    assert "does not know the account of context kfp-placement-test; log in again" in run.message(
-        1, "list", "--kubeconfig", kubeconfig
-    )
+    stderr = run.message(1, "list", "--kubeconfig", kubeconfig)
+    assert "does not know the account of context kfp-placement-test; log in again" in stderr
