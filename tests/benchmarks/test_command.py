@@ -21,18 +21,16 @@ COMMANDS = {module.__name__: module.command for module in MODULES}
 @pytest.mark.parametrize(
     "module", [demand, j30, scheduler, wfinstances], ids=lambda each: each.__name__
 )
-def test_no_data(module, capsys, monkeypatch, tmp_path):
-    assert module.command(["--data", "gone"]) == 3
-    assert capsys.readouterr().err.startswith("Error: gone: no such ")
+def test_no_data(module, message, monkeypatch, tmp_path):
+    assert message(3, module.command, "--data", "gone").startswith("Error: gone: no such ")
     monkeypatch.setenv("KFP_PLACEMENT_DATA", str(tmp_path / "gone"))
-    assert module.command([]) == 3
-    assert "no such folder of benchmark data" in capsys.readouterr().err
+    assert "no such folder of benchmark data" in message(3, module.command)
 
 
-def test_bad_data(capsys, tmp_path):
-    (tmp_path / "bad.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
-    assert scheduler.command(["--data", str(tmp_path / "bad.json")]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+def test_bad_data(message, tmp_path):
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps({"a": 1}), encoding="utf-8")
+    (line,) = message(1, scheduler.command, "--data", str(file)).splitlines()
     assert line.startswith("Error: ")
     assert "bad.json" in line
 
@@ -48,11 +46,10 @@ def test_exit_code_is_that_of_the_benchmark(capsys, monkeypatch):
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside the repository")
-def test_the_real_scheduler_is_matched(capsys):
+def test_the_real_scheduler_is_matched(capsys, figures):
     assert scheduler.command(["--data", str(SHARED)]) == 0
     assert "726 of 726" in capsys.readouterr().out
-    assert scheduler.command(["--data", str(SHARED), "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = figures(scheduler.command, "--data", str(SHARED))
     assert (found["agrees"], found["scores"]) == (True, {"equal": 5738, "total": 5738})
     assert scheduler.command(["--data", str(SHARED), "-o", "markdown"]) == 0
     assert "| same feasible nodes | pods | 726 | 726 |" in capsys.readouterr().out
@@ -72,11 +69,8 @@ def test_the_real_scheduler_is_matched(capsys):
         (scheduler, ["more"]),
     ],
 )
-def test_usage(module, options, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        module.command(options)
-    assert stopped.value.code == 2
-    assert options[-1] in capsys.readouterr().err
+def test_usage(module, options, usage_error):
+    assert options[-1] in usage_error(module.command, *options)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -94,18 +88,17 @@ def test_help_has_examples(name, capsys):
     [demand, exact, j30, paper, scale, speed, suite, wfinstances],
     ids=lambda each: each.__name__,
 )
-def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
-    assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3
-    assert "there is no folder" in capsys.readouterr().err
+def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, message, tmp_path):
+    file = tmp_path / "none" / "table.md"
+    assert "there is no folder" in message(3, module.command, "--output", str(file))
 
 
-def test_interrupted(capsys, monkeypatch):
+def test_interrupted(message, monkeypatch):
     def stopped(*_arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("benchmarks.scheduler.main", stopped)
-    assert scheduler.command([]) == 130
-    assert capsys.readouterr().err == "Interrupted.\n"
+    assert message(130, scheduler.command) == "Interrupted.\n"
 
 
 def test_a_reader_that_goes_away_is_no_traceback():
@@ -114,7 +107,7 @@ def test_a_reader_that_goes_away_is_no_traceback():
     assert done.stderr == b""
 
 
-def test_a_limit_of_the_latest_end_is_read(capsys):
+def test_a_limit_of_the_latest_end_is_read(capsys, usage_error):
     """`-3%` alone looks like an option to argparse."""
     parser = parser_of("many_runs", "Runs.", examples=[""], exit_codes="0 done.")
     add_makespan_within(parser, [MakespanWithin(percent=5)])
@@ -122,9 +115,8 @@ def test_a_limit_of_the_latest_end_is_read(capsys):
     given = parser.parse_args(["--makespan-within", "3%", "20m"]).makespan_within
     assert given == [MakespanWithin(percent=3), MakespanWithin(seconds=1200)]
     for words in (["--makespan-within=-3%"], ["--makespan-within", "-3%"]):
-        with pytest.raises(SystemExit):
-            parser.parse_args(words)
-        assert "'-3%' is negative; give 0% or more, or a time" in capsys.readouterr().err
+        said = usage_error(parser.parse_args, *words)
+        assert "'-3%' is negative; give 0% or more, or a time" in said
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
     assert "such as 3%, or a time" in " ".join(capsys.readouterr().out.split())

@@ -1,6 +1,5 @@
 """The table of demand: peaks of plans beside coarser measures, checked against a replay."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
@@ -79,7 +78,7 @@ def test_the_replay_frees_what_ends_before_what_starts():
     assert replayed(pods) == Counter(cpu=4)
 
 
-def test_a_run_that_differs_from_the_replay_fails(monkeypatch, capsys, tmp_path):
+def test_a_run_that_differs_from_the_replay_fails(monkeypatch, capsys, figures, tmp_path):
     """And is marked in the table."""
     for folder, name in (("kfp-2.17.0/pipelines", "a.yaml"), ("wfinstances", "b.json")):
         (tmp_path / folder).mkdir(parents=True)
@@ -87,9 +86,8 @@ def test_a_run_that_differs_from_the_replay_fails(monkeypatch, capsys, tmp_path)
     right = made_up(SMALL)
     monkeypatch.setattr(demand, "SHAPES", ((SMALL, False),))
     monkeypatch.setattr(demand, "recorded", lambda path: right)
-    assert command(["--data", str(tmp_path), "-o", "json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert [len(figures[key]) for key in ("madeUp", "packages", "recorded")] == [1, 1, 1]
+    found = figures(command, "--data", str(tmp_path))
+    assert [len(found[key]) for key in ("madeUp", "packages", "recorded")] == [1, 1, 1]
     monkeypatch.setattr(demand, "recorded", lambda path: replace(right, is_replayed=False))
     assert command(["--data", str(tmp_path)]) == 1
     assert "NO" in capsys.readouterr().out
@@ -106,8 +104,7 @@ def test_the_page_has_a_row_for_each_run_but_packages():
     assert "2 of 2" in "\n".join(summary)
 
 
-def test_no_data(tmp_path, capsys):
+def test_no_data(tmp_path, message):
     with pytest.raises(InputNotFoundError, match="holds no runs"):
         files(tmp_path, "*.json")
-    assert command(["--data", str(tmp_path)]) == 3
-    assert "holds no runs" in capsys.readouterr().err
+    assert "holds no runs" in message(3, command, "--data", str(tmp_path))

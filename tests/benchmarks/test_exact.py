@@ -66,10 +66,9 @@ def test_an_optimum_that_does_not_exist():
 
 
 @needs_cp_sat
-def test_gaps_to_the_optimum(capsys):
+def test_gaps_to_the_optimum(capsys, figures):
     options = ["--limit", "4", "--budget", "300schedules", "2000schedules"]
-    assert command([*options, "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = figures(command, *options)
     assert [row["cases"] for row in found["totals"]] == [4, 4]
     assert all(0 <= row["gap"] < 0.2 for row in found["totals"])
     assert len(found["rows"]) == 8

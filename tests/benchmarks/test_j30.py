@@ -1,7 +1,7 @@
 """Projects of PSPLIB as runs on one node, and the table of deviations."""
 
 import csv
-import json
+from argparse import Namespace
 
 import pytest
 
@@ -39,9 +39,8 @@ def test_files_come_in_the_order_of_their_numbers(folder):
         project_files(data_path("wfinstances"))
 
 
-def test_deviations_from_optimum_and_critical_path(folder, capsys):
-    assert command(["--data", str(folder), *BUDGET, "-o", "json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["totals"]
+def test_deviations_from_optimum_and_critical_path(folder, capsys, figures):
+    (row,) = figures(command, "--data", str(folder), *BUDGET)["totals"]
     assert (row["files"], row["optimaKnown"], row["steps"]) == (3, 1, 3)
     assert (row["aboveOptimum"], row["optimal"]) == (0.0, 1.0)
     assert row["aboveCriticalPath"] == pytest.approx(12 / 9 - 1)
@@ -64,30 +63,31 @@ def test_an_optimum_that_is_beaten_is_an_error(folder, capsys):
     assert "error: p1, seed 0, 300 schedules: 12 s is below" in capsys.readouterr().out
 
 
-def test_names_of_projects_are_the_same_in_small_and_capital_letters(folder, capsys):
+def test_names_of_projects_are_the_same_in_small_and_capital_letters(folder, figures):
     (folder / "p1.sm").rename(folder / "P1.SM")
-    assert command(["--data", str(folder), *BUDGET, "-o", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = figures(command, "--data", str(folder), *BUDGET)["rows"]
     optima = {row["case"]: row["optimumSeconds"] for row in rows}
     assert optima == {"P1": 12, "p2": None, "p10": None}
 
 
-def test_optima_of_other_projects_are_refused(folder, capsys):
+def test_optima_of_other_projects_are_refused(folder, message):
     (folder / "optimum.csv").write_text("problem,optimum\nq1,13\n", "utf-8")
-    assert command(["--data", str(folder), *BUDGET]) == 1
-    assert "names none of the 3 projects, such as" in capsys.readouterr().err
+    said = message(1, command, "--data", str(folder), *BUDGET)
+    assert "names none of the 3 projects, such as" in said
 
 
-def test_files_are_read_before_anything_is_searched(folder, capsys):
-    (folder / "p99.sm").write_text(project_text(SMALL)[:900], "latin-1")
+@pytest.mark.parametrize("bad", ["p1.sm", "p99.sm"])
+def test_files_are_read_before_anything_is_searched(folder, capsys, bad):
+    (folder / bad).write_text(project_text(SMALL)[:900], "latin-1")
     assert command(["--data", str(folder), *BUDGET]) == 1
     printed = capsys.readouterr()
-    assert printed.err.startswith("Error: p99.sm: cut off")
+    (line,) = printed.err.splitlines()
+    assert line.startswith(f"Error: {bad}: cut off")
     assert not printed.out
 
 
 def test_a_schedule_holds_jobs_of_no_duration(folder, tmp_path):
-    cases = chosen(BENCHMARK.cases(_asked(folder)), "p1")
+    cases = chosen(BENCHMARK.cases(Namespace(data=folder, optima=None)), "p1")
     run(cases, range(1), BENCHMARK.budgets, tmp_path)
     path = tmp_path / "p1.seed-0.5000schedules.csv"
     rows = {row["step"]: row for row in csv.DictReader(path.read_text("utf-8").splitlines())}
@@ -95,41 +95,24 @@ def test_a_schedule_holds_jobs_of_no_duration(folder, tmp_path):
     assert (rows["job-4"]["start"], rows["job-6"]["end"]) == ("7.0", "12.0")
 
 
-def _asked(folder):
-    class Asked:
-        data = folder
-        optima = None
-
-    return Asked()
-
-
 @pytest.mark.parametrize(
-    ("options", "code", "message"),
+    ("options", "code", "words"),
     [
         (["--data", "gone"], 3, "gone: no such folder"),
         (["--optima", "gone.csv"], 3, "gone.csv: no such file"),
         (["--cases", "q*"], 1, "no case is called 'q*'; there are 3, such as p1"),
     ],
 )
-def test_input_that_is_not_there(folder, options, code, message, capsys):
+def test_input_that_is_not_there(folder, options, code, words, message):
     data = [] if "--data" in options else ["--data", str(folder)]
-    assert command([*data, *options]) == code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"Error: {message}")
+    (line,) = message(code, command, *data, *options).splitlines()
+    assert line.startswith(f"Error: {words}")
 
 
-def test_a_bad_file_is_one_line(folder, capsys):
-    (folder / "p1.sm").write_text(project_text(SMALL)[:900], "latin-1")
-    assert command(["--data", str(folder), *BUDGET]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("Error: p1.sm: cut off")
-
-
-def test_the_optima_of_j30_are_near(capsys):
+def test_the_optima_of_j30_are_near(figures):
     """With few schedules on a few of the 480 files."""
     data = data_path("psplib-j30")
-    options = ["--data", str(data), "--limit", "6", "--budget", "1000schedules", "-o", "json"]
-    assert command(options) == 0
-    (row,) = json.loads(capsys.readouterr().out)["totals"]
+    options = ["--data", str(data), "--limit", "6", "--budget", "1000schedules"]
+    (row,) = figures(command, *options)["totals"]
     assert (row["files"], row["optimaKnown"], row["runs"]) == (6, 6, 18)
     assert 0 <= row["aboveOptimum"] < 0.05

@@ -114,11 +114,11 @@ def test_rows_that_cannot_be_true_are_left_out_and_counted(tmp_path, odd):
         read_trace(path)
 
 
-def test_two_traces_of_one_name_are_refused(tmp_path, capsys):
+def test_two_traces_of_one_name_are_refused(tmp_path, message):
     text = made_up_trace(tmp_path, "a").read_bytes()
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text))
-    assert command(["--data", str(tmp_path)]) == 1
-    assert "a.csv.gz: is of the pipeline 'a', as a.csv is;" in capsys.readouterr().err
+    said = message(1, command, "--data", str(tmp_path))
+    assert "a.csv.gz: is of the pipeline 'a', as a.csv is;" in said
 
 
 def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
@@ -132,11 +132,10 @@ def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
         read_trace(path)
 
 
-def test_a_folder_without_traces_is_said(tmp_path, capsys):
+def test_a_folder_without_traces_is_said(tmp_path, message):
     with pytest.raises(InputNotFoundError, match="holds no traces"):
         trace_files(tmp_path)
-    assert command(["--data", str(tmp_path / "gone.csv")]) == 3
-    assert "no such" in capsys.readouterr().err
+    assert "no such" in message(3, command, "--data", str(tmp_path / "gone.csv"))
 
 
 def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
@@ -173,14 +172,13 @@ def with_memory(path):
     return path
 
 
-def test_memory_is_asked_for_by_three_rules(tmp_path, capsys):
+def test_memory_is_asked_for_by_three_rules(tmp_path, figures):
     path = with_memory(made_up_trace(tmp_path, runs=2))
-    assert command(["--data", str(path), "-o", "json", "--only", "memory"]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    authors, ours = (figures["memory"][f"all runs, all, {name}"] for name in ("authors", "ours"))
+    found = figures(command, "--data", str(path), "--only", "memory")
+    authors, ours = (found["memory"][f"all runs, all, {name}"] for name in ("authors", "ours"))
     assert (authors["pods"], authors["failed"]) == (16, 0.0)
     assert 0 < authors["maq"] < ours["maq"] < 1
-    assert "same-inputs" not in figures
+    assert "same-inputs" not in found
 
 
 def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
@@ -307,9 +305,8 @@ def test_no_forecast_knows_the_run_that_it_is_of(tmp_path, experiment):
     """The last of four runs takes ten times as long; its forecasts are those of the run before."""
     path = made_up_trace(tmp_path, runs=4, sigma=0)
     rows = path.read_text().splitlines()
-    slow = [_ten_times(row) if row.startswith("3,") else row for row in rows]
     found: list[list[Case]] = []
-    for lines in (rows, slow):
+    for lines in (rows, with_slow_run(rows, "3")):
         path.write_text("\n".join(lines))
         found.append(list(experiment([read_trace(path)])))
     usual, changed = found
@@ -319,18 +316,21 @@ def test_no_forecast_knows_the_run_that_it_is_of(tmp_path, experiment):
     assert sum(each.seconds for each in changed) > 2 * sum(each.seconds for each in usual)
 
 
-def _ten_times(row):
-    cells = row.split(",")
+def with_slow_run(rows, run):
+    """The rows of a trace, in which all steps of a run take ten times as long."""
     seconds = COLUMNS.index("realtime_s")
-    cells[seconds] = str(10 * float(cells[seconds]))
-    return ",".join(cells)
+    slow = []
+    for row in rows:
+        cells = row.split(",")
+        if cells[0] == run:
+            cells[seconds] = str(10 * float(cells[seconds]))
+        slow.append(",".join(cells))
+    return slow
 
 
 def test_no_plan_knows_the_run_that_it_is_of(tmp_path):
     path = made_up_trace(tmp_path, runs=6, sigma=0)
     made_up_order(tmp_path)
-    rows = path.read_text().splitlines()
-    slow = [_ten_times(row) if row.startswith("5,") else row for row in rows]
-    path.write_text("\n".join(slow))
+    path.write_text("\n".join(with_slow_run(path.read_text().splitlines(), "5")))
     *_, last = run_ends([read_trace(path)])
     assert round(last.others["plan alone"]) == 193

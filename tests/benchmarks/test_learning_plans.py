@@ -1,7 +1,5 @@
 """Forecasts of made-up runs: every figure is drawn from a seed, and shows what it says."""
 
-import json
-
 import pytest
 
 from benchmarks import learning
@@ -29,15 +27,14 @@ def test_a_run_is_planned_with_and_without_its_past(dispatch):
     assert row[-1] == everything[-1]
 
 
-def test_one_table_alone_needs_no_traces(tmp_path, capsys, monkeypatch):
+def test_one_table_alone_needs_no_traces(tmp_path, figures, usage_error, monkeypatch):
     cases = {"changed": ("After a change", lambda _: changed_ends(seeds=1))}
     monkeypatch.setattr(learning, "CASES", cases)
-    assert command(["--data", str(tmp_path), "--only", "changed", "-o", "json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["changed"]) == {
+    found = figures(command, "--data", str(tmp_path), "--only", "changed")
+    assert set(found["changed"]) == {
         f"{name}, {pipeline}" for name in CHANGES for pipeline in ("all", "made-up")
     }
-    with pytest.raises(SystemExit):
-        command(["--only", "everything"])
+    assert "everything" in usage_error(command, "--only", "everything")
 
 
 def test_a_change_is_in_the_promise_and_not_in_past_ends():

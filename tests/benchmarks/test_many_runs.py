@@ -1,7 +1,6 @@
 """100 runs planned together: cases, limits, what is measured, what cannot be."""
 
 import argparse
-import json
 from dataclasses import replace
 
 import pytest
@@ -75,10 +74,9 @@ def test_gains_and_faults():
     assert fault(an_outcome_of(98.0, limit=50.0)) == ""
 
 
-def test_a_short_benchmark(capsys):
+def test_a_short_benchmark(figures):
     options = ["--cases", "3x(8,16) equal high *", "--makespan-within", "3%", "--budget"]
-    assert command([*options, "200schedules", "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = figures(command, *options, "200schedules")
     (row,) = found["rows"]
     assert len(row["completionSeconds"]) == 100
     assert row["makespanSeconds"] <= row["makespanLimitSeconds"]

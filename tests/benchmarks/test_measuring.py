@@ -3,7 +3,6 @@
 import argparse
 import csv
 import json
-import shutil
 import time
 from dataclasses import replace
 
@@ -19,28 +18,20 @@ from benchmarks.found import Found, use_figures, use_of
 from benchmarks.measuring import report
 from benchmarks.outcomes import Outcome, References
 from benchmarks.peers.orders import ORDERS
-from benchmarks.processes import ROOT, on_one_thread
+from benchmarks.processes import on_one_thread
 from benchmarks.series import run
 from kfp_placement_engine import BASELINES, GeneticParams, MaxGenerations, solve
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.planning.resource_use import mean_use
 from kfp_placement_engine.search.baselines.brute_force import count_plans
+from tests.benchmarks.conftest import ENGINE
 from tests.support.builders import a_run, a_step, cluster_of
 
 MODULES = (exact, j30, scale, suite, wfinstances)
 COUNTED = (exact, j30, suite)
 SCHEDULES = Budget(schedules=300)
 REFERENCES = References({"heft": 12.0, "kube-default": 14.0}, {"critical-path": 10.0})
-ENGINE = ROOT / "engine" / "kfp_placement_engine"
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A folder with a copy of the engine, its kernel included."""
-    copy = tmp_path / "base" / "engine" / ENGINE.name
-    shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path / "base"
 
 
 def an_instance(steps: int = 6):
@@ -122,11 +113,10 @@ def test_budgets_of_time_that_are_none(text, message):
         timed_budget(text)
 
 
-def test_only_some_benchmarks_have_budgets_of_time(capsys):
+def test_only_some_benchmarks_have_budgets_of_time(usage_error):
     for module in COUNTED:
-        with pytest.raises(SystemExit):
-            module.command(["--budget", "2s"])
-        assert "write a number of schedules or of CPU seconds, as in" in capsys.readouterr().err
+        said = usage_error(module.command, "--budget", "2s")
+        assert "write a number of schedules or of CPU seconds, as in" in said
 
 
 def test_a_search_keeps_its_time():
@@ -243,26 +233,15 @@ def test_what_cannot_be_is_a_fault(changed, fault, capsys):
     assert ("error: a, seed 0, 300 schedules: " in capsys.readouterr().out) == bool(fault)
 
 
-def test_peers_stand_among_the_baselines(capsys, tmp_path):
+def test_peers_stand_among_the_baselines(capsys, figures, tmp_path):
     """In a row, in a table and, with their schedules, in files."""
-    options = [
-        "--limit",
-        "2",
-        "--seeds",
-        "0",
-        "--budget",
-        "50schedules",
-        "--peers",
-        "wow",
-        "c*-fair",
-    ]
-    options += ["--cases", "3x(8,16) equal *", "--schedules", str(tmp_path)]
+    options = ["--limit", "2", "--seeds", "0", "--budget", "50schedules", "--peers", "wow"]
+    options += ["c*-fair", "--cases", "3x(8,16) equal *", "--schedules", str(tmp_path)]
     assert suite.command(options) == 0
     table = capsys.readouterr().out
     assert "copies\nnothing ahead of time" in table
     assert "cws-lff_max-fair" in table
-    assert suite.command([*options, "-o", "json"]) == 0
-    row = json.loads(capsys.readouterr().out)["rows"][0]
+    row = figures(suite.command, *options)["rows"][0]
     fair = {f"cws-{order}-fair" for order in ORDERS}
     assert set(row["baselineSeconds"]) == {*BASELINES, "wow", *fair} - {"brute-force"}
     for name, seconds in row["baselineSeconds"].items():
@@ -270,11 +249,10 @@ def test_peers_stand_among_the_baselines(capsys, tmp_path):
         assert max(float(each["end"]) for each in csv.DictReader(text.splitlines())) == seconds
 
 
-def test_another_checkout_searches_the_same(capsys, checkout, tmp_path):
+def test_another_checkout_searches_the_same(capsys, figures, checkout, tmp_path):
     options = ["--cases", "3x(8,16) lognormal *", "--limit", "2", "--seeds", "0", "--budget"]
     options += ["300schedules", "200schedules", "--base", str(checkout)]
-    assert suite.command([*options, "-o", "json", "--schedules", str(tmp_path / "plans")]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = figures(suite.command, *options, "--schedules", str(tmp_path / "plans"))["rows"]
     assert len(rows) == 4
     for row in rows:
         base = row["base"]
@@ -300,13 +278,12 @@ def test_better_same_and_worse_than_the_base_are_counted():
     assert base_parts([an_outcome()]) == []
 
 
-def test_another_checkout_that_fails(capsys, checkout):
+def test_another_checkout_that_fails(message, checkout):
     """One line, with what its process wrote last."""
     module = checkout / "engine" / ENGINE.name / "search" / "solve.py"
     module.write_text("raise RuntimeError('not today')\n", "utf-8")
     options = ["--limit", "1", "--seeds", "0", "--budget", "9schedules", "--base", str(checkout)]
-    assert suite.command(options) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = message(1, suite.command, *options).splitlines()
     assert line.startswith(f"Error: {checkout}: its search of 10x(16,64) equal medium fails: ")
     assert line.endswith("RuntimeError: not today")
 
@@ -330,21 +307,18 @@ def test_another_checkout_that_reads_something_else(checkout):
         ["-o", "html"],
     ],
 )
-def test_usage(module, options, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        module.command(options)
-    assert stopped.value.code == 2
-    assert options[-1] in capsys.readouterr().err
+def test_usage(module, options, usage_error):
+    assert options[-1] in usage_error(module.command, *options)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
-def test_a_base_is_a_checkout(module, capsys, tmp_path):
-    assert module.command(["--base", str(tmp_path)]) == 3
-    assert capsys.readouterr().err == f"Error: {tmp_path}: not a checkout of kfp-placement\n"
+def test_a_base_is_a_checkout(module, message, tmp_path):
+    said = message(3, module.command, "--base", str(tmp_path))
+    assert said == f"Error: {tmp_path}: not a checkout of kfp-placement\n"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
-def test_schedules_need_a_folder(module, capsys, tmp_path):
-    (tmp_path / "file").write_text("", "utf-8")
-    assert module.command(["--schedules", str(tmp_path / "file")]) == 1
-    assert "file: cannot be made: " in capsys.readouterr().err
+def test_schedules_need_a_folder(module, message, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("", "utf-8")
+    assert "file: cannot be made: " in message(1, module.command, "--schedules", str(file))

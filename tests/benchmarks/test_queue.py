@@ -251,7 +251,5 @@ def test_the_command_writes_the_page_and_says_what_it_does(tmp_path, capsys, mon
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "many"])
-def test_days_must_be_a_number(days, capsys):
-    with pytest.raises(SystemExit):
-        command(["--days", days])
-    assert "is not a number of days" in capsys.readouterr().err
+def test_days_must_be_a_number(days, usage_error):
+    assert "is not a number of days" in usage_error(command, "--days", days)

@@ -1,7 +1,6 @@
 """Rolling series: the simulation against what must hold, the rules of gates, and the command."""
 
 import csv
-import json
 from collections import defaultdict
 from dataclasses import replace
 
@@ -181,12 +180,10 @@ class TestRules:
         assert self.started(rule, going, self.SHORT) == []
 
 
-def test_the_command_prints_a_row_and_writes_its_schedule(capsys, tmp_path):
+def test_the_command_prints_a_row_and_writes_its_schedule(figures, tmp_path):
     words = ["--cases", "made-up, noise 0.6", "--seeds", "1000", "--budget", "5schedules"]
-    words += ["--arms", "slack, dea*", "-o", "json", "--schedules", str(tmp_path)]
-    assert command(words) == 0
-    found = json.loads(capsys.readouterr().out)
-    (row,) = found["rows"]
+    words += ["--arms", "slack, dea*", "--schedules", str(tmp_path)]
+    (row,) = figures(command, *words)["rows"]
     assert (row["rule"], row["replans"], row["hasDeadline"]) == ("slack", False, True)
     assert len(row["completionSeconds"]) == len(row["oracleCompletionSeconds"]) == 8
     prefix = "made-up-noise-0.6.seed-1000.5schedules"

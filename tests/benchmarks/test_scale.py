@@ -1,6 +1,5 @@
 """The table of scale: made-up runs of any size, measured in processes of their own."""
 
-import json
 from argparse import Namespace
 
 import pytest
@@ -22,8 +21,6 @@ from benchmarks.scale_case import FIRST_PLAN, PEAK_BYTES, PLANS_A_SECOND, WHOLE_
 from kfp_placement_engine import LoweringOptions, lower
 from kfp_placement_engine.model.run_graph import GroupKind
 from tests.benchmarks.test_measuring import an_outcome as an_outcome_of_any
-
-HALF_A_SECOND, COUNTED = Budget(wall_seconds=0.5), Budget(schedules=300)
 
 
 def an_outcome(steps: int = 1000, seconds: float = 2.0, **changed):
@@ -66,7 +63,7 @@ def test_a_kfp_run_has_drivers_and_loops_a_workflow_has_neither():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "budget", [HALF_A_SECOND, Budget(schedules=300)], ids=lambda each: each.word
+    "budget", [Budget(wall_seconds=0.5), Budget(schedules=300)], ids=lambda each: each.word
 )
 def test_one_case(kind, budget):
     """Times, memory, and the schedule of all steps."""
@@ -123,11 +120,10 @@ def test_the_table_end_to_end(tmp_path, capsys):
         assert word in target.read_text(encoding="utf-8")
 
 
-def test_figures_as_json(capsys, tmp_path):
+def test_figures_as_json(figures, tmp_path):
     """A row for each case and seed, with times; peers where there are no driver pods."""
-    options = ["--sizes", "20x4", "--seeds", "0-1", "--budget", "90schedules", "-o", "json"]
-    assert command([*options, "--peers", "peft", "--schedules", str(tmp_path)]) == 0
-    found = json.loads(capsys.readouterr().out)
+    options = ["--sizes", "20x4", "--seeds", "0-1", "--budget", "90schedules"]
+    found = figures(command, *options, "--peers", "peft", "--schedules", str(tmp_path))
     assert [(row["case"], row["seed"]) for row in found["rows"]] == [
         (f"{kind} 20x4", seed) for kind in KINDS for seed in (0, 1)
     ]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import pytest
 
@@ -23,18 +22,10 @@ from benchmarks.speed_report import Outcome, figures_of, parts_of
 from benchmarks.tables import as_text
 from kfp_placement_engine import GeneticParams, LoweringOptions, lower
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
+from tests.benchmarks.conftest import ENGINE
 
 SEARCH = SpeedCase(CHILDREN, Shape("workflow", 20, 4), generations=2)
 PLAN = SpeedCase(FIRST_PLAN, Shape("kfp", 20, 4))
-ENGINE = ROOT / "engine" / "kfp_placement_engine"
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A folder with a copy of the engine, its kernel included."""
-    copy = tmp_path / "engine" / ENGINE.name
-    shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
 
 
 def found(*seconds: float, fingerprint: str = "a") -> list[dict]:
@@ -132,32 +123,32 @@ def test_results_that_differ_from_process_to_process():
     assert not figures_of(outcome)["same"]
 
 
-def test_a_folder_that_is_not_a_checkout(capsys, tmp_path):
-    assert speed.command(["--base", str(tmp_path / "gone")]) == 3
-    assert capsys.readouterr().err.endswith("gone: not a checkout of kfp-placement\n")
+def test_a_folder_that_is_not_a_checkout(message, tmp_path):
+    said = message(3, speed.command, "--base", str(tmp_path / "gone"))
+    assert said.endswith("gone: not a checkout of kfp-placement\n")
 
 
-def test_a_checkout_without_a_kernel(capsys, checkout):
+def test_a_checkout_without_a_kernel(message, checkout):
     for kernel in (checkout / "engine" / ENGINE.name).glob("_kernel.*"):
         kernel.unlink()
-    assert speed.command(["--base", str(checkout)]) == 1
-    assert "its kernel is not compiled: run `make setup` there" in capsys.readouterr().err
+    said = message(1, speed.command, "--base", str(checkout))
+    assert "its kernel is not compiled: run `make setup` there" in said
 
 
-def test_a_kernel_that_is_older_than_its_sources(capsys, checkout):
+def test_a_kernel_that_is_older_than_its_sources(message, checkout):
     """What would be measured is not what the checkout says."""
     source = checkout / "engine" / "kernel" / "search.h"
     source.parent.mkdir()
     source.touch()
     os.utime(source, (2**32, 2**32))
-    assert speed.command(["--base", str(checkout)]) == 1
-    assert "its kernel is older than its sources: run `make kernel`" in capsys.readouterr().err
+    said = message(1, speed.command, "--base", str(checkout))
+    assert "its kernel is older than its sources: run `make kernel`" in said
 
 
-def test_an_engine_that_fails(capsys, checkout):
+def test_an_engine_that_fails(message, checkout):
     (checkout / "engine" / ENGINE.name / "lowering" / "__init__.py").write_text("1 / 0\n")
-    assert speed.command(["--base", str(checkout), "--cases", CASES[0].name]) == 1
-    error = capsys.readouterr().err.splitlines()[-1]
+    said = message(1, speed.command, "--base", str(checkout), "--cases", CASES[0].name)
+    error = said.splitlines()[-1]
     assert error.startswith(f"Error: {CASES[0].name} of {checkout} fails: ZeroDivisionError")
 
 
@@ -169,11 +160,8 @@ def test_an_engine_that_fails(capsys, checkout):
         (["--pairs", "many"], "'many': give a number from 1 to 100"),
     ],
 )
-def test_usage(options, said, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        speed.command(options)
-    assert stopped.value.code == 2
-    assert said in capsys.readouterr().err
+def test_usage(options, said, usage_error):
+    assert said in usage_error(speed.command, *options)
 
 
 def test_cases_are_chosen_by_name(capsys, monkeypatch):

@@ -1,6 +1,5 @@
 """The paper's runs on seven clusters: cases, durations, shares of the limit."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -55,10 +54,9 @@ def test_gain_limit_and_good_plans():
     assert is_good(near)
 
 
-def test_a_short_suite(capsys):
+def test_a_short_suite(figures):
     options = ["--cases", "3x(8,16) equal *", "--limit", "1", "--seeds", "4", "--budget"]
-    assert command([*options, "200schedules", "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = figures(command, *options, "200schedules")
     assert [row["cluster"] for row in found["totals"]] == ["3x(8,16)", "all"]
     (row,) = found["rows"]
     assert row["seed"] == 4

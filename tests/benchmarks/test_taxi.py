@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from benchmarks import taxi
@@ -13,11 +11,10 @@ def tiny(monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_training_on_made_up_trips(capsys, monkeypatch, tmp_path):
+def test_a_training_on_made_up_trips(figures, monkeypatch, tmp_path):
     monkeypatch.setenv("KFP_PLACEMENT_DATA", str(tmp_path))
     page = tmp_path / "taxi.md"
-    assert taxi.command(["-o", "json", "--output", str(page)]) == 0
-    (outcome,) = json.loads(capsys.readouterr().out)["outcomes"]
+    (outcome,) = figures(taxi.command, "--output", str(page))["outcomes"]
     assert outcome["training"] == {"name": "tiny", "rounds": 20, "learning_rate": 0.1}
     assert 0 < outcome["training_rmse"] < outcome["test_rmse"] < 1.1 * outcome["mean_rmse"]
     assert outcome["model_bytes"] > 1000
@@ -36,7 +33,6 @@ def test_which_trips_are_taken(monkeypatch, tmp_path):
     assert taxi.find_trips(tmp_path).training_source.endswith("taxi_train_2000.csv")
 
 
-def test_without_xgboost_it_says_how_to_get_it(capsys, monkeypatch):
+def test_without_xgboost_it_says_how_to_get_it(message, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert taxi.command([]) == 1
-    assert "pip install xgboost-cpu" in capsys.readouterr().err
+    assert "pip install xgboost-cpu" in message(1, taxi.command)

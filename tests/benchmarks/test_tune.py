@@ -1,7 +1,5 @@
 """The command that tunes: options, tables, figures, messages."""
 
-import json
-
 import pytest
 
 from benchmarks.tune import command, parsed, studies
@@ -45,11 +43,10 @@ def test_an_operator_has_a_verdict(capsys):
     assert "stays: gains in workflows" in last or "goes: " in last
 
 
-def test_figures_hold_every_trial(capsys):
-    assert command([*ONE_VALUE, "--first", "2000", "-o", "json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["operators"] is None
-    values = figures["values"]
+def test_figures_hold_every_trial(figures):
+    found = figures(command, *ONE_VALUE, "--first", "2000")
+    assert found["operators"] is None
+    values = found["values"]
     (setting,) = values["settings"]
     assert (setting["name"], setting["value"]) == ("crossover_rate", 0.123)
     assert set(setting["percentByKind"]) == {"workflows"}
@@ -73,7 +70,7 @@ def test_all_is_measured_unless_something_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "words"),
     [
         (["--parameters", "cross"], "'cross': no such constant; there are population_size, "),
         (["--parameters", "exact_below"], "exact_below is not tuned: it says which tiny runs"),
@@ -83,14 +80,12 @@ def test_all_is_measured_unless_something_is_asked_for():
         (["--budget", "1cpu", "2cpu"], "give at most one in schedules and one in CPU seconds"),
     ],
 )
-def test_usage_errors(arguments, message, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        command(arguments)
-    assert message in capsys.readouterr().err.splitlines()[-1]
+def test_usage_errors(arguments, words, usage_error):
+    assert words in usage_error(command, *arguments).splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "words"),
     [
         (["--values", "2"], "crossover_rate = 2; it must lie between 0 and 1"),
         (["--values", "nan"], "crossover_rate = nan; it must lie between 0 and 1"),
@@ -98,7 +93,7 @@ def test_usage_errors(arguments, message, capsys):
         (["--log", "/"], "/: cannot be read: "),
     ],
 )
-def test_wrong_input(arguments, message, capsys):
-    assert command(["--parameters", "crossover_rate", *arguments]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"Error: {message}")
+def test_wrong_input(arguments, words, message):
+    options = ("--parameters", "crossover_rate", *arguments)
+    (line,) = message(1, command, *options).splitlines()
+    assert line.startswith(f"Error: {words}")

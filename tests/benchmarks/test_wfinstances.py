@@ -43,16 +43,16 @@ def task(name, parents=(), children=()):
 @pytest.fixture
 def made_up(tmp_path):
     """Three tasks of 10 s: the second and third wait for the first."""
-    names = ("first", "second", "third")
+    others = ("second", "third")
+    names = ("first", *others)
     document = {
         "name": "made-up",
         "schemaVersion": "1.5",
         "workflow": {
             "specification": {
                 "tasks": [
-                    task("first", children=("second", "third")),
-                    task("second", parents=("first",)),
-                    task("third", parents=("first",)),
+                    task("first", children=others),
+                    *(task(name, parents=("first",)) for name in others),
                 ],
                 "files": [],
             },
@@ -100,10 +100,9 @@ def test_the_table_end_to_end(made_up, tmp_path, capsys):
         assert word in target.read_text(encoding="utf-8")
 
 
-def test_figures_as_json(made_up, capsys):
-    options = ["--data", str(made_up), "--seeds", "0-1", "--budget", "50schedules", "-o", "json"]
-    assert command([*options, "--peers", "peft"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_figures_as_json(made_up, figures):
+    options = ["--data", str(made_up), "--seeds", "0-1", "--budget", "50schedules"]
+    found = figures(command, *options, "--peers", "peft")
     rows = found["rows"]
     cases = [(row["case"], row["seed"]) for row in rows]
     names = [each.name for each in CLUSTERS]
@@ -137,12 +136,12 @@ def test_files_are_read_before_anything_is_searched(made_up, capsys):
     assert "made-up" not in printed.out
 
 
-def test_one_file_on_one_cluster(made_up, capsys):
+def test_one_file_on_one_cluster(made_up, capsys, message):
     options = ["--data", str(made_up), "--budget", "9schedules", "--cases"]
     assert command([*options, "het * made-up"]) == 0
     assert "Cluster 3x2" not in capsys.readouterr().out
-    assert command([*options, "sarek"]) == 1
-    assert "no case is called 'sarek'; there are 3, such as 3x2 made-up" in capsys.readouterr().err
+    said = message(1, command, *options, "sarek")
+    assert "no case is called 'sarek'; there are 3, such as 3x2 made-up" in said
 
 
 def test_kube_default_is_a_mean_over_the_orders_of_the_nodes(made_up):
