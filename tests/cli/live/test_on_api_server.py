@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -382,7 +383,7 @@ def author(run, control_plane, namespace):
 @pytest.fixture
 def allow(api, namespace):
     """Give the author a right on the namespace, or on the cluster; taken back after the test."""
-    made = []
+    made: list[Any] = []
 
     def give(rule, *, everywhere=False):
         prefix = "Cluster" if everywhere else ""
