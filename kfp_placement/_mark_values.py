@@ -1,13 +1,14 @@
 """Checks of the values that authors write as marks.
 
-A check takes what is marked and the option's name, both for messages, and the value. Knows nothing
-of kfp.
+A check takes a `Given` value and returns it in the form of the planner or of KFP. Knows nothing of
+kfp.
 """
 
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
 from kfp_placement_engine.contract.hints import (
@@ -28,6 +29,8 @@ from kfp_placement_engine.units.quantities import (
 )
 from kfp_placement_engine.views.formatting import counted
 
+ValueT = TypeVar("ValueT")
+
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _NOT_LABEL = re.compile(r"[^-A-Za-z0-9_.]+", re.ASCII)
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?", re.ASCII)
@@ -41,9 +44,43 @@ _LONGEST_LIMIT_MS = 60_000.0
 _LEAST_IMAGE_BYTES = 1024
 
 
-def bad(subject: str, option: str, value: object, problem: str, remedy: str) -> MarkValueError:
-    """Return the error for a value: what is wrong with it, and what to do."""
-    return MarkValueError(f"{subject}: {option} = {_shortened(value)} {problem}; {remedy}")
+@dataclass(frozen=True)
+class Given:
+    """Value of an option, as an author wrote it.
+
+    Attributes:
+        subject: subject of the option, for messages: a step, a function.
+        option: name of the option.
+        value: value of the option.
+    """
+
+    subject: str
+    option: str
+    value: object
+
+    def error(self, message: str) -> MarkValueError:
+        """Return the error for the value, which the message describes itself."""
+        return MarkValueError(f"{self.subject}: {self.option}: {message}")
+
+    def bad(self, problem: str, remedy: str) -> MarkValueError:
+        """Return the error for the value: what is wrong with it, and what to do."""
+        written = f"{self.option} = {_shortened(self.value)}"
+        return MarkValueError(f"{self.subject}: {written} {problem}; {remedy}")
+
+    def read(self, parse: Callable[[object], ValueT]) -> ValueT:
+        """Return the value as the engine parses it.
+
+        Raises:
+            MarkValueError: the value cannot be parsed.
+        """
+        try:
+            return parse(self.value)
+        except QuantityError as error:
+            raise self.error(str(error)) from None
+
+
+Check = Callable[[Given], Any]
+"""Check of a value; returns it in the form of the planner or of KFP."""
 
 
 def unknown(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
@@ -64,12 +101,13 @@ def is_channel(value: object) -> bool:
     return not isinstance(value, str) and str(value).startswith(_CHANNEL)
 
 
-def refuse_channels(subject: str, option: str, value: object) -> None:
+def refuse_channels(given: Given) -> None:
     """Refuse pipeline parameters and outputs of steps.
 
     Raises:
         NotConstantError: the value is one, or contains one.
     """
+    value = given.value
     parts = [*value.keys(), *value.values()] if isinstance(value, Mapping) else [value]
     for part in parts:
         text = str(part)
@@ -77,9 +115,10 @@ def refuse_channels(subject: str, option: str, value: object) -> None:
             name = re.search(r"name=([^;}]*)", text)
             shown = f" {name[1]!r}" if name else ""
             raise NotConstantError(
-                f"{subject}: {option} is taken from the pipeline parameter or output{shown}, but it"
-                " is written when the pipeline is compiled; give a constant (for several values,"
-                " make the pipeline in a function and compile it once for each)"
+                f"{given.subject}: {given.option} is taken from the pipeline parameter or"
+                f" output{shown}, but it is written when the pipeline is compiled;"
+                " give a constant (for several values, make the pipeline in a function and compile"
+                " it once for each)"
             )
 
 
@@ -90,64 +129,55 @@ _EXAMPLES = {
 }
 
 
-def label(subject: str, option: str, value: object) -> str:
+def label(given: Given) -> str:
     """Check a Kubernetes label value."""
+    value = given.value
     if not isinstance(value, str):
-        raise bad(subject, option, value, "is not text", f"write for example {_EXAMPLES[option]}")
+        raise given.bad("is not text", f"write for example {_EXAMPLES[given.option]}")
     if len(value) > MAX_LABEL_VALUE_LENGTH:
         problem = f"has {len(value)} characters, and it becomes a Kubernetes label"
-        raise bad(subject, option, value, problem, f"use at most {MAX_LABEL_VALUE_LENGTH}")
+        raise given.bad(problem, f"use at most {MAX_LABEL_VALUE_LENGTH}")
     if _LABEL_VALUE.fullmatch(value) is None:
         suggestion = _NOT_LABEL.sub("-", value).strip("-_.")
         advice = f", for example {suggestion!r}" if suggestion else ""
-        raise bad(
-            subject,
-            option,
-            value,
+        raise given.bad(
             "is not a Kubernetes label value",
             "use letters, digits, '-', '_' and '.', with a letter or digit at both ends" + advice,
         )
     return value
 
 
-def number(parse: Callable[[object], Any]) -> Callable[[str, str, object], Any]:
+def number(parse: Callable[[object], Any]) -> Check:
     """Return a check of values that the engine parses."""
-
-    def check(subject: str, option: str, value: object) -> Any:
-        try:
-            return parse(value)
-        except QuantityError as error:
-            raise MarkValueError(f"{subject}: {option}: {error}") from None
-
-    return check
+    return lambda given: given.read(parse)
 
 
 duration = number(parse_duration)
 """A run time in seconds."""
 
 
-def sizes(subject: str, option: str, value: object) -> dict[str, int]:
+def sizes(given: Given) -> dict[str, int]:
     """Bytes by name."""
-    if not isinstance(value, Mapping):
-        remedy = f"write for example {option}={{'model': '50Mi'}}"
-        raise bad(subject, option, value, "is not a mapping of names to sizes", remedy)
+    if not isinstance(given.value, Mapping):
+        remedy = f"write for example {given.option}={{'model': '50Mi'}}"
+        raise given.bad("is not a mapping of names to sizes", remedy)
     found: dict[str, int] = {}
-    for name, size in value.items():
+    for name, size in given.value.items():
         if not isinstance(name, str) or not name:
-            raise bad(subject, option, name, "is not a name", "use the component's own names")
-        found[name] = number(parse_quantity)(subject, f"{option}[{name!r:.60}]", size)
+            named = replace(given, value=name)
+            raise named.bad("is not a name", "use the component's own names")
+        own = Given(given.subject, f"{given.option}[{name!r:.60}]", size)
+        found[name] = own.read(parse_quantity)
     return found
 
 
-def whole_number(
-    least: int, most: int, problem: str, remedy: str
-) -> Callable[[str, str, object], int]:
+def whole_number(least: int, most: int, problem: str, remedy: str) -> Check:
     """Return a check of whole numbers between bounds."""
 
-    def check(subject: str, option: str, value: object) -> int:
-        if not is_whole(value, least, most):
-            raise bad(subject, option, value, problem, remedy)
-        return value
+    def check(given: Given) -> int:
+        if not is_whole(given.value, least, most):
+            raise given.bad(problem, remedy)
+        return given.value
 
     return check
 
@@ -166,15 +196,13 @@ pod_count = whole_number(
 """Check of the number of pods that a step creates itself."""
 
 
-def text(
-    fits: Callable[[str], object], problem: str, remedy: str
-) -> Callable[[str, str, object], str]:
+def text(fits: Callable[[str], object], problem: str, remedy: str) -> Check:
     """Return a check of text of some form."""
 
-    def check(subject: str, option: str, value: object) -> str:
-        if not isinstance(value, str) or not fits(value):
-            raise bad(subject, option, value, problem, remedy)
-        return value
+    def check(given: Given) -> str:
+        if not isinstance(given.value, str) or not fits(given.value):
+            raise given.bad(problem, remedy)
+        return given.value
 
     return check
 
@@ -195,55 +223,56 @@ accelerator_type = text(
 """The resource name of an accelerator."""
 
 
-def cpu(subject: str, option: str, value: object) -> str:
+def cpu(given: Given) -> str:
     """CPUs, as KFP takes them."""
-    amount_milli = _positive(parse_cpu, subject, option, value)
+    amount_milli = _positive(given, parse_cpu)
     if amount_milli > _MOST_CPU_MILLI:
         problem = f"is {amount_milli // 1000:,} CPUs, more than any node has"
-        raise bad(subject, option, value, problem, "write for example 2, 0.5 or '500m'")
+        raise given.bad(problem, "write for example 2, 0.5 or '500m'")
     return format_resource("cpu", amount_milli)
 
 
-def max_latency(subject: str, option: str, value: object) -> float:
+def max_latency(given: Given) -> float:
     """Check a limit of round trips, in milliseconds."""
-    limit_ms: float = number(parse_latency_ms)(subject, option, value)
+    limit_ms = given.read(parse_latency_ms)
     if limit_ms > _LONGEST_LIMIT_MS:
         problem = "is longer than a minute"
-        raise bad(subject, option, value, problem, "write milliseconds as for example '20ms'")
+        raise given.bad(problem, "write milliseconds as for example '20ms'")
     return limit_ms
 
 
-def image_size(subject: str, option: str, value: object) -> int:
+def image_size(given: Given) -> int:
     """Bytes of an image."""
-    size_bytes: int = number(parse_quantity)(subject, option, value)
+    size_bytes = given.read(parse_quantity)
     if 0 < size_bytes < _LEAST_IMAGE_BYTES:
         problem = f"is {size_bytes} bytes, which is less than any image"
-        raise bad(subject, option, value, problem, "give it a unit, for example '3Gi'")
+        raise given.bad(problem, "give it a unit, for example '3Gi'")
     return size_bytes
 
 
-def memory(subject: str, option: str, value: object) -> str:
+def memory(given: Given) -> str:
     """Memory, as KFP takes it."""
-    amount = _positive(parse_quantity, subject, option, value)
+    amount = _positive(given, parse_quantity)
     if amount < MIN_MEMORY_BYTES:
         problem = f"is {counted(amount, 'byte')}, in which no step can run"
-        raise bad(subject, option, value, problem, "give it a unit, for example '4Gi'")
-    text = str(value).strip()
+        raise given.bad(problem, "give it a unit, for example '4Gi'")
+    text = str(given.value).strip()
     # "4G" stays as written where KFP takes it; "0.5Gi" or "1e9" are written in a form it takes.
     return text if _KFP_MEMORY.fullmatch(text) else format_resource("memory", amount)
 
 
-def _positive(parse: Callable[[object], int], subject: str, option: str, value: object) -> int:
-    amount: int = number(parse)(subject, option, value)
+def _positive(given: Given, parse: Callable[[object], int]) -> int:
+    amount = given.read(parse)
     if amount == 0:
-        raise bad(subject, option, value, "requests nothing", f"leave {option} out instead")
+        raise given.bad("requests nothing", f"leave {given.option} out instead")
     return amount
 
 
-def gpu(subject: str, option: str, value: object) -> str:
+def gpu(given: Given) -> str:
     """Check a number of accelerators and return it as text."""
+    value = given.value
     text = str(value).strip() if isinstance(value, int | str) and value is not True else ""
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_ACCELERATORS):
-        remedy = f"use one from 1 to {_MAX_ACCELERATORS}, or leave {option} out"
-        raise bad(subject, option, value, "is not a whole number of accelerators", remedy)
+        remedy = f"use one from 1 to {_MAX_ACCELERATORS}, or leave {given.option} out"
+        raise given.bad("is not a whole number of accelerators", remedy)
     return str(int(text))

@@ -69,8 +69,9 @@ class Marks:
             attribute, check = _OPTIONS[name]
             takes_channels = name in _RESOURCES and not constants_only
             if not (takes_channels and _mark_values.is_channel(value)):
-                _mark_values.refuse_channels(subject, name, value)
-                value = check(subject, name, value)
+                given = _mark_values.Given(subject, name, value)
+                _mark_values.refuse_channels(given)
+                value = check(given)
             (hints if attribute in _HINTS else values)[attribute] = value
         _warn_of_near_words(subject, values)
         return cls(**values, hints=StepHints(**hints))
@@ -135,15 +136,14 @@ _NEAR_WORDS: tuple[tuple[str, Callable[[str], str], str], ...] = (
 )
 
 
-def _workers(subject: str, option: str, value: object) -> PodGroup:
-    if not isinstance(value, Workers):
+def _workers(given: _mark_values.Given) -> PodGroup:
+    if not isinstance(given.value, Workers):
         remedy = "write for example workers=Workers(3, gpu=1)"
-        raise _mark_values.bad(subject, option, value, "does not name workers", remedy)
-    return value.pods
+        raise given.bad("does not name workers", remedy)
+    return given.value.pods
 
 
-_Check = Callable[[str, str, object], Any]
-_OPTIONS: dict[str, tuple[str, _Check]] = {
+_OPTIONS: dict[str, tuple[str, _mark_values.Check]] = {
     "type": ("type", _mark_values.label),
     "location": ("location", _mark_values.label),
     "duration": ("duration_seconds", _mark_values.duration),

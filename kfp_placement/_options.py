@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kfp_placement import _mark_values
 from kfp_placement._kube_versions import read_kube_version
+from kfp_placement._mark_values import Check, Given
 from kfp_placement._package import package_of
 from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.exceptions import MarkValueError
@@ -14,9 +16,6 @@ from kfp_placement.planning import PlanRequest
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.assumptions import Assumptions
-
-_Reader = Callable[[str, str, object], Any]
-"""Check of an option's value; takes the names of function and option, for messages."""
 
 
 def read_request(
@@ -42,7 +41,7 @@ def read_request(
         PlanningError: a value cannot be planned with.
     """
     arguments: dict[str, Any] = {
-        name: _READERS[name](function, name, value) if name in _READERS else value
+        name: _READERS[name](Given(function, name, value)) if name in _READERS else value
         for name, value in options.items()
         if value is not None or name in _NEVER_NONE
     }
@@ -61,41 +60,47 @@ def read_request(
     return PlanRequest(package_of(pipeline), where, history=history, options=planning, **arguments)
 
 
-def _only(fits: Callable[[object], bool], expected: str) -> _Reader:
-    """Return a reader that accepts the values that fit, and converts none."""
+def _only(fits: Callable[[object], bool], expected: str) -> Check:
+    """Return a check that accepts the values that fit, and converts none."""
 
-    def read(function: str, option: str, value: object) -> object:
-        if not fits(value):
-            raise MarkValueError(f"{function}: {option} = {value!r:.80}; it must be {expected}")
-        return value
+    def check(given: Given) -> object:
+        if not fits(given.value):
+            raise _unfit(given, expected)
+        return given.value
 
-    return read
+    return check
 
 
-def _instance(kind: type | tuple[type, ...], expected: str) -> _Reader:
-    """Return a reader that accepts the values of a type."""
+def _unfit(given: Given, expected: str) -> MarkValueError:
+    text = f"{given.subject}: {given.option} = {given.value!r:.80}; it must be {expected}"
+    return MarkValueError(text)
+
+
+def _instance(kind: type | tuple[type, ...], expected: str) -> Check:
+    """Return a check that accepts the values of a type."""
     return _only(lambda value: isinstance(value, kind), expected)
 
 
-def _names(function: str, option: str, value: Any) -> tuple[str, ...]:
+def _names(given: Given) -> tuple[str, ...]:
     """Read a list of names, or a single name."""
-    values = (value,) if isinstance(value, str) else value
+    values: Any = (given.value,) if isinstance(given.value, str) else given.value
     is_many = isinstance(values, Iterable) and not isinstance(values, Mapping)
     names: tuple[Any, ...] = tuple(values) if is_many else (None,)
     if not all(isinstance(name, str) for name in names):
-        _only(lambda _: False, "a list of names")(function, option, value)
+        raise _unfit(given, "a list of names")
     return names
 
 
-def _version(function: str, option: str, value: object) -> tuple[int, int]:
+def _version(given: Given) -> tuple[int, int]:
     """Read a Kubernetes version that can be simulated: `1.36`, `v1.36.3` or `(1, 36)`."""
-    if isinstance(value, tuple | list) and len(value) == 2:
-        value = ".".join(str(_WHOLE(function, option, part)) for part in value)
-    text = _VERSION_TEXT(function, option, value)
+    if isinstance(given.value, tuple | list) and len(given.value) == 2:
+        parts = [_WHOLE(replace(given, value=part)) for part in given.value]
+        given = replace(given, value=".".join(map(str, parts)))
+    text = _VERSION_TEXT(given)
     try:
         return read_kube_version(text)
     except ValueError as error:
-        raise MarkValueError(f"{function}: {option}: {error}") from None
+        raise given.error(str(error)) from None
 
 
 _MAPPING = _instance(Mapping, "a mapping of names to values")
@@ -108,7 +113,7 @@ _PATH = _only(
     lambda value: isinstance(value, str | os.PathLike) and value != "", "a path, 'live' or 'none'"
 )
 
-_READERS: Mapping[str, _Reader] = {
+_READERS: Mapping[str, Check] = {
     "arguments": _MAPPING,
     "assume_cached": _names,
     "assumptions": _instance(

@@ -74,8 +74,9 @@ class Workers:
         for item in fields(self):
             value = getattr(self, item.name)
             if value is not None or item.name == "count":
-                _mark_values.refuse_channels(_SUBJECT, item.name, value)
-                _CHECKS[item.name](_SUBJECT, item.name, value)
+                given = _mark_values.Given(_SUBJECT, item.name, value)
+                _mark_values.refuse_channels(given)
+                _CHECKS[item.name](given)
         if self.accelerator_type in _NOT_ACCELERATORS:
             raise MarkValueError(
                 f"{_SUBJECT}: accelerator_type = {self.accelerator_type!r} is not an accelerator;"

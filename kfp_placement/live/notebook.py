@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from kfp_placement._mark_values import duration
+from kfp_placement._mark_values import Given, duration
 from kfp_placement.exceptions import UnknownStepError, UsageError
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterMissingError
@@ -139,7 +139,7 @@ class Run:
             MarkValueError: a timeout that is not a duration.
             PlacementError: the server refuses to go on.
         """
-        seconds = None if timeout is None else duration("watch", "timeout", timeout)
+        seconds = None if timeout is None else duration(Given("watch", "timeout", timeout))
         show = _screen()
         off = why_off(self._api)
         if off:
