@@ -8,7 +8,7 @@ import click
 
 from kfp_placement.cli.output import emit
 from kfp_placement.cli.terminal import can_redraw, columns_of, has_colour
-from kfp_placement_engine.render.terminal import clip_columns
+from kfp_placement_engine.render.shortening import clip_columns
 from kfp_placement_engine.render.text import TextStyle, document_text
 from kfp_placement_engine.views.document import Document
 from kfp_placement_engine.views.formatting import visible

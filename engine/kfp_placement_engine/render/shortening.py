@@ -1,23 +1,22 @@
-"""Names shortened side by side, so that no two that differ look alike.
+"""Names shortened, alone or side by side, so that no two that differ look alike.
 
-On a terminal they take columns, in a drawing pixels, measured with common fonts.
+On a terminal they take columns, in a drawing pixels.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from kfp_placement_engine.render.terminal import clip_columns, width
+from kfp_placement_engine.render.widths import text_width, width
 from kfp_placement_engine.views.formatting import clip, shown, visible
 
 _MOST_CHARACTERS = 200
 
-# Shares of the font size, of the widest of the common sans-serif fonts (DejaVu Sans, Verdana).
-_NARROW = frozenset("iljtfrI.,:;|!'`()[]{}/\\- \"")
-_BROAD = frozenset("mwMW@%&")
-_NARROW_SHARE, _BROAD_SHARE, _CAPITAL_SHARE, _OTHER_SHARE = 0.42, 0.98, 0.74, 0.65
-_WIDE_SHARE = 1.0
-_BOLD = 1.08
+_INDEXES = re.compile(r"(?:\[[^\[\]]*\])+$")
+
+_FEW = 4
+"""Columns in which a shortened name still says something."""
 
 ELLIPSIS = "…"
 
@@ -26,6 +25,41 @@ _WIDER = 4
 
 _CONTEXT = 2
 """Characters kept before the place where names begin to differ."""
+
+
+def clip_columns(text: str, limit: int) -> str:
+    """Shorten visible text in the middle until it takes at most `limit` columns."""
+    if width(text) <= limit:
+        return text
+    characters = min(len(text), limit)
+    while characters > 1 and width(clip(text, characters)) > limit:
+        characters -= 1
+    shorter = clip(text, characters)
+    # A single wide character may be all there is, and too much.
+    return shorter if width(shorter) <= limit else "…"[:limit]
+
+
+def clip_path(path: str, limit: int) -> str:
+    """Shorten a step's visible name: groups go first, their loop indexes and the step itself stay.
+
+    `exit-handler-1.for-loop-1[0].augment` becomes `…for-loop-1[0].augment`, `…[0].augment`.
+    """
+    if width(path) <= limit:
+        return path
+    *groups, last = path.split(".")
+    matches = [_INDEXES.search(group) for group in groups]
+    indexes = [match[0] if match else "" for match in matches]
+    for kept in range(1, len(groups) + 1):
+        start = "".join(indexes[:kept])
+        rest = ".".join(groups[kept:])
+        shorter = "…" + ".".join(part for part in (start, rest, last) if part)
+        if width(shorter) <= limit:
+            return shorter
+    start = "…" + "".join(indexes) + ("." if any(indexes) else "")
+    room = limit - width(start)
+    return (
+        start + clip_columns(last, room) if groups and room >= _FEW else clip_columns(path, limit)
+    )
 
 
 def distinct(
@@ -116,12 +150,6 @@ def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str
     return text[: bisect_left(lengths, True, key=lambda n: not fits(text[:n] + end))] + end
 
 
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Pixels that text takes at most in common fonts."""
-    total = sum(map(_share, text)) * size
-    return total * _BOLD if bold else total
-
-
 def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
     """Shorten text in the middle until it fits; "" where not even a few letters would."""
     text = shown(text, _MOST_CHARACTERS)
@@ -143,13 +171,3 @@ def fit_all(
         lambda text: fit(text, pixels, size, bold=bold),
         lambda text: text_width(text, size, bold=bold) <= pixels,
     )
-
-
-def _share(char: str) -> float:
-    if char in _NARROW:
-        return _NARROW_SHARE
-    if char in _BROAD:
-        return _BROAD_SHARE
-    if char.isascii():
-        return _CAPITAL_SHARE if char.isupper() else _OTHER_SHARE
-    return _WIDE_SHARE if width(char) > 1 or char == "…" else _CAPITAL_SHARE

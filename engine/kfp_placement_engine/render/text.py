@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kfp_placement_engine.render.shortening import distinct_columns
-from kfp_placement_engine.render.terminal import Paint, clip_columns, clip_path, width, wrapped
+from kfp_placement_engine.render.shortening import clip_columns, clip_path, distinct_columns
+from kfp_placement_engine.render.terminal import Paint, wrapped
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.document import Cell, Column, Document, Notes, Table, Tone
 from kfp_placement_engine.views.formatting import visible
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from kfp_placement_engine.render.scale import Scale
-from kfp_placement_engine.render.terminal import clip_columns, width
+from kfp_placement_engine.render.shortening import clip_columns
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.drawings import Lane, Schedule
 from kfp_placement_engine.views.formatting import duration, visible
 

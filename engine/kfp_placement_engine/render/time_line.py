@@ -7,7 +7,8 @@ from kfp_placement_engine.render.drawing import Drawing
 from kfp_placement_engine.render.environment import coordinate
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.scale import Scale, lanes
-from kfp_placement_engine.render.shortening import fit, fit_all, text_width
+from kfp_placement_engine.render.shortening import fit, fit_all
+from kfp_placement_engine.render.widths import text_width
 from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
 from kfp_placement_engine.views.plans.promises import moment
 

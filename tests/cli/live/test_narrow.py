@@ -2,8 +2,8 @@
 
 import pytest
 
-from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text import TextStyle, table_lines
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.explanation import step_table
 from kfp_placement_engine.views.run_list import runs_table
 from kfp_placement_engine.views.runs import run_view

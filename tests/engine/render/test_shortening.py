@@ -4,8 +4,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.render.shortening import distinct_columns, fit_all, text_width
-from kfp_placement_engine.render.terminal import clip_columns, clip_path, width
+from kfp_placement_engine.render.shortening import (
+    clip_columns,
+    clip_path,
+    distinct_columns,
+    fit_all,
+)
+from kfp_placement_engine.render.widths import text_width, width
 from kfp_placement_engine.views.formatting import visible
 from tests.support.plans import a_plan, a_step
 from tests.support.renderings import plan_table

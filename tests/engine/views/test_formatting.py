@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.render.terminal import clip_columns, clip_path, width
+from kfp_placement_engine.render.shortening import clip_columns, clip_path
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.formatting import (
     NONE,
     clip,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
-from kfp_placement_engine.render.terminal import width
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.plans.detail import TEXT
 from kfp_placement_engine.views.plans.view import plan_view
 from tests.support.plans import (

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.render.shortening import fit, fit_all, text_width
+from kfp_placement_engine.render.shortening import fit, fit_all
+from kfp_placement_engine.render.widths import text_width
 from kfp_placement_engine.views.plans.step_labels import (
     display_name,
     distinct_labels,

@@ -12,8 +12,8 @@ from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestion, Suggestions
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
-from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text import TextStyle, notes_lines, table_lines
+from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.document import Table
 from kfp_placement_engine.views.plans.what_if import SHOWN, sentence, what_if_part
 from tests.support.html_pages import parse_page
