@@ -27,6 +27,28 @@ def two_steps(**spec):
     return workflow(dag("main", *tasks), step(), **spec)
 
 
+def without_defaults(*tasks, template=None, **fields):
+    """A player of a DAG that nobody has looked at yet; no step has a default retry strategy."""
+    run = workflow(dag("main", *tasks, **fields), template or step())
+    return Player(run, settings=NO_DEFAULTS)
+
+
+@pytest.fixture
+def player():
+    """A player of two steps, of which the first waits for its node."""
+    made = Player(two_steps())
+    made.settle()
+    return made
+
+
+def run_first(player):
+    """Let the only pod run; returns its name."""
+    (name,) = player.cluster.pods
+    player.cluster.run(name)
+    player.settle()
+    return name
+
+
 def test_without_defaults_no_name_has_an_attempt():
     player = Player(two_steps(), settings=NO_DEFAULTS)
 
@@ -59,10 +81,7 @@ def test_a_held_workflow_gets_nothing():
     assert player.workflow["status"] == {}
 
 
-def test_failure_of_user_code_is_not_retried_by_kfp_defaults():
-    player = Player(two_steps())
-    player.settle()
-
+def test_failure_of_user_code_is_not_retried_by_kfp_defaults(player):
     player.cluster.fail(player.pods()["(0).a(0)"])
     player.settle()
 
@@ -73,10 +92,7 @@ def test_failure_of_user_code_is_not_retried_by_kfp_defaults():
     assert player.nodes()["(0).a"]["message"] == "main: Error (exit code 1)"
 
 
-def test_a_pod_rejected_by_a_kubelet_is_failed_and_not_retried():
-    player = Player(two_steps())
-    player.settle()
-
+def test_a_pod_rejected_by_a_kubelet_is_failed_and_not_retried(player):
     player.cluster.fail(player.pods()["(0).a(0)"], "Pod was rejected: OutOfcpu")
     player.settle()
 
@@ -84,12 +100,8 @@ def test_a_pod_rejected_by_a_kubelet_is_failed_and_not_retried():
     assert player.phase == "Failed"
 
 
-def test_a_running_pod_that_is_gone_is_an_error_and_retried():
-    player = Player(two_steps())
-    player.settle()
-    name = player.pods()["(0).a(0)"]
-    player.cluster.run(name)
-    player.settle()
+def test_a_running_pod_that_is_gone_is_an_error_and_retried(player):
+    name = run_first(player)
 
     del player.cluster.pods[name]
     player.wait(11)
@@ -102,12 +114,8 @@ def test_a_running_pod_that_is_gone_is_an_error_and_retried():
     assert list(player.pods()) == ["(0).a(1)", "(0).b(0)"]
 
 
-def test_a_pod_that_the_garbage_collector_fails_and_removes_is_gone():
-    player = Player(two_steps())
-    player.settle()
-    name = player.pods()["(0).a(0)"]
-    player.cluster.run(name)
-    player.settle()
+def test_a_pod_that_the_garbage_collector_fails_and_removes_is_gone(player):
+    name = run_first(player)
 
     pod = player.cluster.pods[name]
     pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
@@ -120,13 +128,9 @@ def test_a_pod_that_the_garbage_collector_fails_and_removes_is_gone():
     assert list(player.pods()) == ["(0).a(1)"]
 
 
-def test_a_pod_that_is_gone_seconds_after_its_start_is_created_again():
+def test_a_pod_that_is_gone_seconds_after_its_start_is_created_again(player):
     """The controller takes it for one that its watch has not shown yet."""
-    player = Player(two_steps())
-    player.settle()
-    name = player.pods()["(0).a(0)"]
-    player.cluster.run(name)
-    player.settle()
+    name = run_first(player)
 
     del player.cluster.pods[name]
     player.wait(5)
@@ -138,20 +142,15 @@ def test_a_pod_that_is_gone_seconds_after_its_start_is_created_again():
 def test_without_defaults_a_deleted_running_pod_ends_the_run():
     player = Player(two_steps(), settings=NO_DEFAULTS)
     player.settle()
-    name = player.pods()[".a"]
-    player.cluster.run(name)
-    player.settle()
 
-    del player.cluster.pods[name]
+    del player.cluster.pods[run_first(player)]
     player.wait(11)
 
     assert player.phase == "Error"
     assert phases(player)[".b"] == "Omitted"
 
 
-def test_a_pending_pod_that_is_gone_is_created_again():
-    player = Player(two_steps())
-    player.settle()
+def test_a_pending_pod_that_is_gone_is_created_again(player):
     name = player.pods()["(0).a(0)"]
 
     del player.cluster.pods[name]
@@ -166,9 +165,7 @@ def test_a_pending_pod_that_is_gone_is_created_again():
 )
 def test_a_step_that_always_fails_is_tried_as_often_as_its_policy_says(policy, attempts):
     strategy = {"limit": "2"} | ({"retryPolicy": policy} if policy else {})
-    player = Player(
-        workflow(dag("main", task("a")), step(retryStrategy=strategy)), settings=NO_DEFAULTS
-    )
+    player = without_defaults(task("a"), template=step(retryStrategy=strategy))
     player.settle()
     while player.open_pods():
         player.cluster.fail(player.open_pods()[0])
@@ -180,9 +177,7 @@ def test_a_step_that_always_fails_is_tried_as_often_as_its_policy_says(policy, a
 
 def test_backoff_grows_and_is_waited_for():
     strategy = {"limit": 2, "backoff": {"duration": "10", "factor": "2"}}
-    player = Player(
-        workflow(dag("main", task("a")), step(retryStrategy=strategy)), settings=NO_DEFAULTS
-    )
+    player = without_defaults(task("a"), template=step(retryStrategy=strategy))
     player.settle()
     player.cluster.fail(player.pods()[".a(0)"])
     player.settle()
@@ -200,10 +195,7 @@ def test_backoff_grows_and_is_waited_for():
 @pytest.mark.parametrize("width", [0, 1, 5])
 def test_loops_have_the_width_their_driver_says(width):
     loop = task("each", withSequence={"count": str(width)}, arguments=arguments(n="{{item}}"))
-    player = Player(
-        workflow(dag("main", loop), step(inputs={"parameters": [{"name": "n"}]})),
-        settings=NO_DEFAULTS,
-    )
+    player = without_defaults(loop, template=step(inputs={"parameters": [{"name": "n"}]}))
 
     player.play()
 
@@ -214,7 +206,7 @@ def test_loops_have_the_width_their_driver_says(width):
 
 def test_template_parallelism_limits_a_loop():
     loop = task("each", withSequence={"count": "3"})
-    player = Player(workflow(dag("main", loop, parallelism=2), step()), settings=NO_DEFAULTS)
+    player = without_defaults(loop, parallelism=2)
     player.settle()
     assert list(player.pods()) == [".each(0:0)", ".each(1:1)"]
 
@@ -252,7 +244,7 @@ def test_a_false_condition_skips_and_what_needs_success_is_omitted():
         task("b", depends="a.Succeeded"),
         task("c", depends="a"),
     )
-    player = Player(workflow(dag("main", *tasks), step()), settings=NO_DEFAULTS)
+    player = without_defaults(*tasks)
 
     player.play()
 
@@ -267,7 +259,7 @@ def test_a_false_condition_skips_and_what_needs_success_is_omitted():
 @pytest.mark.parametrize("fails", [True, False])
 def test_exit_hooks_run_however_their_task_ends(fails):
     watched = task("a", hooks={"exit": {"template": "work"}})
-    player = Player(workflow(dag("main", watched), step()), settings=NO_DEFAULTS)
+    player = without_defaults(watched)
     player.settle()
     name = player.pods()[".a"]
     if fails:
@@ -347,9 +339,7 @@ def test_a_claim_is_made_before_the_first_pod_and_removed_after_success():
     assert not player.cluster.claims
 
 
-def test_a_suspended_workflow_runs_its_pods_on_but_starts_none():
-    player = Player(two_steps())
-    player.settle()
+def test_a_suspended_workflow_runs_its_pods_on_but_starts_none(player):
     player.workflow["spec"] = {**player.workflow["spec"], "suspend": True}
     player.complete(player.pods()["(0).a(0)"])
     assert list(player.pods()) == ["(0).a(0)"]

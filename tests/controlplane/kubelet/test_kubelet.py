@@ -12,6 +12,8 @@ from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support.kubernetes import container, node_object, pod_object
 
 START = datetime(2026, 1, 5, 8, 0, 0, tzinfo=UTC)
+NODES = {"n1": node_object()}
+ALL_CPUS = [container({"cpu": "8"})]
 HINTS = '{"v": 1, "duration": "10s", "outputs": {"model": "50M"}}'
 
 
@@ -113,14 +115,14 @@ def test_the_number_of_pods_is_limited():
 
 def test_a_life_from_admission_to_the_end():
     machine = kubelets(start_seconds=1.0)
-    pod, nodes = a_pod(), {"n1": node_object()}
+    pod = a_pod()
 
-    assert statuses(machine.look([pod], nodes, START))["p1"]["phase"] == "Pending"
-    assert machine.look([pod], nodes, after(0.5)) == []
+    assert statuses(machine.look([pod], NODES, START))["p1"]["phase"] == "Pending"
+    assert machine.look([pod], NODES, after(0.5)) == []
     assert machine.next_change(after(0.5)) == after(1)
-    assert statuses(machine.look([pod], nodes, after(1)))["p1"]["phase"] == "Running"
+    assert statuses(machine.look([pod], NODES, after(1)))["p1"]["phase"] == "Running"
     assert machine.next_change(after(1)) == after(11)
-    ended = statuses(machine.look([pod], nodes, after(11)))["p1"]
+    ended = statuses(machine.look([pod], NODES, after(11)))["p1"]
     assert ended["phase"] == "Succeeded"
     assert ended["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     assert machine.next_change(after(11)) is None
@@ -129,21 +131,19 @@ def test_a_life_from_admission_to_the_end():
 def test_unbound_pods_and_pods_of_unknown_nodes_wait():
     machine = kubelets()
     pods = [a_pod("p1", node=None), a_pod("p2", node="elsewhere")]
-    assert machine.look(pods, {"n1": node_object()}, START) == []
+    assert machine.look(pods, NODES, START) == []
 
 
 def test_room_is_free_again_when_a_pod_has_ended():
     machine = kubelets()
-    big = [container({"cpu": "8"})]
-    first, second = a_pod("p1", containers=big), a_pod("p2", containers=big)
-    third = a_pod("p3", containers=big)
-    nodes = {"n1": node_object()}
+    first, second = a_pod("p1", containers=ALL_CPUS), a_pod("p2", containers=ALL_CPUS)
+    third = a_pod("p3", containers=ALL_CPUS)
 
-    found = statuses(machine.look([first, second], nodes, START))
+    found = statuses(machine.look([first, second], NODES, START))
     assert found["p1"]["phase"] == "Running"
     assert found["p2"]["reason"] == "OutOfcpu"
-    assert "p2" not in statuses(machine.look([first, second], nodes, after(1)))
-    found = statuses(machine.look([first, second, third], nodes, after(10)))
+    assert "p2" not in statuses(machine.look([first, second], NODES, after(1)))
+    found = statuses(machine.look([first, second, third], NODES, after(10)))
 
     assert found["p1"]["phase"] == "Succeeded"
     assert found["p3"]["phase"] == "Running"
@@ -178,10 +178,9 @@ def test_a_step_reads_what_its_producers_wrote():
 def test_a_driver_reports_before_it_ends():
     machine = Kubelets(Workload(WorkloadSettings(start_seconds=0, driver_seconds=1)))
     driver = a_driver(type="CONTAINER", task_name="train", container='{"image": "python:3.12"}')
-    nodes = {"n1": node_object()}
-    machine.look([driver], nodes, START)
+    machine.look([driver], NODES, START)
 
-    report, change = machine.look([driver], nodes, after(1))
+    report, change = machine.look([driver], NODES, after(1))
 
     assert isinstance(report, Report)
     assert isinstance(change, StatusChange)
@@ -204,12 +203,11 @@ def test_faults_on_demand():
     key = "workflows.argoproj.io/node-name"
     bad = a_pod("bad", annotations={key: "wf.bad(0)"})
     pods = [bad, a_pod("p1")]
-    nodes = {"n1": node_object()}
-    machine.look(pods, nodes, START)
+    machine.look(pods, NODES, START)
     machine.fail("p1", after(1), exit_code=7)
 
-    early = statuses(machine.look(pods, nodes, after(1)))
-    late = machine.look(pods, nodes, after(10))
+    early = statuses(machine.look(pods, NODES, after(1)))
+    late = machine.look(pods, NODES, after(10))
 
     assert early["p1"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 7
     assert statuses(late)["bad"]["phase"] == "Failed"
@@ -219,38 +217,35 @@ def test_faults_on_demand():
 
 def test_a_pods_own_deadline_ends_it():
     machine = kubelets()
-    pod, nodes = a_pod(activeDeadlineSeconds=3), {"n1": node_object()}
-    machine.look([pod], nodes, START)
-    assert statuses(machine.look([pod], nodes, after(3)))["p1"]["reason"] == "DeadlineExceeded"
+    pod = a_pod(activeDeadlineSeconds=3)
+    machine.look([pod], NODES, START)
+    assert statuses(machine.look([pod], NODES, after(3)))["p1"]["reason"] == "DeadlineExceeded"
 
 
 def test_a_deleted_pod_is_removed_and_gives_its_room_back():
     machine = kubelets()
-    big = [container({"cpu": "8"})]
-    pod, nodes = a_pod("p1", containers=big), {"n1": node_object()}
-    machine.look([pod], nodes, START)
+    pod = a_pod("p1", containers=ALL_CPUS)
+    machine.look([pod], NODES, START)
     pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
 
-    assert machine.look([pod], nodes, after(1)) == [Removal("default", "p1")]
-    found = statuses(machine.look([a_pod("p2", containers=big)], nodes, after(2)))
+    assert machine.look([pod], NODES, after(1)) == [Removal("default", "p1")]
+    found = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(2)))
     assert found["p2"]["phase"] == "Running"
 
 
 def test_the_room_of_a_pod_that_is_gone_is_free_at_once():
     """Both are seen in one look: the pod of before is gone, and the scheduler has used its room."""
     machine = kubelets()
-    big = [container({"cpu": "8"})]
-    nodes = {"n1": node_object()}
-    machine.look([a_pod("p1", containers=big)], nodes, START)
+    machine.look([a_pod("p1", containers=ALL_CPUS)], NODES, START)
 
-    found = statuses(machine.look([a_pod("p2", containers=big)], nodes, after(1)))
+    found = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(1)))
     assert found["p2"]["phase"] == "Running"
 
 
 def test_nobody_removes_a_deleted_pod_from_a_node_that_is_not_there():
     machine = kubelets()
-    pod, nodes = a_pod("p1"), {"n1": node_object()}
-    machine.look([pod], nodes, START)
+    pod = a_pod("p1")
+    machine.look([pod], NODES, START)
     pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
     assert machine.look([pod], {}, after(1)) == []
-    assert machine.look([pod], nodes, after(2)) == [Removal("default", "p1")]
+    assert machine.look([pod], NODES, after(2)) == [Removal("default", "p1")]
