@@ -21,6 +21,7 @@ from tests.support.structural_schemas import (
 )
 
 MODELS = {kind.__name__: kind for kind in Resource.__subclasses__()}
+of_every_kind = pytest.mark.parametrize("kind", MODELS)
 EXAMPLES = {
     f"{path.name}-{number}": each
     for path in sorted(MANIFESTS.glob("*.yaml"))
@@ -87,12 +88,12 @@ def flat(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return result
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@of_every_kind
 def test_model_and_crd_say_the_same(kind):
     assert flat(schema_of(kind)) == flat(model_schema(kind))
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@of_every_kind
 def test_model_and_crd_require_the_same_at_the_root(kind):
     assert schema_of(kind).get("required", []) == model_schema(kind).get("required", [])
     assert set(schema_of(kind)["properties"]) == set(model_schema(kind)["properties"])
@@ -108,7 +109,7 @@ def test_the_kustomization_lists_every_crd(folder):
     assert sorted([*listed, "kustomization.yaml"]) == sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@of_every_kind
 def test_names_and_version(kind):
     crd = crds()[kind]
     names = crd["spec"]["names"]
@@ -127,7 +128,7 @@ def test_short_names_differ():
     assert len(set(short)) == len(short)
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@of_every_kind
 def test_printed_columns_exist(kind):
     known = {path for path, _ in parts(schema_of(kind))}
     for column in crds()[kind]["spec"]["versions"][0]["additionalPrinterColumns"]:
@@ -135,7 +136,7 @@ def test_printed_columns_exist(kind):
         assert path in known or path == ".metadata.creationTimestamp"
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@of_every_kind
 def test_schema_is_structural_and_bounded(kind):
     """Every part has a type or says why not; lists and free texts have a limit (CEL needs it)."""
     for path, part in parts(schema_of(kind)):

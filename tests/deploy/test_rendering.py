@@ -62,7 +62,18 @@ PIPELINES = "-pipelines"
 """Ends the names of what admits steps without a mark."""
 
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
-variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda each: "+".join(each) or "base")
+def features(request):
+    """Every overlay that is rendered here, one after another."""
+    return request.param
+
+
+@pytest.fixture
+def items(features):
+    """The objects of the overlay."""
+    return rendered(*features)
 
 
 def named(items, kind, name):
@@ -106,28 +117,24 @@ def namespace_selectors(items):
         yield registered["namespaceSelector"], is_of_pipelines(name)
 
 
-@variants
-def test_definitions_come_first_and_admission_last(features):
-    kinds = [item["kind"] for item in rendered(*features)]
+def test_definitions_come_first_and_admission_last(items):
+    kinds = [item["kind"] for item in items]
     assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
     assert kinds.index("PlacementPolicy") < kinds.index("Deployment")
     assert kinds.index("ConfigMap") < kinds.index("Deployment")
     # What holds runs comes after the process that admits them, all else after the base's processes.
-    places = {
-        (item["kind"], item["metadata"]["name"]): n for n, item in enumerate(rendered(*features))
-    }
+    places = {(item["kind"], item["metadata"]["name"]): n for n, item in enumerate(items)}
     base = max(places["Deployment", name] for name in ("plan", "scheduler"))
     for (kind, name), place in places.items():
         if kind in ADMISSION_KINDS:
             assert place > (places["Deployment", "queue"] if name == HOLD else base)
 
 
-@variants
-def test_either_policies_or_the_webhook_admit(features):
+def test_either_policies_or_the_webhook_admit(features, items):
     """Pods and runs each."""
     found = {
         (item["kind"], item["metadata"]["name"])
-        for item in rendered(*features)
+        for item in items
         if item["kind"] in ADMISSION_KINDS
     }
     expected = set()
@@ -143,19 +150,16 @@ def test_either_policies_or_the_webhook_admit(features):
         expected.add(("MutatingAdmissionPolicy", HOLD))
     assert found == expected
     policies = {name for kind, name in found if kind == "MutatingAdmissionPolicy"}
-    bindings = of_kind(rendered(*features), "MutatingAdmissionPolicyBinding")
+    bindings = of_kind(items, "MutatingAdmissionPolicyBinding")
     assert {each["spec"]["policyName"] for each in bindings} == policies
 
 
-@variants
-def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features):
-    policies = list(of_kind(rendered(*features), "ValidatingAdmissionPolicy"))
+def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features, items):
+    policies = list(of_kind(items, "ValidatingAdmissionPolicy"))
     assert [each["metadata"]["name"] for each in policies] == [HOLD] * ("queue" in features)
 
 
-@variants
-def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features):
-    items = rendered(*features)
+def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features, items):
     told = has_variable([named(items, "Deployment", "scheduler")], "KFP_PLACEMENT_QUEUES")
     reading = {
         rule_verb
@@ -169,14 +173,13 @@ def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features
     assert reading == (READING if told else set())
 
 
-@variants
-def test_pods_are_restricted(features):
-    for template in pod_templates(rendered(*features)):
+def test_pods_are_restricted(items):
+    for template in pod_templates(items):
         context = template["spec"]["securityContext"]
         assert context["runAsNonRoot"]
         assert context["runAsUser"] > 0
         assert context["seccompProfile"] == {"type": "RuntimeDefault"}
-    for container in containers(rendered(*features)):
+    for container in containers(items):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -186,34 +189,29 @@ def test_pods_are_restricted(features):
         assert container["resources"]["limits"].keys() == {"memory"}
 
 
-@variants
-def test_servers_are_probed(features):
-    for deployment in of_kind(rendered(*features), "Deployment"):
+def test_servers_are_probed(items):
+    for deployment in of_kind(items, "Deployment"):
         for container in deployment["spec"]["template"]["spec"]["containers"]:
             names = {port["name"] for port in container["ports"]}
             for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
                 assert container[probe]["httpGet"]["port"] in names
 
 
-@variants
-def test_images_have_the_version_of_the_project_and_of_the_tested_kubernetes(features):
-    images = {container["image"] for container in containers(rendered(*features))}
+def test_images_have_the_version_of_the_project_and_of_the_tested_kubernetes(items):
+    images = {container["image"] for container in containers(items)}
     assert images == {
         f"kfp-placement-controller:{version('kfp-placement-controller')}",
         f"registry.k8s.io/kube-scheduler:{KUBERNETES.version}",
     }
 
 
-@variants
-def test_every_object_says_what_it_belongs_to(features):
-    for item in rendered(*features):
+def test_every_object_says_what_it_belongs_to(items):
+    for item in items:
         labels = item["metadata"].get("labels", {})
         assert labels["app.kubernetes.io/part-of"] == "kfp-placement", item["metadata"]["name"]
 
 
-@variants
-def test_selectors_find_their_pods(features):
-    items = rendered(*features)
+def test_selectors_find_their_pods(items):
     labels = [template["metadata"]["labels"] for template in pod_templates(items)]
     selectors = [item["spec"]["selector"] for item in of_kind(items, "Service")]
     selectors += [
@@ -224,13 +222,12 @@ def test_selectors_find_their_pods(features):
         assert sum(selector.items() <= each.items() for each in labels) == 1
 
 
-@variants
-def test_system_and_own_namespace_never_take_part(features):
+def test_system_and_own_namespace_never_take_part(features, items):
     expected = {"operator": "NotIn", "values": ["kube-system", NAMESPACE]}
     enabled = {"operator": "In", "values": ["true"]}
     disabled = {"operator": "NotIn", "values": ["false"]}
     every = {"key": PIPELINES_LABEL, "operator": "In", "values": [ALL_PIPELINES]}
-    selectors = list(namespace_selectors(rendered(*features)))
+    selectors = list(namespace_selectors(items))
     assert {of_pipelines for _, of_pipelines in selectors} == {False, True}
     for selector, of_pipelines in selectors:
         assert selector == {
@@ -308,18 +305,16 @@ def our_processes(items):
             )
 
 
-@variants
-def test_processes_are_given_only_settings_that_they_have(features):
+def test_processes_are_given_only_settings_that_they_have(items):
     """A variable that no setting is named for would be ignored without a word."""
-    for kind, variables in our_processes(rendered(*features)):
+    for kind, variables in our_processes(items):
         assert variables.keys() <= kind.model_fields.keys(), kind.process
 
 
-@variants
-def test_all_processes_are_told_alike_which_namespaces_take_part(features):
+def test_all_processes_are_told_alike_which_namespaces_take_part(features, items):
     """Admission is told the same: see the namespaces that never take part."""
     told = "true" if "opt-in" in features else "false"
-    for kind, variables in our_processes(rendered(*features)):
+    for kind, variables in our_processes(items):
         own = variables["own_namespace"]["valueFrom"]["fieldRef"]["fieldPath"]
         assert own == "metadata.namespace", kind.process
         if "opt_in" in kind.model_fields:
@@ -347,7 +342,6 @@ def test_the_order_of_features_changes_nothing_or_fails(first, webhook):
             assert without_order(rendered(*order)) == expected, order
 
 
-@variants
 def test_histories_come_anywhere_among_the_other_features(features):
     others = [name for name in features if name != "history"]
     orders = [(*others[:place], "history", *others[place:]) for place in range(len(others) + 1)]
@@ -356,9 +350,7 @@ def test_histories_come_anywhere_among_the_other_features(features):
         assert without_order(rendered(*order)) == expected, order
 
 
-@variants
-def test_histories_come_with_their_kind_and_rights_and_the_planner_is_told(features):
-    items = rendered(*features)
+def test_histories_come_with_their_kind_and_rights_and_the_planner_is_told(features, items):
     names = {item["metadata"]["name"] for item in items}
     brought = {
         "pipelinehistories.kfp-placement.dev",
@@ -402,19 +394,18 @@ def test_cert_manager_gives_every_webhook_its_authority():
             )
 
 
-@variants
-def test_admission_never_holds_a_pod_up(features):
-    for policy in of_kind(rendered(*features), "MutatingAdmissionPolicy"):
+def test_admission_never_holds_a_pod_up(items):
+    for policy in of_kind(items, "MutatingAdmissionPolicy"):
         assert policy["spec"]["failurePolicy"] == "Ignore"
         kind = "RunQueue" if policy["metadata"]["name"] == HOLD else "PlacementPolicy"
         assert policy["spec"]["paramKind"] == {"apiVersion": API_VERSION, "kind": kind}
         assert [each["patchType"] for each in policy["spec"]["mutations"]] == ["ApplyConfiguration"]
-    for binding in of_kind(rendered(*features), "MutatingAdmissionPolicyBinding"):
+    for binding in of_kind(items, "MutatingAdmissionPolicyBinding"):
         reference = {"name": "default", "parameterNotFoundAction": "Allow"}
         assert binding["spec"]["paramRef"] == reference
-    for policy in of_kind(rendered(*features), "ValidatingAdmissionPolicy"):
+    for policy in of_kind(items, "ValidatingAdmissionPolicy"):
         assert policy["spec"]["failurePolicy"] == "Ignore"
-    for configuration in of_kind(rendered(*features), "MutatingWebhookConfiguration"):
+    for configuration in of_kind(items, "MutatingWebhookConfiguration"):
         for webhook in configuration["webhooks"]:
             assert webhook["failurePolicy"] == "Ignore"
             assert webhook["timeoutSeconds"] <= 5
