@@ -28,6 +28,7 @@ from tests.controller.demo_queue_runs import (
 from tests.controller.demo_queue_story import QueueStory, played
 from tests.controller.demonstration import POLICY, add_options, at_work, exit_code, say, stay
 from tests.controller.end_to_end.queues import said, set_queue
+from tests.controller.end_to_end.teams import Team
 from tests.controlplane.plane import PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation, InstallationOptions
@@ -97,7 +98,7 @@ def _show(shorter: int, *, keep: bool) -> int:
         QueueRecorder(installation.api) as recorder,
         installation.namespace() as namespace,
     ):
-        set_queue(installation, namespace, quota=QUOTA)
+        set_queue(Team(installation, namespace), quota=QUOTA)
         say(_introduction(namespace, shorter))
         records = played(QueueStory(installation, recorder, namespace, shorter))
         code = verdict(records)
@@ -132,8 +133,9 @@ def _more_runs(installation: Installation, namespace: str, shorter: int) -> str:
     shorter = max(1, shorter // LONGER_TO_TRY)
     first, low, high = (replace(run, name=f"{run.name}-2") for run in RUNS)
     installation.submit(first.workflow(shorter), namespace)
+    team = Team(installation, namespace)
     wait_until(
-        lambda: said(installation, namespace, first.name).get("phase") == RequestPhase.ADMITTED,
+        lambda: said(team, first.name).get("phase") == RequestPhase.ADMITTED,
         f"run {first.name} to be admitted",
     )
     for run in (low, high):

@@ -44,6 +44,7 @@ from tests.controller.cluster_bench.waiting_runs import (
     waiting_run,
 )
 from tests.controller.end_to_end.queues import released, set_queue
+from tests.controller.end_to_end.teams import Team
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -109,7 +110,7 @@ class ManyWaitingRuns:
     def _hold(self, plane: ControlPlane, installation: Installation) -> None:
         """Batches that are held beside batches that are not, while our processes are dead."""
         with installation.namespace() as queued, installation.namespace() as free:
-            set_queue(installation, queued, quota={"runs": 0})
+            set_queue(Team(installation, queued), quota={"runs": 0})
             with installation.dead(PLANNER, *QUEUES):
                 for pair in range(self._sizes.pairs):
                     for how in _CREATED:
@@ -138,12 +139,12 @@ class ManyWaitingRuns:
     # What is done for runs that wait.
 
     def _wait(self, installation: Installation, team: str) -> None:
-        set_queue(installation, team, quota={"runs": 1}, **_RULES)
+        set_queue(Team(installation, team), quota={"runs": 1}, **_RULES)
         requests = WaitingRequests(installation.api, team)
         requests.start()
         (first,) = numbered(self._workflow, "first", 1, team)
         installation.api.create(first)
-        released(installation, team, first["metadata"]["name"])
+        released(Team(installation, team), first["metadata"]["name"])
         leader = self._leader(installation)
         with self._working(installation, leader, FILLING):
             self._fill(installation, team, requests)
@@ -223,7 +224,7 @@ class ManyWaitingRuns:
         count = self._sizes.batch
         before = installation.metric(leader, "runs_released_total")
         began = time.monotonic()
-        set_queue(installation, team, quota={"runs": 1 + count}, **_RULES)
+        set_queue(Team(installation, team), quota={"runs": 1 + count}, **_RULES)
         wait_until(
             lambda: installation.metric(leader, "runs_released_total") - before >= count,
             f"{count} runs to be released",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.controller.end_to_end.teams import Team, tidy_team
 from tests.controlplane import housekeeping
-from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
@@ -92,23 +92,12 @@ def own_installation(request: pytest.FixtureRequest, at_work: AtWork) -> Iterato
 
 
 @pytest.fixture
-def team(installation: Installation) -> Iterator[str]:
+def team(installation: Installation) -> Iterator[Team]:
     """A namespace of the test's own that runs can be submitted to."""
-    yield from _namespace_of(installation)
+    yield from tidy_team(installation)
 
 
 @pytest.fixture
-def gated_team(gated_installation: Installation) -> Iterator[str]:
+def gated_team(gated_installation: Installation) -> Iterator[Team]:
     """The same where pods are gated."""
-    yield from _namespace_of(gated_installation)
-
-
-def _namespace_of(installation: Installation) -> Iterator[str]:
-    # Whatever the test before has killed, or failed to tidy up.
-    installation.wait_at_work()
-    with installation.namespace() as name:
-        yield name
-        # First, for Argo makes pods of runs that go on again.
-        for workflow in installation.api.list(ARGO_VERSION, "Workflow", name):
-            installation.api.delete(workflow)
-        housekeeping.delete_pods(installation.api, name)
+    yield from tidy_team(gated_installation)

@@ -3,27 +3,27 @@
 from collections.abc import Mapping
 
 from kfp_placement_engine.contract.rows import StateRow
-from tests.support.installation import Installation
+from tests.controller.end_to_end.teams import Team
 from tests.support.placements import planned_nodes
 
 
-def nodes_planned_for(installation: Installation, run: str, team: str) -> Mapping[str, str]:
+def nodes_planned_for(team: Team, run: str) -> Mapping[str, str]:
     """Where the steps of a run that is planned go."""
-    placement = installation.placement(run, team)
+    placement = team.placement(run)
     assert placement is not None
     return planned_nodes(placement)
 
 
-def actual_node(installation: Installation, run: str, team: str, name: str) -> str | None:
+def actual_node(team: Team, run: str, name: str) -> str | None:
     """Where a step runs, as its placement says."""
-    placement = installation.placement(run, team)
-    row = state_of(installation, run, team, name)
+    placement = team.placement(run)
+    row = state_of(team, run, name)
     return None if placement is None or row is None else placement.node_name(row.node)
 
 
-def state_of(installation: Installation, run: str, team: str, name: str) -> StateRow | None:
+def state_of(team: Team, run: str, name: str) -> StateRow | None:
     """What the placement says of a step."""
-    placement = installation.placement(run, team)
+    placement = team.placement(run)
     if placement is None or placement.status is None:
         return None
     if placement.status.revision != placement.spec.revision:
@@ -32,13 +32,13 @@ def state_of(installation: Installation, run: str, team: str, name: str) -> Stat
     return next((state for planned, state in rows if planned and planned.name == name), None)
 
 
-def why_deviating(installation: Installation, team: str) -> list[str]:
+def why_deviating(team: Team) -> list[str]:
     """What events say of pods that are not where they were planned."""
-    events = installation.api.list("events.k8s.io/v1", "Event", team)
+    events = team.api.list("events.k8s.io/v1", "Event", team.name)
     return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
 
 
-def phase(installation: Installation, run: str, team: str) -> str | None:
+def phase(team: Team, run: str) -> str | None:
     """What the placement says of the run."""
-    placement = installation.placement(run, team)
+    placement = team.placement(run)
     return None if placement is None or placement.status is None else placement.status.phase

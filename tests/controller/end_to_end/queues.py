@@ -7,6 +7,7 @@ from typing import Any
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.units.times import parse_time, time_text
+from tests.controller.end_to_end.teams import Team
 from tests.controller.hold_cases import is_held
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
@@ -20,25 +21,23 @@ JsonObject = dict[str, Any]
 PHASE_LABEL = "workflows.argoproj.io/phase"
 
 
-def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
-    """Make the queue `default` of a namespace, or change it, and wait until it holds new runs."""
-    queue = a_queue(namespace, **spec)
-    installation.api.patch(queue, queue, how="apply")
-    wait_until(lambda: status(installation, namespace).get("ready") is True, "a queue to be ready")
+def set_queue(team: Team, **spec: Any) -> None:
+    """Make the queue `default` of a team, or change it, and wait until it holds new runs."""
+    queue = a_queue(team.name, **spec)
+    team.api.patch(queue, queue, how="apply")
+    wait_until(lambda: status(team).get("ready") is True, "a queue to be ready")
     # Where our kinds were installed a moment ago, again and again, admission learns of them later.
-    wait_until(lambda: would_hold(installation.api, namespace), "admission to know the queue", 60)
+    wait_until(lambda: would_hold(team.api, team.name), "admission to know the queue", 60)
 
 
-def wait_until_none_is_held(installation: Installation, namespace: str) -> None:
+def wait_until_none_is_held(team: Team) -> None:
     """Wait until a queue is not ready, and admission has seen it: from then on no run is held."""
-    wait_until(
-        lambda: status(installation, namespace)["ready"] is False, "a dead one to be seen", 60
-    )
-    wait_until(lambda: not would_hold(installation.api, namespace), "admission to see it", 60)
+    wait_until(lambda: status(team)["ready"] is False, "a dead one to be seen", 60)
+    wait_until(lambda: not would_hold(team.api, team.name), "admission to see it", 60)
 
 
-def status(installation: Installation, namespace: str) -> JsonObject:
-    found = installation.api.get(API_VERSION, "RunQueue", "default", namespace)
+def status(team: Team) -> JsonObject:
+    found = team.api.get(API_VERSION, "RunQueue", "default", team.name)
     return dict(found.get("status", {}))
 
 
@@ -61,21 +60,21 @@ def phase(workflow: JsonObject) -> str:
     return str(workflow.get("status", {}).get("phase", ""))
 
 
-def released(installation: Installation, team: str, name: str) -> None:
-    wait_until(lambda: not is_held(installation.workflow(name, team)), f"{name} to be released")
+def released(team: Team, name: str) -> None:
+    wait_until(lambda: not is_held(team.workflow(name)), f"{name} to be released")
 
 
-def request(installation: Installation, namespace: str, name: str) -> JsonObject:
+def request(team: Team, name: str) -> JsonObject:
     """The RunRequest of a run, or nothing."""
     try:
-        return dict(installation.api.get(API_VERSION, "RunRequest", name, namespace))
+        return dict(team.api.get(API_VERSION, "RunRequest", name, team.name))
     except ApiError:
         return {}
 
 
-def said(installation: Installation, namespace: str, name: str) -> JsonObject:
+def said(team: Team, name: str) -> JsonObject:
     """What the RunRequest of a run says of its waiting."""
-    return dict(request(installation, namespace, name).get("status") or {})
+    return dict(request(team, name).get("status") or {})
 
 
 def tried_again(failed: JsonObject) -> JsonObject:
@@ -110,7 +109,7 @@ def try_again(installation: Installation, failed: JsonObject) -> None:
     installation.api.replace(again)
 
 
-def annotate(installation: Installation, namespace: str, name: str, what: str) -> None:
+def annotate(team: Team, name: str, what: str) -> None:
     now = time_text(datetime.now(UTC))
     patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}
-    installation.api.patch(request(installation, namespace, name), patch)
+    team.api.patch(request(team, name), patch)

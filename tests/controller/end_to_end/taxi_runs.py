@@ -7,8 +7,8 @@ from typing import Any
 from kfp import compiler
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from tests.controller.end_to_end.teams import Team
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
-from tests.support.installation import Installation
 from tests.support.runnable_workflow import read_package
 from tests.support.samples import SAMPLES, load_sample
 from tests.support.taxi_cluster import with_durations
@@ -46,23 +46,23 @@ def is_marked(pod: JsonObject) -> bool:
     return SCHEDULER_LABEL in pod["metadata"].get("labels", {})
 
 
-def executors(installation: Installation, namespace: str) -> dict[str, JsonObject]:
+def executors(team: Team) -> dict[str, JsonObject]:
     """The marked pods by step."""
-    return {step_of(pod): pod for pod in installation.pods(namespace) if is_marked(pod)}
+    return {step_of(pod): pod for pod in team.pods() if is_marked(pod)}
 
 
-def bound(installation: Installation, namespace: str) -> dict[str, str]:
+def bound(team: Team) -> dict[str, str]:
     """The nodes of steps that have one."""
-    pods = executors(installation, namespace)
+    pods = executors(team)
     return {
         step: pod["spec"]["nodeName"] for step, pod in pods.items() if pod["spec"].get("nodeName")
     }
 
 
-def schedulers_at_end(installation: Installation, run: str, namespace: str) -> dict[str, str]:
+def schedulers_at_end(team: Team, run: str) -> dict[str, str]:
     """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
-    installation.wait_for_success(run, namespace, timeout_seconds=90)
-    pods = executors(installation, namespace)
+    team.wait_for_success(run, timeout_seconds=90)
+    pods = executors(team)
     return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}
 
 

@@ -17,6 +17,7 @@ from tests.controller.end_to_end.taxi_runs import (
     schedulers_at_end,
     taxi,
 )
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation
 from tests.support.placements import planned_nodes
@@ -30,8 +31,8 @@ PLANNER = PLAN.format(1)
 
 def test_without_the_extender_the_scheduler_decides_by_itself(installation, team):
     with installation.dead(EXTEND):
-        run = installation.submit(SHORT, team)
-        schedulers = schedulers_at_end(installation, run, team)
+        run = team.submit(SHORT)
+        schedulers = schedulers_at_end(team, run)
         assert not installation.is_ready(EXTEND)
         # Its own words, of each pod.
         assert "Skipping extender" in installation.processes[SCHEDULER].last_lines()
@@ -39,14 +40,14 @@ def test_without_the_extender_the_scheduler_decides_by_itself(installation, team
 
 
 def test_a_planner_that_dies_leaves_its_plan_behind(installation, team):
-    run = installation.submit(taxi(), team)
-    wait_until(lambda: installation.placement(run, team), "the plan")
-    wait_until(lambda: "train" in executors(installation, team), "training to start")
+    run = team.submit(taxi())
+    wait_until(lambda: team.placement(run), "the plan")
+    wait_until(lambda: "train" in executors(team), "training to start")
     with installation.dead(PLANNER):
-        schedulers_at_end(installation, run, team)
+        schedulers_at_end(team, run)
         assert not installation.is_ready(PLANNER)
-        plan = installation.placement(run, team)
-        pods = executors(installation, team)
+        plan = team.placement(run)
+        pods = executors(team)
     assert plan is not None
     assert pods["predict"]["spec"]["nodeName"] == planned_nodes(plan)["predict"]
 
@@ -80,12 +81,12 @@ def reason_not_ready(installation: Installation) -> str:
 
 def test_pods_of_a_dead_scheduler_are_made_again_for_the_stock_one(installation, team):
     deleted = installation.metric(PLANNER, "stranded_pods_deleted_total")
-    run = installation.submit(taxi(), team)
-    wait_until(lambda: bound(installation, team).get("train"), "training to start")
+    run = team.submit(taxi())
+    wait_until(lambda: bound(team).get("train"), "training to start")
     with without_scheduler(installation):
-        stranded = wait_until(lambda: unbound(installation, team), "pods that wait for it", 60)
+        stranded = wait_until(lambda: unbound(team), "pods that wait for it", 60)
         is_noticed(installation)
-        schedulers = schedulers_at_end(installation, run, team)
+        schedulers = schedulers_at_end(team, run)
         assert installation.policy()["status"]["schedulerReady"] is False
         assert reason_not_ready(installation) == "LeaseStale"
         assert installation.metric(PLANNER, "stranded_pods_deleted_total") > deleted
@@ -94,11 +95,11 @@ def test_pods_of_a_dead_scheduler_are_made_again_for_the_stock_one(installation,
     installation.wait_for_flag("schedulerReady", True)
 
 
-def unbound(installation: Installation, team: str) -> set[str]:
+def unbound(team: Team) -> set[str]:
     """Steps whose pods wait for our scheduler."""
-    pods = executors(installation, team)
+    pods = executors(team)
     ours = {step for step, pod in pods.items() if pod["spec"]["schedulerName"] == DEFAULT_SCHEDULER}
-    return ours - bound(installation, team).keys()
+    return ours - bound(team).keys()
 
 
 def test_runs_that_start_under_a_dead_scheduler_are_left_to_the_stock_one(installation, team):
@@ -106,22 +107,22 @@ def test_runs_that_start_under_a_dead_scheduler_are_left_to_the_stock_one(instal
         is_noticed(installation)
         installation.wait_for_flag("schedulerReady", False)
         assert reason_not_ready(installation) == "LeaseStale"
-        run = installation.submit(SHORT, team)
-        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
+        run = team.submit(SHORT)
+        assert schedulers_at_end(team, run) == {"s1": STOCK}
     installation.wait_for_flag("schedulerReady", True)
 
 
 def test_a_paused_policy_marks_nothing(installation, team):
     installation.set_policy(paused=True)
     try:
-        run = installation.submit(SHORT, team)
-        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
+        run = team.submit(SHORT)
+        assert schedulers_at_end(team, run) == {"s1": STOCK}
     finally:
         installation.set_policy(paused=False)
 
 
 def test_a_namespace_that_is_out_is_left_alone(installation):
-    with installation.namespace({ENABLED_LABEL: "false"}) as team:
-        run = installation.submit(SHORT, team)
-        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
-        assert installation.placement(run, team) is None
+    with team_of(installation, {ENABLED_LABEL: "false"}) as team:
+        run = team.submit(SHORT)
+        assert schedulers_at_end(team, run) == {"s1": STOCK}
+        assert team.placement(run) is None

@@ -12,6 +12,7 @@ import pytest
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import objects
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
@@ -55,15 +56,15 @@ def webhook_instead_of_policies(installation: Installation, port: int) -> Iterat
     finally:
         api.delete(registration)
         manifests.apply(api, bindings)
-        with installation.namespace() as team:
+        with team_of(installation) as team:
             # The server learns of its own policies somewhat later.
-            wait_until(lambda: is_marked_now(installation, team), "admission to be back")
+            wait_until(lambda: is_marked_now(team), "admission to be back")
 
 
-def is_marked_now(installation: Installation, team: str) -> bool:
+def is_marked_now(team: Team) -> bool:
     """Whether a marked pod would be given to our scheduler."""
-    pod = objects.pod("trial", team, labels={SCHEDULER_LABEL: DEFAULT_SCHEDULER})
-    admitted = installation.api.create(pod, dryRun="All")
+    pod = objects.pod("trial", team.name, labels={SCHEDULER_LABEL: DEFAULT_SCHEDULER})
+    admitted = team.api.create(pod, dryRun="All")
     return bool(admitted["spec"]["schedulerName"] == DEFAULT_SCHEDULER)
 
 
@@ -79,16 +80,16 @@ def test_a_webhook_whose_server_is_dead_or_deaf_stops_no_pod(installation, team)
     before = failed_open(installation)
     with deaf_server() as port, webhook_instead_of_policies(installation, port):
         # Until the policies are forgotten, pods are still marked.
-        wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
-        deaf = installation.submit(chain("deaf", 0.1), team)
-        assert set(schedulers_at_end(installation, deaf, team).values()) == {STOCK}
+        wait_until(lambda: not is_marked_now(team), "the policies to be forgotten")
+        deaf = team.submit(chain("deaf", 0.1))
+        assert set(schedulers_at_end(team, deaf).values()) == {STOCK}
     after_deaf = failed_open(installation)
     assert after_deaf > before
     (closed,) = free_ports(1)
     with webhook_instead_of_policies(installation, closed):
-        wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
-        dead = installation.submit(chain("dead", 0.1), team)
-        assert set(schedulers_at_end(installation, dead, team).values()) == {STOCK}
+        wait_until(lambda: not is_marked_now(team), "the policies to be forgotten")
+        dead = team.submit(chain("dead", 0.1))
+        assert set(schedulers_at_end(team, dead).values()) == {STOCK}
     assert failed_open(installation) > after_deaf
 
 
@@ -119,16 +120,16 @@ def count(installation: Installation, metric: str, kind: str, **labels: str) -> 
 
 
 def test_a_policy_that_is_deleted_is_made_again(installation, team):
-    run = installation.submit(chain("without-policy", 1, 0.1, 0.1), team)
-    wait_until(lambda: "s1" in executors(installation, team), "the first step")
+    run = team.submit(chain("without-policy", 1, 0.1, 0.1))
+    wait_until(lambda: "s1" in executors(team), "the first step")
     made = count(installation, "api_writes_total", "PlacementPolicy", verb="create")
     with policy_again(installation):
-        installation.api.delete(installation.policy())
-        assert set(schedulers_at_end(installation, run, team)) == {"s1", "s2", "s3"}
+        team.api.delete(installation.policy())
+        assert set(schedulers_at_end(team, run)) == {"s1", "s2", "s3"}
     assert count(installation, "api_writes_total", "PlacementPolicy", verb="create") > made
-    with installation.namespace() as other:
-        later = installation.submit(chain("later", 0.1), other)
-        assert set(schedulers_at_end(installation, later, other).values()) == {DEFAULT_SCHEDULER}
+    with team_of(installation) as other:
+        later = other.submit(chain("later", 0.1))
+        assert set(schedulers_at_end(other, later).values()) == {DEFAULT_SCHEDULER}
 
 
 @contextlib.contextmanager
@@ -148,20 +149,20 @@ def without_definition(installation: Installation, name: str) -> Iterator[None]:
 
 
 def test_the_definition_of_placements_may_go_and_come_back(installation, team):
-    run = installation.submit(chain("no-placements", 4, 0.2, 0.2), team)
-    wait_until(lambda: installation.placement(run, team), "the plan")
+    run = team.submit(chain("no-placements", 4, 0.2, 0.2))
+    wait_until(lambda: team.placement(run), "the plan")
     refused = count(installation, "api_errors_total", "PipelinePlacement")
     with without_definition(installation, PLACEMENTS):
         # Nobody can keep the new plan of this one.
-        other = installation.submit(chain("meanwhile", 0.1), team)
-        schedulers_at_end(installation, other, team)
+        other = team.submit(chain("meanwhile", 0.1))
+        schedulers_at_end(team, other)
         wait_until(
             lambda: count(installation, "api_errors_total", "PipelinePlacement") > refused,
             "our processes to be refused",
         )
-    assert schedulers_at_end(installation, run, team)["s3"] == DEFAULT_SCHEDULER
+    assert schedulers_at_end(team, run)["s3"] == DEFAULT_SCHEDULER
     wait_until(
-        lambda: all(installation.placement(name, team) for name in (run, other)),
+        lambda: all(team.placement(name) for name in (run, other)),
         "the placements again",
         60,
     )
@@ -170,8 +171,8 @@ def test_the_definition_of_placements_may_go_and_come_back(installation, team):
 def test_the_definition_of_policies_may_go_and_come_back(installation, team):
     refused = count(installation, "api_errors_total", "PlacementPolicy")
     with policy_again(installation), without_definition(installation, POLICIES):
-        run = installation.submit(chain("no-policies", 0.1, 0.1), team)
-        schedulers = schedulers_at_end(installation, run, team)
+        run = team.submit(chain("no-policies", 0.1, 0.1))
+        schedulers = schedulers_at_end(team, run)
         assert set(schedulers.values()) <= {STOCK, DEFAULT_SCHEDULER}
         wait_until(
             lambda: count(installation, "api_errors_total", "PlacementPolicy") > refused,

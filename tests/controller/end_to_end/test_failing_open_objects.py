@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, Phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject
-from tests.controlplane import housekeeping
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import LABEL_COMPLETED
@@ -148,51 +148,49 @@ AWKWARD: Mapping[str, Awkward] = {
 @pytest.fixture(scope="module")
 def submitted(
     installation: Installation, argo_program: ArgoProgram | None
-) -> Iterator[tuple[str, Mapping[str, str]]]:
+) -> Iterator[tuple[Team, Mapping[str, str]]]:
     """All of them in one namespace, and three plain ones after them: name -> run."""
-    with installation.namespace() as team:
+    with team_of(installation) as team:
         runs = {}
         for name, awkward in AWKWARD.items():
             if awkward.kills_argo and argo_program is not None:
                 continue
             workflow = chain(name, 0.1, 0.1)
             awkward.changed(workflow)
-            runs[name] = submit(installation, workflow, team)
+            runs[name] = submit(team, workflow)
         for number in range(3):
-            runs[f"plain-{number}"] = installation.submit(chain("plain", 0.1, 0.1), team)
+            runs[f"plain-{number}"] = team.submit(chain("plain", 0.1, 0.1))
         yield team, runs
-        for run in runs.values():
-            installation.api.delete(installation.workflow(run, team))
-        housekeeping.delete_pods(installation.api, team)
+        team.tidy()
     # Neither has been started again.
     for process in (PLANNER, EXTEND):
         installation.processes[process].check()
         assert installation.is_ready(process)
 
 
-def submit(installation: Installation, workflow: JsonObject, team: str) -> str:
+def submit(team: Team, workflow: JsonObject) -> str:
     """Create a Workflow as it is, be it with a status that somebody has written."""
-    text = json.dumps({**workflow, "metadata": {**workflow["metadata"], "namespace": team}})
+    text = json.dumps({**workflow, "metadata": {**workflow["metadata"], "namespace": team.name}})
     if "status" not in workflow and HOLE not in text:
-        return installation.submit(workflow, team)
+        return team.submit(workflow)
     body = text.replace(json.dumps(HOLE), DEEPEST).encode()
-    path = installation.api.path(ARGO_VERSION, "Workflow", team)
-    return str(installation.api.request("POST", path, body)["metadata"]["name"])
+    path = team.api.path(ARGO_VERSION, "Workflow", team.name)
+    return str(team.api.request("POST", path, body)["metadata"]["name"])
 
 
-def test_plain_runs_beside_them_are_planned_and_end(installation, submitted):
+def test_plain_runs_beside_them_are_planned_and_end(submitted):
     team, runs = submitted
     plain = [run for name, run in runs.items() if name.startswith("plain-")]
     for run in plain:
-        installation.wait_for_success(run, team, 120)
+        team.wait_for_success(run, 120)
     wait_until(
-        lambda: {phase(installation, run, team) for run in plain} == {Phase.SUCCEEDED},
+        lambda: {phase(team, run) for run in plain} == {Phase.SUCCEEDED},
         "their placements to tell the end",
     )
 
 
 @pytest.mark.parametrize("name", AWKWARD)
-def test_it_ends_where_argo_can_execute_it(installation, submitted, argo_program, name):
+def test_it_ends_where_argo_can_execute_it(submitted, argo_program, name):
     team, runs = submitted
     awkward = AWKWARD[name]
     if name not in runs:
@@ -203,30 +201,28 @@ def test_it_ends_where_argo_can_execute_it(installation, submitted, argo_program
         # One that ends at once is over before anybody plans it.
         placed = {Phase.FAILED} if awkward.placement is Phase.SUCCEEDED else {Phase.REFUSED, None}
     if expected:
-        ended = installation.wait_for_end(run, team, 120)
+        ended = team.wait_for_end(run, 120)
         assert ended["status"]["phase"] == expected, ended["status"].get("message")
     wait_until(
-        lambda: phase(installation, run, team) in placed,
+        lambda: phase(team, run) in placed,
         f"the placement to be {placed}",
         60,
-        lambda: placement(installation, run, team),
+        lambda: placement(team, run),
     )
     if awkward.reason is not None:
-        rows = placement(installation, run, team)["status"]["conditions"]
+        rows = placement(team, run)["status"]["conditions"]
         assert awkward.reason in {row["reason"] for row in rows}
 
 
 def test_what_is_too_deep_to_be_read_is_counted(installation, submitted):
     team, runs = submitted
-    assert HOLE not in str(installation.workflow(runs["deep-for-ever"], team))
+    assert HOLE not in str(team.workflow(runs["deep-for-ever"]))
     assert installation.metric(PLANNER, "api_answers_cut_total") > 0
 
 
 def test_the_planner_needs_no_more_memory_for_them(installation, submitted):
     team, runs = submitted
-    wait_until(
-        lambda: phase(installation, runs["bomb"], team) == Phase.PLANNED, "the bomb to be read", 60
-    )
+    wait_until(lambda: phase(team, runs["bomb"]) == Phase.PLANNED, "the bomb to be read", 60)
     assert highest_memory_bytes(installation.processes[PLANNER].pid) < MEMORY_LIMIT_BYTES
 
 
@@ -237,10 +233,10 @@ def highest_memory_bytes(pid: int) -> int:
     return int(kibibytes) * 1024
 
 
-def placement(installation: Installation, run: str, team: str) -> JsonObject:
-    return installation.api.find(API_VERSION, "PipelinePlacement", run, team) or {}
+def placement(team: Team, run: str) -> JsonObject:
+    return team.api.find(API_VERSION, "PipelinePlacement", run, team.name) or {}
 
 
-def phase(installation: Installation, run: str, team: str) -> str | None:
-    found: str | None = placement(installation, run, team).get("status", {}).get("phase")
+def phase(team: Team, run: str) -> str | None:
+    found: str | None = placement(team, run).get("status", {}).get("phase")
     return found

@@ -24,9 +24,9 @@ PLANNER = PLAN.format(1)
 def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):
     unplanned = installation.metric(EXTEND, "answers_total", verb="filter")
     with installation.dead(PLANNER):
-        run = installation.submit(chain("unplanned", 0.1, 0.1), team)
-        schedulers = schedulers_at_end(installation, run, team)
-        assert installation.placement(run, team) is None
+        run = team.submit(chain("unplanned", 0.1, 0.1))
+        schedulers = schedulers_at_end(team, run)
+        assert team.placement(run) is None
         assert not installation.is_ready(PLANNER)
     assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
     assert installation.metric(EXTEND, "answers_total", verb="filter") > unplanned
@@ -36,8 +36,8 @@ def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, t
 
 def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation, team):
     with installation.dead(PLANNER, EXTEND):
-        run = installation.submit(chain("alone", 0.1, 0.1), team)
-        schedulers = schedulers_at_end(installation, run, team)
+        run = team.submit(chain("alone", 0.1, 0.1))
+        schedulers = schedulers_at_end(team, run)
         assert not installation.is_ready(PLANNER)
         assert not installation.is_ready(EXTEND)
     # The flag is still up, as nobody is left to say otherwise; the scheduler is alive.
@@ -46,8 +46,8 @@ def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation,
 
 def test_an_extender_that_hangs_costs_half_a_second_a_question(installation, team):
     with installation.paused(EXTEND):
-        run = installation.submit(chain("stalled", 0.1, 0.1, 0.1), team)
-        schedulers = schedulers_at_end(installation, run, team)
+        run = team.submit(chain("stalled", 0.1, 0.1, 0.1))
+        schedulers = schedulers_at_end(team, run)
         assert not installation.is_ready(EXTEND)
     assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
     wait_until(lambda: installation.is_ready(EXTEND), "the extender to answer again")
@@ -57,16 +57,14 @@ def test_the_api_server_may_restart_while_runs_are_under_way(installation, team)
     # A planner that was killed before waits for its own Lease; the run would be over by then.
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
     errors = installation.metric(PLANNER, "api_errors_total")
-    run = installation.submit(chain("through", 3, 0.2, 0.2), team)
-    wait_until(lambda: installation.placement(run, team), "the plan")
-    wait_until(lambda: "s1" in executors(installation, team), "the first step")
+    run = team.submit(chain("through", 3, 0.2, 0.2))
+    wait_until(lambda: team.placement(run), "the plan")
+    wait_until(lambda: "s1" in executors(team), "the first step")
     installation.restart_api_server()
     # A server that has just started may take pods before it knows its admission policies.
-    schedulers = set(schedulers_at_end(installation, run, team).values())
+    schedulers = set(schedulers_at_end(team, run).values())
     assert schedulers <= {DEFAULT_SCHEDULER, "default-scheduler"}
-    wait_until(
-        lambda: phase(installation, run, team) == "Succeeded", "the placement to tell the end", 60
-    )
+    wait_until(lambda: phase(team, run) == "Succeeded", "the placement to tell the end", 60)
     assert installation.metric(PLANNER, "api_errors_total") > errors
 
 
@@ -91,19 +89,17 @@ def epochs_written(installation: Installation) -> Iterator[list[int]]:
 def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installation, team):
     """The leader hangs with a run under way; another takes over; then the old one goes on."""
     with installation.another_planner() as successor, epochs_written(installation) as epochs:
-        run = installation.submit(chain("taken-over", 45, 0.2, 0.2), team)
-        first = wait_until(lambda: installation.placement(run, team), "the plan").spec.epoch
+        run = team.submit(chain("taken-over", 45, 0.2, 0.2))
+        first = wait_until(lambda: team.placement(run), "the plan").spec.epoch
         with installation.paused(PLANNER):
             wait_until(lambda: installation.metric(successor, "leading"), "the successor", 60)
             wait_until(lambda: epochs[-1] > first, "the successor to write")
         # What it had decided before it hung, and what it learns now, is for another to write.
         wait_until(lambda: not installation.metric(PLANNER, "leading"), "the old one to notice")
-        late = installation.submit(chain("late", 0.2), team)
-        ends_of = [installation.wait_for_end(name, team, 90) for name in (late, run)]
+        late = team.submit(chain("late", 0.2))
+        ends_of = [team.wait_for_end(name, 90) for name in (late, run)]
         assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
-        wait_until(
-            lambda: phase(installation, run, team) == "Succeeded", "the placement to tell the end"
-        )
+        wait_until(lambda: phase(team, run) == "Succeeded", "the placement to tell the end")
         assert epochs == sorted(epochs)
         assert epochs[-1] > first
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)

@@ -17,6 +17,7 @@ from tests.controller.end_to_end.taxi_runs import (
     is_marked,
     taxi,
 )
+from tests.controller.end_to_end.teams import Team
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
@@ -26,15 +27,15 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 PLANNER = PLAN.format(1)
 
 
-def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_installation, gated_team):
-    run = gated_installation.submit(taxi(), gated_team)
-    gated_installation.wait_for_success(run, gated_team)
-    pods = executors(gated_installation, gated_team)
+def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_team):
+    run = gated_team.submit(taxi())
+    gated_team.wait_for_success(run)
+    pods = executors(gated_team)
     assert set(pods) == STEPS
     assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {"default-scheduler"}
     # All of them were held back, and given their node when it was their turn.
     assert all("nodeAffinity" in pod["spec"]["affinity"] for pod in pods.values())
-    drivers = [pod for pod in gated_installation.pods(gated_team) if not is_marked(pod)]
+    drivers = [pod for pod in gated_team.pods() if not is_marked(pod)]
     assert not any(pod["spec"].get("affinity") for pod in drivers)
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
@@ -65,8 +66,8 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
         for number in (1, 2):
             step(f"p{number}", duration="8s", cpu="1500m", type="predict", location="HOME-EDGE")
 
-    run = gated_installation.submit(compiled("near", body), gated_team)
-    both = (explained(gated_installation, run, gated_team, name) for name in ("p1", "p2"))
+    run = gated_team.submit(compiled("near", body))
+    both = (explained(gated_team, run, name) for name in ("p1", "p2"))
     (off,) = [each for each in both if each["node"] != HOME]
     assert (off["plannedNode"], off["elsewhere"]) == (
         HOME,
@@ -76,7 +77,7 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
     assert gated_installation.metric(PLANNER, "placed_elsewhere_total", ground="overdue")
     others = {each["node"]: each["latencyMs"] for each in off["alternatives"]}
     assert others == {NITLAB: pytest.approx(42.55, abs=0.01), CLOUD: pytest.approx(89.67, abs=0.01)}
-    gated_installation.wait_for_end(run, gated_team)
+    gated_team.wait_for_end(run)
 
 
 @pytest.fixture
@@ -87,16 +88,14 @@ def deadline_after_a_look(gated_installation: Installation) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deadline_after_a_look")
-def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_why(
-    gated_installation, gated_team
-):
+def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_why(gated_team):
     def body() -> None:
         step("near", location="HOME-EDGE", max_latency="5ms")
 
-    run = gated_installation.submit(compiled("strict", body), gated_team)
+    run = gated_team.submit(compiled("strict", body))
 
     def waits_for_its_limit() -> JsonObject | None:
-        near = explained_now(gated_installation, run, gated_team, "near")
+        near = explained_now(gated_team, run, "near")
         return near if near and near["waiting"] and near["waiting"]["for"] == "limit" else None
 
     gated = wait_until(waits_for_its_limit, "the step to wait for a node within its limit", 60)
@@ -112,7 +111,7 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
     assert (near["node"], near["plannedNode"]) == (None, None)
     assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in near["reason"]
     assert "delete it" in near["waiting"]["detail"]
-    (pod,) = executors(gated_installation, gated_team).values()
+    (pod,) = executors(gated_team).values()
     assert "no-node-within-5ms" in json.dumps(pod["spec"]["affinity"])
 
 
@@ -140,10 +139,10 @@ def test_a_pod_whose_gate_comes_off_late_goes_to_another_node_within_its_limit(
             step(f"p{number}", duration="8s", cpu="1500m", type="predict", **near)
 
     with shunned(gated_installation, NITLAB):
-        run = gated_installation.submit(compiled("within", body), gated_team)
-        both = [explained(gated_installation, run, gated_team, name) for name in ("p1", "p2")]
+        run = gated_team.submit(compiled("within", body))
+        both = [explained(gated_team, run, name) for name in ("p1", "p2")]
     assert {each["node"] for each in both} == {HOME, NITLAB}
-    gated_installation.wait_for_end(run, gated_team)
+    gated_team.wait_for_end(run)
 
 
 @pytest.fixture
@@ -154,15 +153,15 @@ def shunned_cloud(gated_installation: Installation) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("shunned_cloud")
-def test_explain_says_that_the_scheduler_preferred_another_node(gated_installation, gated_team):
-    run = gated_installation.submit(chain("shunned", 4, cpu="1"), gated_team)
-    off = explained(gated_installation, run, gated_team, "s1")
+def test_explain_says_that_the_scheduler_preferred_another_node(gated_team):
+    run = gated_team.submit(chain("shunned", 4, cpu="1"))
+    off = explained(gated_team, run, "s1")
     assert off["plannedNode"] == CLOUD
     assert off["elsewhere"] == (
         f"planned on {CLOUD}, placed on {off['node']}: it had room; default-scheduler preferred"
         " another by its own rules and scores"
     )
-    gated_installation.wait_for_end(run, gated_team)
+    gated_team.wait_for_end(run)
 
 
 def test_the_last_resort_brings_a_run_to_its_end_when_all_else_is_dead(
@@ -176,14 +175,14 @@ def test_the_last_resort_brings_a_run_to_its_end_when_all_else_is_dead(
         assert installation.policy()["status"]["gatesReady"] is True
         assert not installation.is_ready(PLANNER)
         assert not installation.is_ready(EXTEND)
-        run = installation.submit(taxi(), gated_team)
+        run = gated_team.submit(taxi())
 
         def ended() -> bool:
             freed.extend(released(installation))
-            return bool(installation.workflow(run, gated_team).get("status", {}).get("finishedAt"))
+            return bool(gated_team.workflow(run).get("status", {}).get("finishedAt"))
 
         wait_until(ended, "the job to bring the run to its end", 90, lambda: freed)
-    assert installation.workflow(run, gated_team)["status"]["phase"] == "Succeeded"
+    assert gated_team.workflow(run)["status"]["phase"] == "Succeeded"
     # The job's log names them.
     assert len(freed) == len(STEPS)
 
@@ -194,30 +193,30 @@ def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
     """The guarantee: no gate of ours outlives its deadline and one restart of `extend`."""
     installation = gated_installation
     with installation.dead(PLANNER, EXTEND):
-        run = installation.submit(taxi(), gated_team)
-        wait_until(lambda: is_held(installation, gated_team), "a pod to be held", 60)
+        run = gated_team.submit(taxi())
+        wait_until(lambda: is_held(gated_team), "a pod to be held", 60)
         # Only now: on a busy machine a planner that lives may renew its Lease later than this.
         with gates_overdue_after(installation, "2s", schedulerStaleAfter="3s"):
             # As its kubelet would; the planner stays dead.
             installation.restart(EXTEND)
-            installation.wait_for_success(run, gated_team, 90)
+            gated_team.wait_for_success(run, 90)
             installation.wait_for_flag("gatesReady", False)
             assert installation.metric(EXTEND, "gates_overdue_total") >= 1
             assert not installation.is_ready(PLANNER)
     installation.wait_for_flag("gatesReady", True)
 
 
-def is_held(installation: Installation, namespace: str) -> bool:
+def is_held(team: Team) -> bool:
     """Whether our gate is all that keeps a pod."""
-    gates = [pod["spec"].get("schedulingGates") for pod in installation.pods(namespace)]
+    gates = [pod["spec"].get("schedulingGates") for pod in team.pods()]
     return [{"name": PLAN_GATE}] in gates
 
 
-def explained(installation: Installation, run: str, namespace: str, step_name: str) -> JsonObject:
+def explained(team: Team, run: str, step_name: str) -> JsonObject:
     """What `explain` says of a step that is bound, and has been told of if it is elsewhere."""
 
     def settled() -> JsonObject | None:
-        explained_step = explained_now(installation, run, namespace, step_name)
+        explained_step = explained_now(team, run, step_name)
         if explained_step is None or not explained_step["node"]:
             return None
         is_there = explained_step["node"] == explained_step["plannedNode"]
@@ -228,12 +227,10 @@ def explained(installation: Installation, run: str, namespace: str, step_name: s
     return explained_step
 
 
-def explained_now(
-    installation: Installation, run: str, namespace: str, step_name: str
-) -> JsonObject | None:
+def explained_now(team: Team, run: str, step_name: str) -> JsonObject | None:
     """What `explain` says of a step now; None = there is no plan yet."""
-    command = ["explain", run, step_name, "-n", namespace, "-o", "json"]
-    result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(installation.kubeconfig)])
+    command = ["explain", run, step_name, "-n", team.name, "-o", "json"]
+    result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(team.installation.kubeconfig)])
     if result.exit_code:
         return None
     steps: list[JsonObject] = json.loads(result.stdout)["steps"]

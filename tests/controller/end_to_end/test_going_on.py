@@ -6,9 +6,10 @@ from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.placements import phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controller.end_to_end.teams import Team
 from tests.controller.end_to_end.test_situations import full
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, SCHEDULER, Installation
+from tests.support.installation import PLAN, SCHEDULER
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -17,41 +18,41 @@ PLANNER = PLAN.format(1)
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
-    run = installation.submit(chain("long", 40, 0.2), team)
-    wait_until(lambda: epoch(installation, run, team) >= 0, "the plan")
+    run = team.submit(chain("long", 40, 0.2))
+    wait_until(lambda: epoch(team, run) >= 0, "the plan")
     # So that the epoch is one that a new Lease does not have.
     installation.kill(PLANNER)
     installation.restart(PLANNER)
-    before = wait_until(lambda: epoch(installation, run, team), "the new epoch", 60)
-    lease = installation.api.get(
+    before = wait_until(lambda: epoch(team, run), "the new epoch", 60)
+    lease = team.api.get(
         "coordination.k8s.io/v1", "Lease", "kfp-placement-planner", "kfp-placement"
     )
-    installation.api.delete(lease)
-    wait_until(lambda: epoch(installation, run, team) > before, "a higher epoch", 30)
-    installation.wait_for_success(run, team, 90)
-    wait_until(lambda: phase(installation, run, team) == "Succeeded", "the end to be told", 30)
+    team.api.delete(lease)
+    wait_until(lambda: epoch(team, run) > before, "a higher epoch", 30)
+    team.wait_for_success(run, 90)
+    wait_until(lambda: phase(team, run) == "Succeeded", "the end to be told", 30)
 
 
 def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installation, team):
-    run = installation.submit(chain("toggled", 15, 0.2, 0.2), team)
-    wait_until(lambda: revision(installation, run, team) > 1, "a better plan", 30)
-    before = installation.placement(run, team)
-    label(installation, team, "false")
+    run = team.submit(chain("toggled", 15, 0.2, 0.2))
+    wait_until(lambda: revision(team, run) > 1, "a better plan", 30)
+    before = team.placement(run)
+    label(team, "false")
     installation.restart(PLANNER)
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
-    label(installation, team, None)
-    installation.wait_for_success(run, team, 120)
-    wait_until(lambda: phase(installation, run, team) == "Succeeded", "the end to be told", 30)
-    after = installation.placement(run, team)
+    label(team, None)
+    team.wait_for_success(run, 120)
+    wait_until(lambda: phase(team, run) == "Succeeded", "the end to be told", 30)
+    after = team.placement(run)
     assert after.metadata.uid == before.metadata.uid
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
 
 
 def test_a_scheduler_that_restarts_in_good_order_keeps_its_waiting_pods(installation, team):
     deleted = installation.metric(PLANNER, "stranded_pods_deleted_total")
-    with full(installation, team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
-        run = installation.submit(chain("waiting", 0.1, cpu="1"), team)
-        before = wait_until(lambda: the_pod(installation, team), "the pod", 60)
+    with full(team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
+        run = team.submit(chain("waiting", 0.1, cpu="1"))
+        before = wait_until(lambda: the_pod(team), "the pod", 60)
         installation.set_policy(unboundDeadline="1s", schedulerStaleAfter="60s")
         try:
             process = installation.processes[SCHEDULER]
@@ -62,29 +63,29 @@ def test_a_scheduler_that_restarts_in_good_order_keeps_its_waiting_pods(installa
             installation.wait_for_flag("schedulerReady", True)
         finally:
             installation.set_policy(unboundDeadline=None, schedulerStaleAfter=None)
-    installation.wait_for_success(run, team)
-    after = the_pod(installation, team)
+    team.wait_for_success(run)
+    after = the_pod(team)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["spec"]["schedulerName"] == DEFAULT_SCHEDULER
     assert installation.metric(PLANNER, "stranded_pods_deleted_total") == deleted
 
 
-def the_pod(installation: Installation, team: str) -> JsonObject:
+def the_pod(team: Team) -> JsonObject:
     """That of the only step; empty if there is none yet."""
-    return executors(installation, team).get("s1", {})
+    return executors(team).get("s1", {})
 
 
-def label(installation: Installation, team: str, enabled: str | None) -> None:
+def label(team: Team, enabled: str | None) -> None:
     """What the namespace says of taking part."""
-    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
-    installation.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: enabled}}})
+    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.name}}
+    team.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: enabled}}})
 
 
-def epoch(installation: Installation, run: str, team: str) -> int:
-    placement = installation.placement(run, team)
+def epoch(team: Team, run: str) -> int:
+    placement = team.placement(run)
     return -1 if placement is None else placement.spec.epoch
 
 
-def revision(installation: Installation, run: str, team: str) -> int:
-    placement = installation.placement(run, team)
+def revision(team: Team, run: str) -> int:
+    placement = team.placement(run)
     return 0 if placement is None else placement.spec.revision

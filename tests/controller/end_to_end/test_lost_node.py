@@ -32,38 +32,38 @@ def doomed_node(installation: Installation) -> Iterator[str]:
 
 def test_a_lost_node_loses_no_run(installation, team, doomed_node):
     """It is lost with the pod on it; the step runs again, where there is room."""
-    run = installation.submit(chain("lost", 240, 0.2), team)
-    wait_until(lambda: bound(installation, team).get("s1") == doomed_node, "it to be used", 60)
-    (lost,) = (pod for pod in installation.pods(team) if is_marked(pod))
+    run = team.submit(chain("lost", 240, 0.2))
+    wait_until(lambda: bound(team).get("s1") == doomed_node, "it to be used", 60)
+    (lost,) = (pod for pod in team.pods() if is_marked(pod))
     wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
-    housekeeping.lose_node(installation.api, doomed_node)
+    housekeeping.lose_node(team.api, doomed_node)
     wait_until(
-        lambda: nodes_planned_for(installation, run, team)["s2"] == CLOUD,
+        lambda: nodes_planned_for(team, run)["s2"] == CLOUD,
         "a plan for the next step",
-        state=lambda: installation.placement(run, team),
+        state=lambda: team.placement(run),
     )
     retried = wait_until(
-        lambda: (node := bound(installation, team).get("s1")) != doomed_node and node,
+        lambda: (node := bound(team).get("s1")) != doomed_node and node,
         "the step to be placed again",
         60,
     )
     assert retried == CLOUD
-    again = executors(installation, team)["s1"]
+    again = executors(team)["s1"]
     wait_until(lambda: phase_of(installation, again) == "Running", "it to run")
     wait_until(
-        lambda: actual_node(installation, run, team, "s1") == CLOUD,
+        lambda: actual_node(team, run, "s1") == CLOUD,
         "the placement to name the new node",
-        state=lambda: installation.placement(run, team),
+        state=lambda: team.placement(run),
     )
     # What was planned when this pod came is kept, unless there was time for another plan.
-    if nodes_planned_for(installation, run, team)["s1"] == doomed_node:
-        wait_until(lambda: why_deviating(installation, team), "an event that says why")
-        assert why_deviating(installation, team) == [
+    if nodes_planned_for(team, run)["s1"] == doomed_node:
+        wait_until(lambda: why_deviating(team), "an event that says why")
+        assert why_deviating(team) == [
             f"planned on {doomed_node}, placed on {CLOUD}: it is not ready"
         ]
     # It would take four minutes here.
     installation.kubelets.fail(again["metadata"]["name"], exit_code=0)
-    installation.wait_for_success(run, team)
+    team.wait_for_success(run)
 
 
 def phase_of(installation: Installation, pod: JsonObject) -> str:

@@ -16,6 +16,7 @@ from tests.controller.end_to_end.queues import (
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controller.hold_cases import is_held
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
@@ -28,26 +29,26 @@ SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)
 
 
-def label(installation: Installation, namespace: str, value: str | None) -> None:
-    """What a namespace says of taking part; None = nothing."""
-    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    installation.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: value}}})
+def label(team: Team, value: str | None) -> None:
+    """What a team says of taking part; None = nothing."""
+    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.name}}
+    team.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: value}}})
 
 
-def readiness(installation: Installation, namespace: str) -> tuple[bool, str]:
+def readiness(team: Team) -> tuple[bool, str]:
     """What RunQueue `default` says of new runs, and why."""
-    found = status(installation, namespace)
+    found = status(team)
     reasons = [each["reason"] for each in found.get("conditions", ()) if each["type"] == "Ready"]
     return found.get("ready") is True, "".join(reasons)
 
 
-def set_closed_queue(installation: Installation, namespace: str, **spec: Any) -> None:
+def set_closed_queue(team: Team, **spec: Any) -> None:
     """Make a queue where no run takes part, and wait until it says so."""
-    queue = a_queue(namespace, **spec)
-    installation.api.patch(queue, queue, how="apply")
+    queue = a_queue(team.name, **spec)
+    team.api.patch(queue, queue, how="apply")
     wait_until(
-        lambda: readiness(installation, namespace) == (False, "NamespaceExcluded"),
-        "a queue to say that its namespace takes no part",
+        lambda: readiness(team) == (False, "NamespaceExcluded"),
+        "a queue to say that its team takes no part",
     )
 
 
@@ -60,82 +61,76 @@ def history(choosy_installation: Installation) -> Iterator[History]:
 def test_a_namespace_that_does_not_ask_for_it_is_left_alone(choosy_installation, history):
     with ExitStack() as stack:
         teams = [
-            stack.enter_context(choosy_installation.namespace(labels))
+            stack.enter_context(team_of(choosy_installation, labels))
             for labels in (None, {ENABLED_LABEL: "false"}, {ENABLED_LABEL: "yes"})
         ]
-        runs = [choosy_installation.submit(chain("bare", 0.2), team) for team in teams]
+        runs = [team.submit(chain("bare", 0.2)) for team in teams]
         for run, team in zip(runs, teams, strict=True):
-            schedulers = schedulers_at_end(choosy_installation, run, team)
+            schedulers = schedulers_at_end(team, run)
             assert schedulers == {"s1": "default-scheduler"}
             # Nobody has planned what nobody would place.
-            assert history.written(run, team) == ()
+            assert history.written(run, team.name) == ()
 
 
 def test_a_namespace_that_asks_for_it_is_placed_by_plan(choosy_installation, history):
-    with choosy_installation.namespace({ENABLED_LABEL: "true"}) as team:
-        run = choosy_installation.submit(chain("asking", 0.2, 0.2), team)
-        schedulers = schedulers_at_end(choosy_installation, run, team)
+    with team_of(choosy_installation, {ENABLED_LABEL: "true"}) as team:
+        run = team.submit(chain("asking", 0.2, 0.2))
+        schedulers = schedulers_at_end(team, run)
         assert schedulers == {"s1": DEFAULT_SCHEDULER, "s2": DEFAULT_SCHEDULER}
-        for pod in executors(choosy_installation, team).values():
+        for pod in executors(team).values():
             assert pod["spec"]["nodeName"] in history.planned_for(pod)
 
 
 def test_a_namespace_that_asks_later_is_placed_from_its_next_run_on(choosy_installation):
     installation = choosy_installation
-    with installation.namespace() as team:
-        first = installation.submit(chain("early", 0.2), team)
-        assert schedulers_at_end(installation, first, team) == {"s1": "default-scheduler"}
-        label(installation, team, "true")
+    with team_of(installation) as team:
+        first = team.submit(chain("early", 0.2))
+        assert schedulers_at_end(team, first) == {"s1": "default-scheduler"}
+        label(team, "true")
 
         def is_placed() -> bool:
             # Admission learns of the label somewhat later.
-            run = installation.submit(chain("late", 0.2), team)
-            schedulers_at_end(installation, run, team)
-            return installation.placement(run, team) is not None and DEFAULT_SCHEDULER in {
-                pod["spec"]["schedulerName"] for pod in executors(installation, team).values()
+            run = team.submit(chain("late", 0.2))
+            schedulers_at_end(team, run)
+            return team.placement(run) is not None and DEFAULT_SCHEDULER in {
+                pod["spec"]["schedulerName"] for pod in executors(team).values()
             }
 
         wait_until(is_placed, "a run to be placed", 60)
-        assert installation.placement(first, team) is None
+        assert team.placement(first) is None
 
 
 def test_runs_wait_and_count_only_where_namespaces_ask_for_it(choosy_installation):
     installation = choosy_installation
     with (
-        installation.namespace() as bare,
-        installation.namespace({ENABLED_LABEL: "true"}) as asking,
+        team_of(installation) as bare,
+        team_of(installation, {ENABLED_LABEL: "true"}) as asking,
     ):
-        set_closed_queue(installation, bare, quota={"runs": 0}, onControllerDown="hold")
-        set_queue(installation, asking, quota={"runs": 0})
-        free = installation.submit(LONG, bare)
-        assert not is_held(installation.workflow(free, bare))
-        waiting = installation.submit(SHORT, asking)
-        assert is_held(installation.workflow(waiting, asking))
-        wait_until(lambda: request(installation, asking, waiting), "the planner to know the run")
-        wait_until(
-            lambda: status(installation, asking).get("waiting") == 1, "its queue to count the run"
-        )
+        set_closed_queue(bare, quota={"runs": 0}, onControllerDown="hold")
+        set_queue(asking, quota={"runs": 0})
+        free = bare.submit(LONG)
+        assert not is_held(bare.workflow(free))
+        waiting = asking.submit(SHORT)
+        assert is_held(asking.workflow(waiting))
+        wait_until(lambda: request(asking, waiting), "the planner to know the run")
+        wait_until(lambda: status(asking).get("waiting") == 1, "its queue to count the run")
         # By now both processes know the run that was submitted before, too.
-        assert request(installation, bare, free) == {}
-        counts = status(installation, bare)
+        assert request(bare, free) == {}
+        counts = status(bare)
         assert (counts["waiting"], counts["admitted"]) == (0, 0)
-        set_queue(installation, asking, quota={})
-        installation.wait_for_success(waiting, asking)
-        installation.wait_for_success(free, bare)
+        set_queue(asking, quota={})
+        asking.wait_for_success(waiting)
+        bare.wait_for_success(free)
 
 
 def test_held_runs_begin_when_their_namespace_asks_no_longer(choosy_installation):
     installation = choosy_installation
-    with installation.namespace({ENABLED_LABEL: "true"}) as team:
-        set_queue(installation, team, quota={"runs": 0}, onControllerDown="hold")
-        run = installation.submit(SHORT, team)
-        assert is_held(installation.workflow(run, team))
-        wait_until(
-            lambda: said(installation, team, run).get("phase") == "Waiting", "the run to say so"
-        )
-        label(installation, team, None)
-        installation.wait_for_success(run, team)
-        wait_until(
-            lambda: said(installation, team, run)["phase"] == "Finished", "its end to be said"
-        )
-        assert readiness(installation, team) == (False, "NamespaceExcluded")
+    with team_of(installation, {ENABLED_LABEL: "true"}) as team:
+        set_queue(team, quota={"runs": 0}, onControllerDown="hold")
+        run = team.submit(SHORT)
+        assert is_held(team.workflow(run))
+        wait_until(lambda: said(team, run).get("phase") == "Waiting", "the run to say so")
+        label(team, None)
+        team.wait_for_success(run)
+        wait_until(lambda: said(team, run)["phase"] == "Finished", "its end to be said")
+        assert readiness(team) == (False, "NamespaceExcluded")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.controller.end_to_end.small_pipelines import compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
@@ -68,7 +69,7 @@ def layered(rng: random.Random, least_seconds: int, most_seconds: int) -> JsonOb
     return compiled("layered", body)
 
 
-def play(installation: Installation, workflows: list[JsonObject], team: str) -> list[str]:
+def play(team: Team, workflows: list[JsonObject]) -> list[str]:
     """One after the other begins; returns the runs when all have ended.
 
     Argo and the kubelets are stand-ins on a small machine: many starts at a time would take longer
@@ -76,25 +77,25 @@ def play(installation: Installation, workflows: list[JsonObject], team: str) -> 
     """
     runs: list[str] = []
     for workflow in workflows:
-        runs.append(installation.submit(workflow, team))
-        wait_until(partial(has_begun, installation, runs[-1], team), f"{runs[-1]} to begin", 60)
+        runs.append(team.submit(workflow))
+        wait_until(partial(has_begun, team, runs[-1]), f"{runs[-1]} to begin", 60)
     for run in runs:
-        installation.wait_for_success(run, team, 240)
+        team.wait_for_success(run, 240)
     return runs
 
 
-def has_begun(installation: Installation, run: str, team: str) -> bool:
+def has_begun(team: Team, run: str) -> bool:
     """Whether a step of the run is running."""
-    pods = [pod for pod in installation.pods(team) if is_marked(pod)]
+    pods = [pod for pod in team.pods() if is_marked(pod)]
     return any(
         pod["metadata"]["labels"][LABEL_WORKFLOW] == run and pod["status"]["phase"] != "Pending"
         for pod in pods
     )
 
 
-def figures(installation: Installation, run: str, team: str) -> tuple[float, float] | None:
+def figures(team: Team, run: str) -> tuple[float, float] | None:
     """The makespan of the first plan and the actual one, once both are told."""
-    placement = installation.placement(run, team)
+    placement = team.placement(run)
     if placement is None or placement.status is None or not placement.status.makespan_seconds:
         return None
     assert placement.spec.first_makespan_seconds is not None
@@ -104,20 +105,20 @@ def figures(installation: Installation, run: str, team: str) -> tuple[float, flo
 @pytest.mark.parametrize("own_installation", [()], indirect=True)
 def test_runs_take_about_as_long_as_first_planned(learning):
     rng = random.Random(5)
-    with learning.namespace() as team:
-        play(learning, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)], team)
+    with team_of(learning) as team:
+        play(team, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)])
         tries: list[list[float]] = []
         while len(tries) < TRIES and (not tries or median(tries[-1]) > MOST_MEDIAN_ERROR):
-            tries.append(relative_errors(learning, team, rng))
+            tries.append(relative_errors(team, rng))
     assert median(tries[-1]) <= MOST_MEDIAN_ERROR, tries
 
 
-def relative_errors(installation: Installation, team: str, rng: random.Random) -> list[float]:
+def relative_errors(team: Team, rng: random.Random) -> list[float]:
     """Of the first plans' makespans, for as many runs."""
-    learned = installation.metric(PLANNER, "learned_seconds", what="driver")
+    learned = team.installation.metric(PLANNER, "learned_seconds", what="driver")
     assert learned > 0
-    runs = play(installation, [layered(rng, 8, 20) for _ in range(RUNS)], team)
-    told = (partial(figures, installation, run, team) for run in runs)
+    runs = play(team, [layered(rng, 8, 20) for _ in range(RUNS)])
+    told = (partial(figures, team, run) for run in runs)
     pairs = [found for each in told if (found := wait_until(each, "the makespan"))]
     assert len(pairs) == RUNS
     errors = [abs(planned - actual) / actual for planned, actual in pairs]

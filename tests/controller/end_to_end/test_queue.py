@@ -19,9 +19,9 @@ from tests.controller.end_to_end.queues import (
     wait_until_none_is_held,
 )
 from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.teams import Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
-from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
@@ -44,127 +44,123 @@ def queueing(at_work) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[str]:
+def team(queueing: Installation) -> Iterator[Team]:
     """A namespace whose queue admits one run at a time."""
-    queueing.wait_at_work()
-    with queueing.namespace() as name:
-        set_queue(queueing, name, quota={"runs": 1})
-        yield name
-        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
-            queueing.api.delete(workflow)
-        housekeeping.delete_pods(queueing.api, name)
+    for made in tidy_team(queueing):
+        set_queue(made, quota={"runs": 1})
+        yield made
 
 
-def held(installation: Installation, team: str) -> str:
+def held(team: Team) -> str:
     """A run that is held, and says so, behind one that its queue has admitted nobody for."""
-    set_queue(installation, team, quota={"runs": 0})
-    name = installation.submit(SHORT, team)
-    wait_until(lambda: phase(installation.workflow(name, team)) == "Pending", f"{name} to be held")
+    set_queue(team, quota={"runs": 0})
+    name = team.submit(SHORT)
+    wait_until(lambda: phase(team.workflow(name)) == "Pending", f"{name} to be held")
     return name
 
 
-def test_runs_go_one_after_the_other(queueing, team):
-    first = queueing.submit(LONG, team)
+def test_runs_go_one_after_the_other(team):
+    first = team.submit(LONG)
     # Of two that were submitted within one second either may be first: times are whole seconds.
-    released(queueing, team, first)
-    second = queueing.submit(LONG, team)
+    released(team, first)
+    second = team.submit(LONG)
     waiting = wait_until(
-        lambda: found if phase(found := queueing.workflow(second, team)) == "Pending" else None,
+        lambda: found if phase(found := team.workflow(second)) == "Pending" else None,
         "the second to wait",
     )
     assert waiting is not None
     assert waiting["status"] == {"phase": "Pending", "message": "waits in RunQueue default"}
     wait_until(
-        lambda: (status(queueing, team)["waiting"], status(queueing, team)["admitted"]) == (1, 1),
+        lambda: (status(team)["waiting"], status(team)["admitted"]) == (1, 1),
         "the queue to count them",
     )
-    one, other = (queueing.wait_for_success(name, team) for name in (first, second))
+    one, other = (team.wait_for_success(name) for name in (first, second))
     assert one["status"]["finishedAt"] <= other["status"]["startedAt"]
 
 
-def test_a_held_run_has_no_pod_and_has_not_begun(queueing, team):
-    name = held(queueing, team)
-    workflow = queueing.workflow(name, team)
+def test_a_held_run_has_no_pod_and_has_not_begun(team):
+    name = held(team)
+    workflow = team.workflow(name)
     assert is_held(workflow)
     assert workflow["status"].keys() == {"phase", "message"}
-    assert queueing.pods(team) == []
-    set_queue(queueing, team, quota={})
-    ended = queueing.wait_for_success(name, team)
+    assert team.pods() == []
+    set_queue(team, quota={})
+    ended = team.wait_for_success(name)
     assert ended["status"].get("message") is None
 
 
-def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(queueing, team):
-    name = held(queueing, team)
+def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(team):
+    name = held(team)
     # As KFP's Terminate does.
-    queueing.api.patch(queueing.workflow(name, team), {"spec": {"activeDeadlineSeconds": 0}})
-    ended = queueing.wait_for_end(name, team)
+    team.api.patch(team.workflow(name), {"spec": {"activeDeadlineSeconds": 0}})
+    ended = team.wait_for_end(name)
     assert phase(ended) == "Failed"
-    assert queueing.pods(team) == []
+    assert team.pods() == []
 
 
 def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queueing, team):
     faults = queueing.options.faults.exit_codes
     faults["*.s2(0).executor(0)"] = 1
-    name = queueing.submit(chain("failing", 0.1, 0.1), team)
-    failed = queueing.wait_for_end(name, team)
+    name = team.submit(chain("failing", 0.1, 0.1))
+    failed = team.wait_for_end(name)
     assert phase(failed) == "Failed"
     faults.clear()
-    before = {pod["metadata"]["uid"] for pod in executors_of(queueing, team, "s1")}
-    set_queue(queueing, team, quota={"runs": 0})
+    before = {pod["metadata"]["uid"] for pod in executors_of(team, "s1")}
+    set_queue(team, quota={"runs": 0})
     try_again(queueing, failed)
-    assert is_held(queueing.workflow(name, team))
-    wait_until(lambda: phase(queueing.workflow(name, team)) == "Pending", "it to say so")
-    set_queue(queueing, team, quota={})
-    queueing.wait_for_success(name, team)
-    assert {pod["metadata"]["uid"] for pod in executors_of(queueing, team, "s1")} == before
+    assert is_held(team.workflow(name))
+    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    set_queue(team, quota={})
+    team.wait_for_success(name)
+    assert {pod["metadata"]["uid"] for pod in executors_of(team, "s1")} == before
 
 
-def executors_of(installation: Installation, namespace: str, step: str) -> list[JsonObject]:
+def executors_of(team: Team, step: str) -> list[JsonObject]:
     return [
         pod
-        for pod in installation.pods(namespace)
+        for pod in team.pods()
         if pod["metadata"]["annotations"]
         .get(NODE_NAME_ANNOTATION, "")
         .endswith(f".{step}(0).executor(0)")
     ]
 
 
-def test_others_may_not_let_a_held_run_begin_but_end_it(queueing, team):
-    name = held(queueing, team)
+def test_others_may_not_let_a_held_run_begin_but_end_it(team):
+    name = held(team)
     rules = [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["*"]}]
-    queueing.api.create(an_object(f"{housekeeping.RBAC}/v1", "ClusterRole", "author", rules=rules))
+    team.api.create(an_object(f"{housekeeping.RBAC}/v1", "ClusterRole", "author", rules=rules))
     author = housekeeping.new_account(
-        queueing.api, team, "author", role="author", role_kind="ClusterRole"
+        team.api, team.name, "author", role="author", role_kind="ClusterRole"
     )
-    workflow = queueing.workflow(name, team)
+    workflow = team.workflow(name)
     labels = {INSTANCE_LABEL: None}
     with pytest.raises(ApiError, match="this run waits in a queue") as refused:
         author.patch(workflow, {"metadata": {"labels": labels}})
     assert refused.value.status == 422
     author.patch(workflow, {"spec": {"activeDeadlineSeconds": 0}})
-    assert phase(queueing.wait_for_end(name, team)) == "Failed"
+    assert phase(team.wait_for_end(name)) == "Failed"
 
 
-def test_held_runs_begin_when_their_queue_is_deleted(queueing, team):
-    name = held(queueing, team)
-    queueing.api.delete(a_queue(team))
-    queueing.wait_for_success(name, team)
+def test_held_runs_begin_when_their_queue_is_deleted(team):
+    name = held(team)
+    team.api.delete(a_queue(team.name))
+    team.wait_for_success(name)
 
 
 def test_runs_of_a_namespace_without_a_queue_are_left_alone(queueing):
-    with queueing.namespace() as other:
-        name = queueing.submit(SHORT, other)
-        assert not is_held(queueing.workflow(name, other))
-        queueing.wait_for_success(name, other)
+    with team_of(queueing) as other:
+        name = other.submit(SHORT)
+        assert not is_held(other.workflow(name))
+        other.wait_for_success(name)
 
 
-def test_a_run_that_goes_on_is_never_held(queueing, team):
-    name = queueing.submit(LONG, team)
-    queueing.pods(team)
-    wait_until(lambda: phase(queueing.workflow(name, team)) == "Running", "it to run")
-    queueing.api.patch(queueing.workflow(name, team), {"metadata": {"labels": {"x": "y"}}})
-    assert not is_held(queueing.workflow(name, team))
-    queueing.wait_for_success(name, team)
+def test_a_run_that_goes_on_is_never_held(team):
+    name = team.submit(LONG)
+    team.pods()
+    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    team.api.patch(team.workflow(name), {"metadata": {"labels": {"x": "y"}}})
+    assert not is_held(team.workflow(name))
+    team.wait_for_success(name)
 
 
 @pytest.fixture
@@ -178,38 +174,38 @@ def impatient(queueing: Installation) -> Iterator[None]:
 @pytest.mark.usefixtures("impatient")
 def test_without_a_queue_process_new_runs_are_not_held(queueing, team):
     with queueing.dead(QUEUE.format(1)):
-        wait_until_none_is_held(queueing, team)
-        name = queueing.submit(SHORT, team)
-        assert not is_held(queueing.workflow(name, team))
-        queueing.wait_for_success(name, team)
+        wait_until_none_is_held(team)
+        name = team.submit(SHORT)
+        assert not is_held(team.workflow(name))
+        team.wait_for_success(name)
 
 
 @pytest.mark.usefixtures("impatient")
 def test_without_a_queue_process_held_runs_begin_after_the_deadline(queueing, team):
     """Nor does one wait longer that was held while its queue stopped being ready."""
-    name = held(queueing, team)
-    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="5s")
+    name = held(team)
+    set_queue(team, quota={"runs": 0}, holdDeadline="5s")
     with queueing.dead(QUEUE.format(1)):
         wait_until(lambda: "released run" in queueing.release(), "it to be released", 60)
-        assert status(queueing, team)["ready"] is False
-        queueing.wait_for_end(name, team)
+        assert status(team)["ready"] is False
+        team.wait_for_end(name)
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
-    name = held(queueing, team)
-    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
+    name = held(team)
+    set_queue(team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
         wait_until(lambda: are_past_deadline(queueing, 6.0), "both Leases to be overdue", 60)
         assert "0 runs released" in queueing.release()
-        assert is_held(queueing.workflow(name, team))
-        late = queueing.submit(SHORT, team)
-        assert is_held(queueing.workflow(late, team))
+        assert is_held(team.workflow(name))
+        late = team.submit(SHORT)
+        assert is_held(team.workflow(late))
 
 
 def test_without_a_planner_new_runs_are_not_held(queueing, team):
     with queueing.dead(PLAN.format(1)):
-        wait_until_none_is_held(queueing, team)
-        name = queueing.submit(SHORT, team)
-        assert not is_held(queueing.workflow(name, team))
-        queueing.wait_for_end(name, team)
+        wait_until_none_is_held(team)
+        name = team.submit(SHORT)
+        assert not is_held(team.workflow(name))
+        team.wait_for_end(name)

@@ -20,6 +20,7 @@ from tests.controller.end_to_end.queues import (
     tried_again,
 )
 from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.teams import Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
@@ -44,135 +45,127 @@ def queueing(at_work) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[str]:
+def team(queueing: Installation) -> Iterator[Team]:
     """A namespace whose queue admits nobody."""
-    queueing.wait_at_work()
-    with queueing.namespace() as name:
-        set_queue(queueing, name, quota={"runs": 0}, holdDeadline="5s")
-        yield name
-        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
-            queueing.api.delete(workflow)
-        housekeeping.delete_pods(queueing.api, name)
+    for made in tidy_team(queueing):
+        set_queue(made, quota={"runs": 0}, holdDeadline="5s")
+        yield made
 
 
-def held(installation: Installation, team: str, *seconds: float) -> str:
+def held(team: Team, *seconds: float) -> str:
     """A run that is held, and says so."""
-    name = installation.submit(chain("held", *(seconds or (0.1,))), team)
+    name = team.submit(chain("held", *(seconds or (0.1,))))
     wait_until(
-        lambda: phase(installation.workflow(name, team)) == "Pending",
+        lambda: phase(team.workflow(name)) == "Pending",
         f"{name} to be held",
-        state=lambda: installation.workflow(name, team),
+        state=lambda: team.workflow(name),
     )
-    wait_until(lambda: said(installation, team, name).get("phase") == "Waiting", "it to wait")
+    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
     return name
 
 
-def stopped(installation: Installation, team: str) -> str:
+def stopped(team: Team) -> str:
     """A run that was preempted in its first of two steps, which has ended."""
-    name = held(installation, team, 3.0, 0.1)
-    annotate(installation, team, name, "admit")
-    wait_until(lambda: phase(installation.workflow(name, team)) == "Running", "it to run")
-    wait_until(lambda: executors(installation, team), "its first step to run")
-    wait_until(lambda: said(installation, team, name)["phase"] == "Admitted", "it to be admitted")
+    name = held(team, 3.0, 0.1)
+    annotate(team, name, "admit")
+    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    wait_until(lambda: executors(team), "its first step to run")
+    wait_until(lambda: said(team, name)["phase"] == "Admitted", "it to be admitted")
     # Requests are whole seconds; one from before the admission does not count.
-    admitted_at = read_time(said(installation, team, name)["admittedAt"])
+    admitted_at = read_time(said(team, name)["admittedAt"])
     wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
-    annotate(installation, team, name, "preempt")
-    wait_until(lambda: is_suspended(installation, team, name), "it to stop")
-    wait_until(
-        lambda: set(executors(installation, team).values()) == {"Succeeded"}, "its step to end"
-    )
+    annotate(team, name, "preempt")
+    wait_until(lambda: is_suspended(team, name), "it to stop")
+    wait_until(lambda: set(executors(team).values()) == {"Succeeded"}, "its step to end")
     return name
 
 
-def executors(installation: Installation, team: str) -> dict[str, str]:
+def executors(team: Team) -> dict[str, str]:
     """Pods of steps, and their phases."""
     return {
         pod["metadata"]["name"]: pod["status"].get("phase", "")
-        for pod in installation.pods(team)
+        for pod in team.pods()
         if "container-impl" in pod["metadata"]["name"]
     }
 
 
-def is_suspended(installation: Installation, team: str, name: str) -> bool:
-    return bool(installation.workflow(name, team)["spec"].get("suspend"))
+def is_suspended(team: Team, name: str) -> bool:
+    return bool(team.workflow(name)["spec"].get("suspend"))
 
 
 def test_an_orderly_restart_frees_nobody(queueing, team):
-    name = held(queueing, team)
+    name = held(team)
     # As long after the restart of one process the other one and the job still have to know nothing.
-    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="10m")
+    set_queue(team, quota={"runs": 0}, holdDeadline="10m")
     for process in (PLAN.format(1), QUEUE.format(1)):
         queueing.processes[process].stop()
         assert "0 runs released" in queueing.release()
-        assert is_held(queueing.workflow(name, team))
+        assert is_held(team.workflow(name))
         queueing.restart(process)
         queueing.wait_at_work()
-    assert is_held(queueing.workflow(name, team))
-    set_queue(queueing, team, quota={})
-    queueing.wait_for_success(name, team)
+    assert is_held(team.workflow(name))
+    set_queue(team, quota={})
+    team.wait_for_success(name)
 
 
 def test_without_anybody_preempted_runs_go_on_as_held_ones_begin(queueing, team):
-    name = stopped(queueing, team)
-    suspended = queueing.submit(chain("by-hand", 0.1), team)
-    queueing.api.patch(queueing.workflow(suspended, team), {"spec": {"suspend": True}})
+    name = stopped(team)
+    suspended = team.submit(chain("by-hand", 0.1))
+    team.api.patch(team.workflow(suspended), {"spec": {"suspend": True}})
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
-        wait_until(lambda: f"released run {team}/{name}" in queueing.release(), "it", 60)
-        wait_until(
-            lambda: phase(queueing.workflow(name, team)) == "Succeeded", "it to end well", 60
-        )
-        assert len(executors(queueing, team)) == 2
-        assert is_suspended(queueing, team, suspended)
+        wait_until(lambda: f"released run {team.name}/{name}" in queueing.release(), "it", 60)
+        wait_until(lambda: phase(team.workflow(name)) == "Succeeded", "it to end well", 60)
+        assert len(executors(team)) == 2
+        assert is_suspended(team, suspended)
 
 
-def test_what_a_new_workflow_says_of_itself_lets_it_skip_no_queue(queueing, team):
+def test_what_a_new_workflow_says_of_itself_lets_it_skip_no_queue(team):
     workflow = {**chain("skipping", 0.1), "status": {"startedAt": "2026-01-01T00:00:00Z"}}
-    name = queueing.submit(workflow, team)
-    assert is_held(queueing.workflow(name, team))
-    wait_until(lambda: phase(queueing.workflow(name, team)) == "Pending", "it to say so")
-    assert queueing.pods(team) == []
+    name = team.submit(workflow)
+    assert is_held(team.workflow(name))
+    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    assert team.pods() == []
 
 
 def test_a_run_that_is_tried_again_when_it_is_gone_waits_and_repeats_nothing(queueing, team):
     faults = queueing.options.faults.exit_codes
     faults["*.s2(0).executor(0)"] = 1
-    set_queue(queueing, team, quota={})
-    name = queueing.submit(chain("failing", 0.1, 0.1), team)
-    failed = queueing.wait_for_end(name, team)
+    set_queue(team, quota={})
+    name = team.submit(chain("failing", 0.1, 0.1))
+    failed = team.wait_for_end(name)
     assert phase(failed) == "Failed"
     faults.clear()
-    set_queue(queueing, team, quota={"runs": 0})
-    queueing.api.delete(failed)
-    housekeeping.delete_pods(queueing.api, team)
+    set_queue(team, quota={"runs": 0})
+    team.api.delete(failed)
+    housekeeping.delete_pods(team.api, team.name)
     again = tried_again(failed)
     metadata = {key: again["metadata"].get(key, {}) for key in ("name", "labels", "annotations")}
-    again["metadata"] = {**metadata, "namespace": team}
-    queueing.api.create(again)
-    assert is_held(queueing.workflow(name, team))
-    wait_until(lambda: phase(queueing.workflow(name, team)) == "Pending", "it to say so")
-    set_queue(queueing, team, quota={})
-    queueing.wait_for_success(name, team)
+    again["metadata"] = {**metadata, "namespace": team.name}
+    team.api.create(again)
+    assert is_held(team.workflow(name))
+    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    set_queue(team, quota={})
+    team.wait_for_success(name)
     # Of the two steps only the one that had failed.
-    assert len(executors(queueing, team)) == 1
+    assert len(executors(team)) == 1
 
 
 def test_a_queue_that_is_replaced_frees_nobody(queueing, team):
     """A run whose queue is deleted for good just after that begins; by then this one would have."""
-    with queueing.namespace() as other:
-        set_queue(queueing, other, quota={"runs": 0})
-        name, freed = held(queueing, team), held(queueing, other)
+    with team_of(queueing) as other:
+        set_queue(other, quota={"runs": 0})
+        name, freed = held(team), held(other)
         for _ in range(3):
-            queueing.api.delete(a_queue(team))
-            set_queue(queueing, team, quota={"runs": 0})
-        queueing.api.delete(a_queue(other))
-        wait_until(lambda: not is_held(queueing.workflow(freed, other)), f"{freed} to begin", 60)
-        assert is_held(queueing.workflow(name, team))
-        queueing.wait_for_end(freed, other)
+            team.api.delete(a_queue(team.name))
+            set_queue(team, quota={"runs": 0})
+        team.api.delete(a_queue(other.name))
+        wait_until(lambda: not is_held(other.workflow(freed)), f"{freed} to begin", 60)
+        assert is_held(team.workflow(name))
+        other.wait_for_end(freed)
 
 
 @contextlib.contextmanager
-def edited(installation: Installation, team: str, name: str) -> Iterator[list[str]]:
+def edited(team: Team, name: str) -> Iterator[list[str]]:
     """Somebody writes an annotation into a Workflow all the time; yields the values."""
     values: list[str] = []
     over = threading.Event()
@@ -181,7 +174,7 @@ def edited(installation: Installation, team: str, name: str) -> Iterator[list[st
         while not over.is_set():
             values.append(f"edit-{len(values)}")
             annotations = {"annotations": {"edited": values[-1]}}
-            installation.api.patch(installation.workflow(name, team), {"metadata": annotations})
+            team.api.patch(team.workflow(name), {"metadata": annotations})
 
     thread = threading.Thread(target=edit)
     thread.start()
@@ -192,33 +185,35 @@ def edited(installation: Installation, team: str, name: str) -> Iterator[list[st
         thread.join()
 
 
-def test_edits_while_a_run_is_released_are_kept_and_it_begins(queueing, team):
-    name = held(queueing, team)
-    with edited(queueing, team, name) as values:
+def test_edits_while_a_run_is_released_are_kept_and_it_begins(team):
+    name = held(team)
+    with edited(team, name) as values:
         wait_until(lambda: len(values) > 3, "edits")
-        set_queue(queueing, team, quota={})
-        released(queueing, team, name)
-        queueing.wait_for_success(name, team)
-    ended = queueing.workflow(name, team)
+        set_queue(team, quota={})
+        released(team, name)
+        team.wait_for_success(name)
+    ended = team.workflow(name)
     assert ended["metadata"]["annotations"]["edited"] == values[-1]
     assert not is_held(ended)
     assert ended["status"]["phase"] == "Succeeded"
 
 
 def test_a_namespace_that_is_deleted_while_runs_wait_leaves_nothing(queueing, team):
-    with queueing.namespace() as other:
-        set_queue(queueing, other, quota={"runs": 0})
-        held(queueing, other)
-        namespace = queueing.api.get("v1", "Namespace", other)
-        queueing.api.delete(namespace)
-        wait_until(lambda: queueing.api.find("v1", "Namespace", other) is None, "it to be gone", 60)
-        assert queueing.api.list(ARGO_VERSION, "Workflow", other) == []
-        assert queueing.api.list("v1", "Pod", other) == []
+    with team_of(queueing) as other:
+        set_queue(other, quota={"runs": 0})
+        held(other)
+        namespace = team.api.get("v1", "Namespace", other.name)
+        team.api.delete(namespace)
+        wait_until(
+            lambda: team.api.find("v1", "Namespace", other.name) is None, "it to be gone", 60
+        )
+        assert team.api.list(ARGO_VERSION, "Workflow", other.name) == []
+        assert team.api.list("v1", "Pod", other.name) == []
         for kind in ("RunRequest", "RunQueue"):
-            assert queueing.api.list(API_VERSION, kind, other) == []
+            assert team.api.list(API_VERSION, kind, other.name) == []
     # The queue goes on to work for others.
-    held(queueing, team)
-    wait_until(lambda: status(queueing, team)["waiting"] == 1, "it to be counted")
+    held(team)
+    wait_until(lambda: status(team)["waiting"] == 1, "it to be counted")
 
 
 def seconds_until(condition: Callable[[], object], what: str) -> float:
@@ -227,31 +222,31 @@ def seconds_until(condition: Callable[[], object], what: str) -> float:
     return time.monotonic() - began
 
 
-def test_runs_that_wait_begin_end_and_go_on_soon(queueing, team):
+def test_runs_that_wait_begin_end_and_go_on_soon(team):
     times: dict[str, tuple[float, float]] = {}
-    first = held(queueing, team)
-    annotate(queueing, team, first, "admit")
-    released(queueing, team, first)
-    seconds = seconds_until(lambda: queueing.pods(team), "its first pod")
+    first = held(team)
+    annotate(team, first, "admit")
+    released(team, first)
+    seconds = seconds_until(lambda: team.pods(), "its first pod")
     times["first pod after the release"] = (seconds, 1.0)
-    queueing.wait_for_success(first, team)
-    housekeeping.delete_pods(queueing.api, team)
+    team.wait_for_success(first)
+    housekeeping.delete_pods(team.api, team.name)
 
-    ended = held(queueing, team)
-    queueing.api.patch(queueing.workflow(ended, team), {"spec": {"activeDeadlineSeconds": 0}})
-    seconds = seconds_until(lambda: phase(queueing.workflow(ended, team)) == "Failed", "its end")
+    ended = held(team)
+    team.api.patch(team.workflow(ended), {"spec": {"activeDeadlineSeconds": 0}})
+    seconds = seconds_until(lambda: phase(team.workflow(ended)) == "Failed", "its end")
     times["terminated while held"] = (seconds, 3.0)
-    assert queueing.pods(team) == []
+    assert team.pods() == []
 
-    name = stopped(queueing, team)
-    before = {pod["metadata"]["name"] for pod in queueing.pods(team)}
-    annotate(queueing, team, name, "admit")
-    wait_until(lambda: not is_suspended(queueing, team, name), "it to go on")
+    name = stopped(team)
+    before = {pod["metadata"]["name"] for pod in team.pods()}
+    annotate(team, name, "admit")
+    wait_until(lambda: not is_suspended(team, name), "it to go on")
     seconds = seconds_until(
-        lambda: {pod["metadata"]["name"] for pod in queueing.pods(team)} - before, "its next pod"
+        lambda: {pod["metadata"]["name"] for pod in team.pods()} - before, "its next pod"
     )
     times["next pod after the suspension"] = (seconds, 3.0)
-    queueing.wait_for_success(name, team)
+    team.wait_for_success(name)
     for what, (seconds, most) in times.items():
         print(f"{what}: {seconds:.2f} s, {most:g} s required")
     assert [what for what, (seconds, most) in times.items() if seconds > BUSY * most] == []

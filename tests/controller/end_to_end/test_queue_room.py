@@ -18,6 +18,7 @@ from tests.controller.end_to_end.queues import (
     set_queue,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controller.end_to_end.teams import Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo import small_workflows
@@ -47,15 +48,11 @@ def queueing(at_work) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[str]:
+def team(queueing: Installation) -> Iterator[Team]:
     """A namespace whose queue admits what fits the cluster."""
-    queueing.wait_at_work()
-    with queueing.namespace() as name:
-        set_queue(queueing, name, overcommit=1)
-        yield name
-        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
-            queueing.api.delete(workflow)
-        housekeeping.delete_pods(queueing.api, name)
+    for made in tidy_team(queueing):
+        set_queue(made, overcommit=1)
+        yield made
 
 
 def training(name: str) -> JsonObject:
@@ -128,15 +125,13 @@ class TrainingOperator:
         self._installation.kubelets.fail(launch["metadata"]["name"], exit_code=0)
 
 
-def worked(
-    installation: Installation, namespace: str, names: list[str], seconds: float
-) -> list[str]:
+def worked(team: Team, names: list[str], seconds: float) -> list[str]:
     """Let an operator make workers for a time, or until all runs have ended; those that have."""
-    operator = TrainingOperator(installation, namespace)
+    operator = TrainingOperator(team.installation, team.name)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         operator.work()
-        ended = [each for each in names if phase(installation.workflow(each, namespace)) in ENDS]
+        ended = [each for each in names if phase(team.workflow(each)) in ENDS]
         if len(ended) == len(names):
             break
         time.sleep(0.2)
@@ -144,33 +139,31 @@ def worked(
 
 
 def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queueing, team):
-    with queueing.namespace() as alone:
-        names = [queueing.submit(training(f"alone-{number}"), alone) for number in (1, 2)]
-        both = TrainingOperator(queueing, alone)
+    with team_of(queueing) as alone:
+        names = [alone.submit(training(f"alone-{number}")) for number in (1, 2)]
+        both = TrainingOperator(queueing, alone.name)
         wait_until(lambda: len(both.launching()) == len(names), "both to make workers")
-        assert worked(queueing, alone, names, 8.0) == []
-        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", alone):
-            queueing.api.delete(workflow)
-        housekeeping.delete_pods(queueing.api, alone)
+        assert worked(alone, names, 8.0) == []
+        for workflow in team.api.list(ARGO_VERSION, "Workflow", alone.name):
+            team.api.delete(workflow)
+        housekeeping.delete_pods(team.api, alone.name)
     # Twice the cluster may be promised, but no gang gets a part of what another waits for.
-    set_queue(queueing, team)
-    names = [queueing.submit(training(f"queued-{number}"), team) for number in (1, 2)]
+    set_queue(team)
+    names = [team.submit(training(f"queued-{number}")) for number in (1, 2)]
     wait_until(
-        lambda: (
-            {said(queueing, team, each).get("phase") for each in names} == {"Waiting", "Admitted"}
-        ),
+        lambda: {said(team, each).get("phase") for each in names} == {"Waiting", "Admitted"},
         "one to be admitted",
     )
-    (second,) = [each for each in names if said(queueing, team, each)["phase"] == "Waiting"]
-    assert "lacks room for 2 pods" in said(queueing, team, second)["message"]
-    assert sorted(worked(queueing, team, names, 120.0)) == sorted(names)
+    (second,) = [each for each in names if said(team, each)["phase"] == "Waiting"]
+    assert "lacks room for 2 pods" in said(team, second)["message"]
+    assert sorted(worked(team, names, 120.0)) == sorted(names)
 
 
-def test_a_run_request_says_what_a_run_needs_and_goes_with_it(queueing, team):
-    set_queue(queueing, team, quota={"runs": 0})
-    name = queueing.submit(chain("small", 0.1, 0.1, cpu="1500m"), team)
-    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
-    found = request(queueing, team, name)
+def test_a_run_request_says_what_a_run_needs_and_goes_with_it(team):
+    set_queue(team, quota={"runs": 0})
+    name = team.submit(chain("small", 0.1, 0.1, cpu="1500m"))
+    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    found = request(team, name)
     peak = {each["name"]: each["amount"] for each in found["spec"]["demand"]["peak"]}
     assert peak == {"cpu": "1500m", "memory": "256Mi", "pods": "1"}
     assert (
@@ -178,48 +171,48 @@ def test_a_run_request_says_what_a_run_needs_and_goes_with_it(queueing, team):
         == "1st of 1, needs 1 run more than the whole quota, and waits until that is raised"
     )
     assert found["metadata"]["ownerReferences"][0]["name"] == name
-    queueing.api.delete(queueing.workflow(name, team))
-    wait_until(lambda: request(queueing, team, name) == {}, "its RunRequest to go with it")
+    team.api.delete(team.workflow(name))
+    wait_until(lambda: request(team, name) == {}, "its RunRequest to go with it")
 
 
-def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alone(queueing, team):
-    set_queue(queueing, team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
+def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alone(team):
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
     main = small_workflows.step("main")
     main["container"]["resources"] = {"requests": {"cpu": "2"}}
     plain = small_workflows.workflow(main)
-    name = queueing.submit(plain, team)
-    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
+    name = team.submit(plain)
+    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
     assert (
-        said(queueing, team, name)["message"]
+        said(team, name)["message"]
         == "1st of 1, needs 1 cpu more than the whole quota, and waits until that is raised"
     )
-    set_queue(queueing, team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
-    queueing.wait_for_success(name, team)
-    (pod,) = queueing.pods(team)
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
+    team.wait_for_success(name)
+    (pod,) = team.pods()
     assert pod["spec"]["schedulerName"] == "default-scheduler"
-    wait_until(lambda: said(queueing, team, name)["phase"] == "Finished", "it to be over")
+    wait_until(lambda: said(team, name)["phase"] == "Finished", "it to be over")
     # The planner writes the spec, the queue the status: either may come first.
     wait_until(
-        lambda: request(queueing, team, name)["spec"].get("end") == "Succeeded",
+        lambda: request(team, name)["spec"].get("end") == "Succeeded",
         "its end to be in the spec",
     )
 
 
-def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(queueing, team):
+def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(team):
     # Both take what the whole cluster has of GPUs, counted once.
-    set_queue(queueing, team, quota={"resources": [{"name": GPU, "amount": "2"}]})
+    set_queue(team, quota={"resources": [{"name": GPU, "amount": "2"}]})
     lower = compiled("low", lambda: _two_steps("10s", priority=0))
     higher = compiled("high", lambda: _two_steps("1s", priority=10))
-    low = queueing.submit(lower, team)
-    wait_until(lambda: phase(queueing.workflow(low, team)) == "Running", "the first to run")
-    high = queueing.submit(higher, team)
-    wait_until(lambda: queueing.workflow(low, team)["spec"].get("suspend"), "the first to stop")
-    wait_until(lambda: said(queueing, team, low)["phase"] == "Waiting", "it to wait again")
-    queueing.wait_for_success(high, team)
-    ended = queueing.wait_for_success(low, team)
+    low = team.submit(lower)
+    wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run")
+    high = team.submit(higher)
+    wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop")
+    wait_until(lambda: said(team, low)["phase"] == "Waiting", "it to wait again")
+    team.wait_for_success(high)
+    ended = team.wait_for_success(low)
     executors = [each for each in ended["status"]["nodes"].values() if "executor" in each["name"]]
     assert len(executors) == len({each["name"] for each in executors})
-    assert said(queueing, team, low)["admittedAt"] > said(queueing, team, high)["admittedAt"]
+    assert said(team, low)["admittedAt"] > said(team, high)["admittedAt"]
 
 
 def _one_step() -> None:
@@ -231,48 +224,48 @@ def _two_steps(duration: str, **marks: Any) -> None:
     step("second", step("first", duration=duration, **gpus), duration="100ms", **gpus)
 
 
-def test_what_others_write_is_put_right(queueing, team):
-    set_queue(queueing, team, quota={"runs": 0})
-    name = queueing.submit(chain("edited", 0.1), team)
-    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
-    right = request(queueing, team, name)
+def test_what_others_write_is_put_right(team):
+    set_queue(team, quota={"runs": 0})
+    name = team.submit(chain("edited", 0.1))
+    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    right = request(team, name)
     edit = {"spec": {"priority": 7, "demand": None}, "status": {"phase": "Admitted"}}
-    queueing.api.patch(right, {"spec": edit["spec"]})
-    queueing.api.patch(right, {"status": edit["status"]}, part="status")
+    team.api.patch(right, {"spec": edit["spec"]})
+    team.api.patch(right, {"status": edit["status"]}, part="status")
 
     def is_right() -> bool:
-        now = request(queueing, team, name)
+        now = request(team, name)
         phase_now = now.get("status", {}).get("phase")
         return (now.get("spec"), phase_now) == (right["spec"], "Waiting")
 
     wait_until(is_right, "both to be put right", 10)
-    queueing.api.delete(request(queueing, team, name))
+    team.api.delete(request(team, name))
     wait_until(is_right, "it to be made again", 10)
-    assert is_held(queueing.workflow(name, team))
+    assert is_held(team.workflow(name))
 
 
-def test_a_run_begins_by_request_and_stops_by_request(queueing, team):
-    set_queue(queueing, team, quota={"runs": 0})
-    name = queueing.submit(chain("asked", 10.0, 0.1), team)
-    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
-    annotate(queueing, team, name, "admit")
-    released(queueing, team, name)
-    wait_until(lambda: said(queueing, team, name)["phase"] == "Admitted", "it to be admitted")
-    wait_until(lambda: phase(queueing.workflow(name, team)) == "Running", "it to run")
-    annotate(queueing, team, name, "preempt")
-    wait_until(lambda: queueing.workflow(name, team)["spec"].get("suspend"), "it to stop")
-    wait_until(lambda: said(queueing, team, name)["phase"] == "Waiting", "it to wait again")
-    set_queue(queueing, team, quota={})
-    queueing.wait_for_success(name, team)
+def test_a_run_begins_by_request_and_stops_by_request(team):
+    set_queue(team, quota={"runs": 0})
+    name = team.submit(chain("asked", 10.0, 0.1))
+    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    annotate(team, name, "admit")
+    released(team, name)
+    wait_until(lambda: said(team, name)["phase"] == "Admitted", "it to be admitted")
+    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    annotate(team, name, "preempt")
+    wait_until(lambda: team.workflow(name)["spec"].get("suspend"), "it to stop")
+    wait_until(lambda: said(team, name)["phase"] == "Waiting", "it to wait again")
+    set_queue(team, quota={})
+    team.wait_for_success(name)
 
 
-def test_another_queue_of_the_namespace_has_a_quota_of_its_own(queueing, team):
-    gpu = a_queue(team, "gpu", quota={"runs": 0})
-    queueing.api.create(gpu)
-    named = queueing.submit(compiled("named", _one_step, queue="gpu"), team)
-    other = queueing.submit(compiled("other", _one_step), team)
-    queueing.wait_for_success(other, team)
-    wait_until(lambda: said(queueing, team, named).get("queue") == "gpu", "it to be in gpu")
-    assert is_held(queueing.workflow(named, team))
-    queueing.api.delete(gpu)
-    queueing.wait_for_success(named, team)
+def test_another_queue_of_the_namespace_has_a_quota_of_its_own(team):
+    gpu = a_queue(team.name, "gpu", quota={"runs": 0})
+    team.api.create(gpu)
+    named = team.submit(compiled("named", _one_step, queue="gpu"))
+    other = team.submit(compiled("other", _one_step))
+    team.wait_for_success(other)
+    wait_until(lambda: said(team, named).get("queue") == "gpu", "it to be in gpu")
+    assert is_held(team.workflow(named))
+    team.api.delete(gpu)
+    team.wait_for_success(named)

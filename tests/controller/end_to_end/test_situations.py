@@ -16,6 +16,7 @@ from kfp_placement_engine.model.step_state import WaitingFor
 from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject, bound, is_refused
+from tests.controller.end_to_end.teams import Team
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.kubelet.workload import HINTS
@@ -30,31 +31,31 @@ GPU = "nvidia.com/gpu"
 GPU_NODE = "gpu-node"
 
 
-def succeeds(installation: Installation, workflow: JsonObject, team: str) -> dict[str, str]:
+def succeeds(team: Team, workflow: JsonObject) -> dict[str, str]:
     """Play a run to its end; returns the node of every step."""
-    run = installation.submit(workflow, team)
-    installation.wait_for_success(run, team)
-    return bound(installation, team)
+    run = team.submit(workflow)
+    team.wait_for_success(run)
+    return bound(team)
 
 
 # Volumes.
 
 
-def test_steps_that_share_a_volume_meet_on_one_node(installation, team):
+def test_steps_that_share_a_volume_meet_on_one_node(team):
     """The volume is made where its first pod goes, and no node reaches that of another."""
-    installation.api.create(objects.claim("shared", team, LOCAL_STORAGE_CLASS))
+    team.api.create(objects.claim("shared", team.name, LOCAL_STORAGE_CLASS))
 
     def body() -> None:
         for number in range(4):
             task = step(f"reader-{number}", duration="500ms", cpu="1")
             kubernetes.mount_pvc(task, pvc_name="shared", mount_path="/data")
 
-    found = succeeds(installation, compiled("sharing", body), team)
+    found = succeeds(team, compiled("sharing", body))
     assert len(found) == 4
     assert len(set(found.values())) == 1
 
 
-def test_a_workspace_keeps_its_steps_together(installation, team):
+def test_a_workspace_keeps_its_steps_together(team):
     def body() -> None:
         path = dsl.WORKSPACE_PATH_PLACEHOLDER
         first = step("first", command=("touch", path))
@@ -64,7 +65,7 @@ def test_a_workspace_keeps_its_steps_together(installation, team):
     claim = objects.claim_spec(LOCAL_STORAGE_CLASS)
     settings = dsl.KubernetesWorkspaceConfig(pvcSpecPatch=claim)
     config = dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi", kubernetes=settings))
-    found = succeeds(installation, compiled("workspace", body, pipeline_config=config), team)
+    found = succeeds(team, compiled("workspace", body, pipeline_config=config))
     assert set(found) == {"first", "second", "third"}
     assert len(set(found.values())) == 1
 
@@ -83,39 +84,39 @@ def gpu_node(installation: Installation) -> Iterator[str]:
     housekeeping.remove_nodes(installation.api, GPU_NODE)
 
 
-def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(installation, team, gpu_node):
+def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(team, gpu_node):
     def body() -> None:
         step("plain", duration="2s")
         for number in range(2):
             task = step(f"on-gpu-{number}", duration="2s", gpu=1, accelerator_type=GPU)
             kubernetes.add_toleration(task, key=GPU, operator="Exists", effect="NoSchedule")
 
-    run = installation.submit(compiled("gpus", body), team)
-    planned = wait_until(lambda: installation.placement(run, team), "the plan")
+    run = team.submit(compiled("gpus", body))
+    planned = wait_until(lambda: team.placement(run), "the plan")
     starts = {row.name: row.start_seconds for row in planned.planned_rows().rows if row}
     # Times are written in tenths of a second.
     assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) > 0.45, starts
-    installation.wait_for_end(run, team)
-    found = bound(installation, team)
+    team.wait_for_end(run)
+    found = bound(team)
     assert found["on-gpu-0"] == found["on-gpu-1"] == gpu_node
     assert found["plain"] == CLOUD
 
 
-def test_a_cordoned_node_gets_no_further_step(installation, team):
-    run = installation.submit(chain("cordoned", 2, 0.2, 0.2, cpu="1500m"), team)
-    wait_until(lambda: "s1" in bound(installation, team), "the first step to be placed")
-    assert bound(installation, team)["s1"] == CLOUD
-    node = installation.api.get("v1", "Node", CLOUD)
-    installation.api.patch(node, {"spec": {"unschedulable": True}})
+def test_a_cordoned_node_gets_no_further_step(team):
+    run = team.submit(chain("cordoned", 2, 0.2, 0.2, cpu="1500m"))
+    wait_until(lambda: "s1" in bound(team), "the first step to be placed")
+    assert bound(team)["s1"] == CLOUD
+    node = team.api.get("v1", "Node", CLOUD)
+    team.api.patch(node, {"spec": {"unschedulable": True}})
     try:
         wait_until(
-            lambda: nodes_planned_for(installation, run, team)["s2"] in {HOME, NITLAB},
+            lambda: nodes_planned_for(team, run)["s2"] in {HOME, NITLAB},
             "a plan without the cordoned node",
         )
-        installation.wait_for_success(run, team)
+        team.wait_for_success(run)
     finally:
-        installation.api.patch(node, {"spec": {"unschedulable": None}})
-    found = bound(installation, team)
+        team.api.patch(node, {"spec": {"unschedulable": None}})
+    found = bound(team)
     assert {found["s2"], found["s3"]} <= {HOME, NITLAB}
 
 
@@ -123,70 +124,66 @@ def test_a_cordoned_node_gets_no_further_step(installation, team):
 
 
 @contextlib.contextmanager
-def full(installation: Installation, team: str, taken_cpu: Mapping[str, str]) -> Iterator[None]:
+def full(team: Team, taken_cpu: Mapping[str, str]) -> Iterator[None]:
     """Pods of somebody that run for an hour and take so much of every node."""
     blocks = []
     for node, amount in taken_cpu.items():
-        pod = objects.pod(f"block-{node}", team, {"cpu": amount}, nodeName=node)
+        pod = objects.pod(f"block-{node}", team.name, {"cpu": amount}, nodeName=node)
         pod["metadata"]["annotations"] = {HINTS: '{"duration": "1h"}'}
-        blocks.append(installation.api.create(pod))
+        blocks.append(team.api.create(pod))
     try:
         yield
     finally:
         for pod in blocks:
-            installation.api.delete(pod, grace_seconds=0)
+            team.api.delete(pod, grace_seconds=0)
 
 
-def test_in_a_full_cluster_a_step_waits_and_says_for_what(installation, team):
+def test_in_a_full_cluster_a_step_waits_and_says_for_what(team):
     # Room for drivers, not for steps.
-    with full(installation, team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
-        run = installation.submit(chain("waiting", 0.1, cpu="1"), team)
+    with full(team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
+        run = team.submit(chain("waiting", 0.1, cpu="1"))
 
         def waits() -> StateRow | None:
-            row = state_of(installation, run, team, "s1")
+            row = state_of(team, run, "s1")
             return row if row is not None and row.waiting is not None else None
 
-        row = wait_until(
-            waits, "the step to wait", 60, lambda: state_of(installation, run, team, "s1")
-        )
+        row = wait_until(waits, "the step to wait", 60, lambda: state_of(team, run, "s1"))
         assert row is not None
         assert row.waiting is not None
         assert row.waiting.what == WaitingFor.NODE
         assert "Insufficient cpu" in row.waiting.detail
-        assert not installation.workflow(run, team)["status"].get("finishedAt")
-    installation.wait_for_success(run, team)
+        assert not team.workflow(run)["status"].get("finishedAt")
+    team.wait_for_success(run)
 
 
-def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(installation, team):
+def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(team):
     def body() -> None:
         step("small")
         step("huge", cpu="64")
 
-    run = installation.submit(compiled("too-large", body), team)
-    other = installation.submit(chain("beside", 0.2, 0.2), team)
+    run = team.submit(compiled("too-large", body))
+    other = team.submit(chain("beside", 0.2, 0.2))
 
     def complaint() -> str:
-        return condition(installation, run, team, ConditionType.SCHEDULABLE).get("message", "")
+        return condition(team, run, ConditionType.SCHEDULABLE).get("message", "")
 
     wait_until(
         lambda: "huge" in complaint(), "the condition to name the step", 30, lambda: complaint()
     )
-    found = condition(installation, run, team, ConditionType.SCHEDULABLE)
+    found = condition(team, run, ConditionType.SCHEDULABLE)
     assert found["status"] == "False"
     assert found["reason"] == ConditionReason.NO_MATCHING_NODE
-    installation.wait_for_success(other, team)
+    team.wait_for_success(other)
     wait_until(
-        lambda: (row := state_of(installation, run, team, "small")) and row.state == "succeeded",
+        lambda: (row := state_of(team, run, "small")) and row.state == "succeeded",
         "the other step of the run",
     )
-    installation.api.delete(installation.workflow(run, team))
+    team.api.delete(team.workflow(run))
 
 
-def condition(
-    installation: Installation, run: str, team: str, kind: ConditionType
-) -> dict[str, str]:
+def condition(team: Team, run: str, kind: ConditionType) -> dict[str, str]:
     """A condition of a run's placement; empty = it has none of that type."""
-    found = installation.api.find(API_VERSION, "PipelinePlacement", run, team) or {}
+    found = team.api.find(API_VERSION, "PipelinePlacement", run, team.name) or {}
     rows = found.get("status", {}).get("conditions", ())
     return next((dict(row) for row in rows if row["type"] == kind), {})
 
@@ -198,19 +195,19 @@ def test_rooms_that_two_schedulers_book_at_once_are_counted(installation, team):
         for who in ("ours", "another")
     }
     workflow = chain("competing", 0.3, 0.3, 0.3)
-    runs = [installation.submit(workflow, team) for _ in range(4)]
+    runs = [team.submit(workflow) for _ in range(4)]
     for number in range(60):
-        pod = objects.pod(f"other-{number}", team, {"cpu": "900m", "memory": "16Mi"})
+        pod = objects.pod(f"other-{number}", team.name, {"cpu": "900m", "memory": "16Mi"})
         pod["metadata"]["annotations"] = {HINTS: '{"duration": "200ms"}'}
-        installation.api.create(pod)
+        team.api.create(pod)
     # Whoever placed this one has not seen the others.
-    blind = objects.pod("blind", team, {"cpu": "2", "memory": "16Mi"}, nodeName=HOME)
+    blind = objects.pod("blind", team.name, {"cpu": "2", "memory": "16Mi"}, nodeName=HOME)
     blind["metadata"]["annotations"] = {HINTS: '{"duration": "1h"}'}
     for number in range(2):
         blind["metadata"]["name"] = f"blind-{number}"
-        installation.api.create(blind)
-    phases = [installation.wait_for_end(run, team, 120)["status"]["phase"] for run in runs]
-    refused = [pod for pod in installation.pods(team) if is_refused(pod)]
+        team.api.create(blind)
+    phases = [team.wait_for_end(run, 120)["status"]["phase"] for run in runs]
+    refused = [pod for pod in team.pods() if is_refused(pod)]
     ours = sum(pod["spec"]["schedulerName"] != "default-scheduler" for pod in refused)
     expected = {"ours": ours, "another": len(refused) - ours}
     assert expected["another"] >= 1

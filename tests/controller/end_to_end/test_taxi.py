@@ -32,10 +32,10 @@ def history(installation: Installation) -> Iterator[History]:
         yield watched
 
 
-def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, history):
-    run = installation.submit(taxi(), team)
-    ended = installation.wait_for_success(run, team)
-    pods = executors(installation, team)
+def test_every_marked_pod_goes_where_its_step_is_planned(team, history):
+    run = team.submit(taxi())
+    ended = team.wait_for_success(run)
+    pods = executors(team)
     assert set(pods) == STEPS
     for step, pod in pods.items():
         assert pod["spec"]["schedulerName"] == DEFAULT_SCHEDULER
@@ -43,22 +43,20 @@ def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, his
         assert pod["spec"]["nodeName"] in history.planned_for(pod), step
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
-    assert why_deviating(installation, team) == []
+    assert why_deviating(team) == []
     # Run and placement are deleted together: the garbage collector follows the owner.
-    installation.api.delete(ended)
-    wait_until(lambda: installation.placement(run, team) is None, "the placement to be gone")
+    team.api.delete(ended)
+    wait_until(lambda: team.placement(run) is None, "the placement to be gone")
 
 
-def test_predictions_go_to_the_node_nearest_to_their_users(installation, team, tmp_path):
+def test_predictions_go_to_the_node_nearest_to_their_users(team, tmp_path):
     """The thesis: one pipeline for users at three places, three nodes."""
-    runs = {
-        location: installation.submit(taxi_for(location, tmp_path), team) for location in NEAREST
-    }
+    runs = {location: team.submit(taxi_for(location, tmp_path)) for location in NEAREST}
     for run in runs.values():
-        installation.wait_for_end(run, team)
+        team.wait_for_end(run)
 
     found = {}
-    for pod in installation.pods(team):
+    for pod in team.pods():
         if is_marked(pod) and step_of(pod) == "predict":
             found[pod["metadata"]["labels"][LOCATION_LABEL]] = pod["spec"]["nodeName"]
     assert found == NEAREST
@@ -66,14 +64,12 @@ def test_predictions_go_to_the_node_nearest_to_their_users(installation, team, t
 
 def test_a_latency_that_changes_moves_the_next_prediction(installation, team):
     """While training runs, the way home gets longer and the other edge comes near."""
-    run = installation.submit(taxi(), team)
-    wait_until(
-        lambda: "train" in executors(installation, team), "training to start", timeout_seconds=60
-    )
-    assert "predict" not in executors(installation, team)
+    run = team.submit(taxi())
+    wait_until(lambda: "train" in executors(team), "training to start", timeout_seconds=60)
+    assert "predict" not in executors(team)
     with labels(installation, {HOME: {"HOME-EDGE": "60"}, NITLAB: {"HOME-EDGE": "1.5"}}):
-        installation.wait_for_end(run, team)
-    assert executors(installation, team)["predict"]["spec"]["nodeName"] == NITLAB
+        team.wait_for_end(run)
+    assert executors(team)["predict"]["spec"]["nodeName"] == NITLAB
 
 
 @contextlib.contextmanager

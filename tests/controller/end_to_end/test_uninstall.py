@@ -5,10 +5,11 @@ import pytest
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import ARGO, Installation
+from tests.support.installation import ARGO
 from tests.support.manifests import of_kind, rendered
 from tests.support.taxi_cluster import CLOUD
 from tests.support.uninstallation import left_overs, uninstall
@@ -21,33 +22,31 @@ LARGE = {"cpu": "6"}
 created while another scheduler is booking the same room can be refused by the kubelet."""
 
 
-def start_under_the_extender(installation: Installation, team: str) -> tuple[str, str]:
+def start_under_the_extender(team: Team) -> tuple[str, str]:
     """Two runs, one with a pod that runs, one with a pod that our scheduler finds no room for."""
-    installation.wait_for_flag("schedulerReady", True)
-    runs = installation.submit(chain("runs", 12, **LARGE), team)
-    wait_until(
-        lambda: phase_of(installation, team, runs) == "Running", "a pod of our scheduler to run"
-    )
-    waits = installation.submit(chain("waits", 0.2, **LARGE), team)
-    wait_until(lambda: is_refused(installation, team, waits), "a pod to wait for room")
-    pods = [first_pod(installation, team, run) for run in (runs, waits)]
+    team.installation.wait_for_flag("schedulerReady", True)
+    runs = team.submit(chain("runs", 12, **LARGE))
+    wait_until(lambda: phase_of(team, runs) == "Running", "a pod of our scheduler to run")
+    waits = team.submit(chain("waits", 0.2, **LARGE))
+    wait_until(lambda: is_refused(team, waits), "a pod to wait for room")
+    pods = [first_pod(team, run) for run in (runs, waits)]
     assert {pod["spec"]["schedulerName"] for pod in pods} == {OUR_SCHEDULER}
     assert pods[0]["spec"]["nodeName"] == CLOUD
     return runs, waits
 
 
-def start_under_gates(installation: Installation, team: str) -> str:
+def start_under_gates(team: Team) -> str:
     """A run with a pod behind our gate."""
-    installation.set_policy(actuator="gates")
+    team.installation.set_policy(actuator="gates")
     mark = {SCHEDULER_LABEL: OUR_SCHEDULER}
 
     def is_gated() -> bool:
-        probe = objects.pod("probe", team, labels=mark)
-        return "schedulingGates" in installation.api.create(probe, dryRun="All")["spec"]
+        probe = objects.pod("probe", team.name, labels=mark)
+        return "schedulingGates" in team.api.create(probe, dryRun="All")["spec"]
 
     wait_until(is_gated, "admission to gate pods")
-    held = installation.submit(chain("held", 0.2, **LARGE), team)
-    wait_until(lambda: has_our_gate(installation, team, held), "a pod to be held")
+    held = team.submit(chain("held", 0.2, **LARGE))
+    wait_until(lambda: has_our_gate(team, held), "a pod to be held")
     return held
 
 
@@ -57,10 +56,10 @@ def start_under_gates(installation: Installation, team: str) -> str:
 def test_nothing_is_left_and_every_run_ends(own_installation):
     installation = own_installation
     assert left_overs(installation.api)
-    with installation.namespace() as team:
-        runs = [*start_under_the_extender(installation, team)]
+    with team_of(installation) as team:
+        runs = [*start_under_the_extender(team)]
         if "gates" in installation.options.features:
-            runs.append(start_under_gates(installation, team))
+            runs.append(start_under_gates(team))
 
         # As of a feature that the overlay has had before.
         for item in of_kind(rendered("gates"), "ClusterRole"):
@@ -81,30 +80,30 @@ def test_nothing_is_left_and_every_run_ends(own_installation):
             waits = not pod["spec"].get("nodeName")
             assert not (waits and pod["spec"]["schedulerName"] == OUR_SCHEDULER)
         for run in runs:
-            installation.wait_for_success(run, team)
+            team.wait_for_success(run)
         # Marks are no more than labels now.
-        later = installation.submit(chain("later", 0.2), team)
-        installation.wait_for_success(later, team)
+        later = team.submit(chain("later", 0.2))
+        team.wait_for_success(later)
 
 
-def first_pod(installation: Installation, team: str, run: str) -> JsonObject:
+def first_pod(team: Team, run: str) -> JsonObject:
     """The pod of a run's first step; empty = there is none yet."""
-    pods = filter(is_marked, installation.pods(team))
+    pods = filter(is_marked, team.pods())
     return next((pod for pod in pods if pod["metadata"]["labels"][LABEL_WORKFLOW] == run), {})
 
 
-def phase_of(installation: Installation, team: str, run: str) -> str | None:
-    pod = first_pod(installation, team, run)
+def phase_of(team: Team, run: str) -> str | None:
+    pod = first_pod(team, run)
     return pod["status"].get("phase") if pod else None
 
 
-def is_refused(installation: Installation, team: str, run: str) -> bool:
+def is_refused(team: Team, run: str) -> bool:
     """Whether a scheduler has looked for room and found none."""
-    pod = first_pod(installation, team, run)
+    pod = first_pod(team, run)
     rows = pod["status"].get("conditions", ()) if pod else ()
     return any(row.get("reason") == "Unschedulable" for row in rows)
 
 
-def has_our_gate(installation: Installation, team: str, run: str) -> bool:
-    pod = first_pod(installation, team, run)
+def has_our_gate(team: Team, run: str) -> bool:
+    pod = first_pod(team, run)
     return bool(pod) and {"name": PLAN_GATE} in pod["spec"].get("schedulingGates", ())

@@ -1,0 +1,72 @@
+"""Teams that share an installation: each has a namespace, and sees its runs there alone."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from tests.controlplane import housekeeping
+from tests.controlplane.api import JsonObject
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.support.installation import Installation
+
+
+class Team:
+    """A namespace of an installation, and what is done with runs there.
+
+    Attributes:
+        installation: what places and holds its runs.
+        name: of the namespace.
+        api: the API server as the administrator sees it.
+    """
+
+    def __init__(self, installation: Installation, name: str) -> None:
+        self.installation = installation
+        self.name = name
+        self.api = installation.api
+
+    def submit(self, workflow: Mapping[str, Any]) -> str:
+        """Create a Workflow as KFP's API server does; returns its name."""
+        return self.installation.submit(workflow, self.name)
+
+    def workflow(self, run: str) -> JsonObject:
+        """A Workflow as it is now."""
+        return self.installation.workflow(run, self.name)
+
+    def wait_for_end(self, run: str, timeout_seconds: float = 60.0) -> JsonObject:
+        """Wait until Argo is done with a Workflow; returns it."""
+        return self.installation.wait_for_end(run, self.name, timeout_seconds)
+
+    def wait_for_success(self, run: str, timeout_seconds: float = 60.0) -> JsonObject:
+        """Wait for a Workflow's end, which must be a good one; returns it."""
+        return self.installation.wait_for_success(run, self.name, timeout_seconds)
+
+    def pods(self) -> list[JsonObject]:
+        """All its pods."""
+        return self.installation.pods(self.name)
+
+    def placement(self, run: str) -> PipelinePlacement | None:
+        """The plan of a run, if there is one."""
+        return self.installation.placement(run, self.name)
+
+    def tidy(self) -> None:
+        """Delete its runs and pods; runs first, since Argo makes pods of those that go on again."""
+        for workflow in self.api.list(ARGO_VERSION, "Workflow", self.name):
+            self.api.delete(workflow)
+        housekeeping.delete_pods(self.api, self.name)
+
+
+@contextlib.contextmanager
+def team_of(installation: Installation, labels: Mapping[str, str] | None = None) -> Iterator[Team]:
+    """A team with a namespace of its own, which has these labels."""
+    with installation.namespace(labels) as name:
+        yield Team(installation, name)
+
+
+def tidy_team(installation: Installation) -> Iterator[Team]:
+    """A team of an installation at work, for a fixture; tidied up after its test."""
+    # Whatever the test before has killed, or failed to tidy up.
+    installation.wait_at_work()
+    with team_of(installation) as team:
+        yield team
+        team.tidy()
