@@ -41,6 +41,7 @@ SCHEDULER = "scheduler"
 EXTEND = "extend"
 PLAN = "plan-{}"
 QUEUE = "queue-{}"
+PLANNER, FIRST_QUEUE = PLAN.format(1), QUEUE.format(1)
 ARGO = "argo"
 
 _ACCOUNTS = {

@@ -24,7 +24,7 @@ from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
-from tests.support.installation import PLAN, Installation, InstallationOptions
+from tests.support.installation import PLANNER, Installation, InstallationOptions
 
 BUDGET = "500ms"
 DRIVER_SECONDS, START_SECONDS = 0.5, 0.1
@@ -113,7 +113,7 @@ def measure(
                     )
                     for line in outcome.rejected:
                         _say(f"  rejected: {line}")
-                learned = installation.metric(PLAN.format(1), "learned_seconds")
+                learned = installation.metric(PLANNER, "learned_seconds")
                 results.simulated[scenario.name, seed] = simulate(
                     nodes, drawn, learned, DRIVER_SECONDS
                 )

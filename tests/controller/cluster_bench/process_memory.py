@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from benchmarks.tables import Table
-from tests.support.installation import PLAN, Installation
+from tests.support.installation import PLANNER, Installation
 from tests.support.process_usage import descendants, memory_bytes
 
-PLANNER = PLAN.format(1)
 _SEARCH_PROCESS = "search of plan"
 
 

@@ -18,7 +18,6 @@ from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
 from tests.controller.cluster_bench import large_cluster, process_memory, queue_scale_report
 from tests.controller.cluster_bench.measuring_command import measure_by_command
-from tests.controller.cluster_bench.process_memory import PLANNER
 from tests.controller.cluster_bench.queue_scale_report import (
     AT_ONCE,
     EVENTS,
@@ -49,7 +48,7 @@ from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import QUEUE, Installation, InstallationOptions
+from tests.support.installation import PLANNER, QUEUE, Installation, InstallationOptions
 from tests.support.manifests import NAMESPACE
 from tests.support.process_usage import cpu_seconds
 from tests.support.scraping import Scraped

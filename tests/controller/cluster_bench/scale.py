@@ -15,13 +15,18 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.cluster_bench import large_cluster, process_memory, scale_report, throughput
 from tests.controller.cluster_bench.large_cluster import Run
 from tests.controller.cluster_bench.measuring_command import measure_by_command
-from tests.controller.cluster_bench.process_memory import PLANNER
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, SCHEDULER, Installation, InstallationOptions
+from tests.support.installation import (
+    EXTEND,
+    PLANNER,
+    SCHEDULER,
+    Installation,
+    InstallationOptions,
+)
 from tests.support.process_usage import cpu_seconds
 from tests.support.scraping import Scraped, quantile
 

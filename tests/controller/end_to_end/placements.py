@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from kfp_placement_engine.contract.rows import StateRow
 from tests.controller.end_to_end.teams import Team
+from tests.controlplane.waiting import wait_until
 from tests.support.placements import planned_nodes
 
 
@@ -36,6 +37,11 @@ def why_deviating(team: Team) -> list[str]:
     """What events say of pods that are not where they were planned."""
     events = team.api.list("events.k8s.io/v1", "Event", team.name)
     return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
+
+
+def wait_until_told(team: Team, run: str) -> None:
+    """Wait until the placement of a run that has succeeded says so."""
+    wait_until(lambda: phase(team, run) == "Succeeded", f"the end of {run} to be told", 60)
 
 
 def phase(team: Team, run: str) -> str | None:

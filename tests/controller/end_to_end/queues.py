@@ -109,6 +109,21 @@ def try_again(installation: Installation, failed: JsonObject) -> None:
     installation.api.replace(again)
 
 
+def wait_for_phase(team: Team, name: str, phase: str) -> None:
+    """Wait until the RunRequest of a run is in a phase."""
+    wait_until(lambda: said(team, name).get("phase") == phase, f"{name} to be {phase}", 60)
+
+
+def wait_for_workflow(team: Team, name: str, wanted: str) -> None:
+    """Wait until a Workflow is in a phase."""
+    wait_until(
+        lambda: phase(team.workflow(name)) == wanted,
+        f"{name} to be {wanted}",
+        60,
+        lambda: team.workflow(name),
+    )
+
+
 def annotate(team: Team, name: str, what: str) -> None:
     now = time_text(datetime.now(UTC))
     patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from tests.controlplane import housekeeping
+from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.kubelet.workload import HINTS
 from tests.support.installation import Installation
 
 
@@ -48,6 +49,19 @@ class Team:
     def placement(self, run: str) -> PipelinePlacement | None:
         """The plan of a run, if there is one."""
         return self.installation.placement(run, self.name)
+
+    def add_pod(
+        self, name: str, requests: Mapping[str, str], duration: str, **spec: Any
+    ) -> JsonObject:
+        """Create a pod of no run, which takes so long once it runs."""
+        pod = objects.pod(name, self.name, requests, **spec)
+        pod["metadata"]["annotations"] = {HINTS: f'{{"duration": "{duration}"}}'}
+        return self.api.create(pod)
+
+    def label(self, key: str, value: str | None) -> None:
+        """Give its namespace a label; None takes it off."""
+        namespace = objects.an_object("v1", "Namespace", self.name)
+        self.api.patch(namespace, {"metadata": {"labels": {key: value}}})
 
     def tidy(self) -> None:
         """Delete its runs and pods; runs first, since Argo makes pods of those that go on again."""

@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.readers.argo.keys import KFP_POD_LABEL
 from tests.controller.end_to_end.history import History
-from tests.controller.end_to_end.placements import phase
+from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
 from tests.controller.end_to_end.taxi_runs import JsonObject, step_of
 from tests.controller.end_to_end.teams import Team, team_of
@@ -76,7 +76,7 @@ def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):
                 assert pod["spec"]["nodeName"] in history.planned_for(pod)
         drivers = [pod for pod in team.pods() if is_driver(pod)]
         assert {pod["spec"]["schedulerName"] for pod in drivers} == {KUBERNETES_SCHEDULER}
-        wait_until(lambda: phase(team, run) == "Succeeded", "its end to be said")
+        wait_until_told(team, run)
 
 
 def test_in_a_namespace_that_does_not_ask_for_it_the_same_run_is_untouched(installation, history):
@@ -95,8 +95,7 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
         run = team.submit(compiled_unmarked("long", long))
         wait_until(lambda: team.placement(run), "its plan")
         wait_until(lambda: "first" in executors(team), "its first step")
-        item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.name}}
-        installation.api.patch(item, {"metadata": {"labels": {PIPELINES_LABEL: None}}})
+        team.label(PIPELINES_LABEL, None)
 
         def is_left_alone() -> bool:
             # Admission and the planner learn of the label somewhat later.
@@ -106,7 +105,7 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
 
         wait_until(is_left_alone, "a run to be left alone", 60)
         team.wait_for_success(run)
-        wait_until(lambda: phase(team, run) == "Succeeded", "its end to be said")
+        wait_until_told(team, run)
 
 
 def test_gates_hold_such_steps_back_until_it_is_their_turn(gated_installation):

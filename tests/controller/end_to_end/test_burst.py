@@ -14,7 +14,7 @@ from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, Installation
+from tests.support.installation import PLANNER, Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -126,7 +126,7 @@ def all_writes(
 
 def writes(installation: Installation) -> float:
     """Of placements and their status, as the planner counts them."""
-    return installation.metric(PLAN.format(1), "api_writes_total", kind="PipelinePlacement")
+    return installation.metric(PLANNER, "api_writes_total", kind="PipelinePlacement")
 
 
 def test_every_run_ends(burst):

@@ -19,14 +19,13 @@ from tests.controller.end_to_end.taxi_runs import (
 )
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation
+from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation
 from tests.support.placements import planned_nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 STOCK = "default-scheduler"
 SHORT = chain("short", 0.1)
-PLANNER = PLAN.format(1)
 
 
 def test_without_the_extender_the_scheduler_decides_by_itself(installation, team):

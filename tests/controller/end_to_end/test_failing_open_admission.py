@@ -18,13 +18,12 @@ from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.custom_resources import DEFINITION, remove_crds
-from tests.support.installation import EXTEND, PLAN, Installation
+from tests.support.installation import EXTEND, PLANNER, Installation
 from tests.support.manifests import of_kind
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 STOCK = "default-scheduler"
-PLANNER = PLAN.format(1)
 PLACEMENTS = "pipelineplacements.kfp-placement.dev"
 POLICIES = "placementpolicies.kfp-placement.dev"
 

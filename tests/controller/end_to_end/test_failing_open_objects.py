@@ -24,11 +24,10 @@ from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import LABEL_COMPLETED
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLAN, Installation
+from tests.support.installation import EXTEND, PLANNER, Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-PLANNER = PLAN.format(1)
 DEEP = "[" * 1500 + "]" * 1500
 DEEPEST = "[" * 9_980 + "]" * 9_980
 """The server reads 10,000 levels, and so does everybody who reads a list of objects in Go."""

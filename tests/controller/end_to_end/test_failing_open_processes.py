@@ -9,16 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
-from tests.controller.end_to_end.placements import phase
+from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
 from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLAN, Installation
+from tests.support.installation import EXTEND, PLANNER, Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-PLANNER = PLAN.format(1)
 
 
 def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):
@@ -64,7 +62,7 @@ def test_the_api_server_may_restart_while_runs_are_under_way(installation, team)
     # A server that has just started may take pods before it knows its admission policies.
     schedulers = set(schedulers_at_end(team, run).values())
     assert schedulers <= {DEFAULT_SCHEDULER, "default-scheduler"}
-    wait_until(lambda: phase(team, run) == "Succeeded", "the placement to tell the end", 60)
+    wait_until_told(team, run)
     assert installation.metric(PLANNER, "api_errors_total") > errors
 
 
@@ -99,7 +97,7 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         late = team.submit(chain("late", 0.2))
         ends_of = [team.wait_for_end(name, 90) for name in (late, run)]
         assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
-        wait_until(lambda: phase(team, run) == "Succeeded", "the placement to tell the end")
+        wait_until_told(team, run)
         assert epochs == sorted(epochs)
         assert epochs[-1] > first
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)

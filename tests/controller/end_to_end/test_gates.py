@@ -19,12 +19,10 @@ from tests.controller.end_to_end.taxi_runs import (
 )
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLAN, Installation
+from tests.support.installation import EXTEND, PLANNER, Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-PLANNER = PLAN.format(1)
 
 
 def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_team):

@@ -3,18 +3,16 @@
 import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
-from tests.controller.end_to_end.placements import phase
+from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors
 from tests.controller.end_to_end.teams import Team
 from tests.controller.end_to_end.test_situations import full
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, SCHEDULER
+from tests.support.installation import PLANNER, SCHEDULER
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-PLANNER = PLAN.format(1)
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
@@ -30,19 +28,19 @@ def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
     team.api.delete(lease)
     wait_until(lambda: epoch(team, run) > before, "a higher epoch", 30)
     team.wait_for_success(run, 90)
-    wait_until(lambda: phase(team, run) == "Succeeded", "the end to be told", 30)
+    wait_until_told(team, run)
 
 
 def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installation, team):
     run = team.submit(chain("toggled", 15, 0.2, 0.2))
     wait_until(lambda: revision(team, run) > 1, "a better plan", 30)
     before = team.placement(run)
-    label(team, "false")
+    team.label(ENABLED_LABEL, "false")
     installation.restart(PLANNER)
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
-    label(team, None)
+    team.label(ENABLED_LABEL, None)
     team.wait_for_success(run, 120)
-    wait_until(lambda: phase(team, run) == "Succeeded", "the end to be told", 30)
+    wait_until_told(team, run)
     after = team.placement(run)
     assert after.metadata.uid == before.metadata.uid
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
@@ -73,12 +71,6 @@ def test_a_scheduler_that_restarts_in_good_order_keeps_its_waiting_pods(installa
 def the_pod(team: Team) -> JsonObject:
     """That of the only step; empty if there is none yet."""
     return executors(team).get("s1", {})
-
-
-def label(team: Team, enabled: str | None) -> None:
-    """What the namespace says of taking part."""
-    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.name}}
-    team.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: enabled}}})
 
 
 def epoch(team: Team, run: str) -> int:

@@ -25,14 +25,13 @@ from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.data import data_path
-from tests.support.installation import PLAN, Installation, InstallationOptions
+from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.workflow_marks import Mark, with_marks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 HISTORIES = "kfp-placement.dev/v1alpha1"
-PLANNER = PLAN.format(1)
 
 RUNS = 5
 """Of each namespace."""

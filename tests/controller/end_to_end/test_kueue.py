@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from tests.controller.end_to_end.queues import phase, said, set_queue, status
+from tests.controller.end_to_end.queues import (
+    said,
+    set_queue,
+    status,
+    wait_for_phase,
+    wait_for_workflow,
+)
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, tidy_team
 from tests.controller.hold_cases import is_held
@@ -16,7 +22,7 @@ from tests.controlplane.kueue.program import KueueProgram
 from tests.controlplane.kueue.running import KUEUE_VERSION, Kueue
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import Installation
+from tests.support.installation import FIRST_QUEUE, Installation
 
 pytestmark = pytest.mark.cluster
 
@@ -126,7 +132,7 @@ def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(team):
     node = add_quota(team, "1500m")
     set_queue(team, backend="kueue", localQueue=team.name)
     first = team.submit(chain("first", 5.0, 5.0, cpu="1"))
-    wait_until(lambda: phase(team.workflow(first)) == "Running", "the first to run", 60)
+    wait_for_workflow(team, first, "Running")
     second = team.submit(chain("second", 0.1, cpu="1"))
     wait_for(team, second, "waits for Kueue: couldn't assign flavors")
     assert "insufficient unused quota for cpu" in said(team, second)["message"]
@@ -138,7 +144,7 @@ def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(team):
     placed = [pod["spec"] for pod in team.pods()]
     placed = [spec for spec in placed if spec["schedulerName"] == "kfp-placement"]
     assert [spec["nodeName"] for spec in placed] == [node] * 3
-    wait_until(lambda: said(team, second)["phase"] == "Finished", "it to be over")
+    wait_for_phase(team, second, "Finished")
     for name in (first, second):
         team.api.delete(team.workflow(name))
     wait_until(
@@ -162,7 +168,7 @@ def test_a_run_that_kueue_preempts_stops_softly_and_goes_on_later(team):
     team.wait_for_success(high)
     assert said(team, low)["phase"] in ("Waiting", "Admitted")
     team.wait_for_success(low)
-    wait_until(lambda: said(team, low)["phase"] == "Finished", "it to be over", 60)
+    wait_for_phase(team, low, "Finished")
     assert not is_suspended(team.workflow(low))
     assert running() == {"Succeeded": 3}
     assert [each["reason"] for each in events_of(team, low)].count("Preempted") == 1
@@ -183,11 +189,11 @@ def test_runs_outlive_the_queue_and_kueue(queueing, team, kueue):
     workload = partial(workload_of, team)
     before = workload(second)["metadata"]["uid"]
     kueue.kill()
-    with queueing.dead("queue-1"):
+    with queueing.dead(FIRST_QUEUE):
         third = team.submit(chain("third", 0.1, cpu="1"))
     wait_for(team, third, "it has no Workload yet")
     team.wait_for_success(first)
-    wait_until(lambda: said(team, first)["phase"] == "Finished", "it to be over", 60)
+    wait_for_phase(team, first, "Finished")
     assert is_held(team.workflow(second))
     assert is_held(team.workflow(third))
     kueue.restart()

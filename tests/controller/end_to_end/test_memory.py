@@ -20,7 +20,7 @@ from tests.controlplane import housekeeping, objects
 from tests.controlplane.kubelet.kubelet import Faults
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, Installation, InstallationOptions
+from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.web_server import sending, web_server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -91,4 +91,4 @@ def test_peaks_and_kills_are_learned(installation):
         assert by_step["s1"].asked_bytes == 256 * 2**20
         log = "\n".join(installation.logs(400).values())
         assert "peak memory is not learned" not in log
-        assert installation.is_ready(PLAN.format(1))
+        assert installation.is_ready(PLANNER)

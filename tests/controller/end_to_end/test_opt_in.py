@@ -10,9 +10,9 @@ from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.queues import (
     request,
-    said,
     set_queue,
     status,
+    wait_for_phase,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
@@ -27,12 +27,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)
-
-
-def label(team: Team, value: str | None) -> None:
-    """What a team says of taking part; None = nothing."""
-    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.name}}
-    team.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: value}}})
 
 
 def readiness(team: Team) -> tuple[bool, str]:
@@ -86,7 +80,7 @@ def test_a_namespace_that_asks_later_is_placed_from_its_next_run_on(choosy_insta
     with team_of(installation) as team:
         first = team.submit(chain("early", 0.2))
         assert schedulers_at_end(team, first) == {"s1": "default-scheduler"}
-        label(team, "true")
+        team.label(ENABLED_LABEL, "true")
 
         def is_placed() -> bool:
             # Admission learns of the label somewhat later.
@@ -129,8 +123,8 @@ def test_held_runs_begin_when_their_namespace_asks_no_longer(choosy_installation
         set_queue(team, quota={"runs": 0}, onControllerDown="hold")
         run = team.submit(SHORT)
         assert is_held(team.workflow(run))
-        wait_until(lambda: said(team, run).get("phase") == "Waiting", "the run to say so")
-        label(team, None)
+        wait_for_phase(team, run, "Waiting")
+        team.label(ENABLED_LABEL, None)
         team.wait_for_success(run)
-        wait_until(lambda: said(team, run)["phase"] == "Finished", "its end to be said")
+        wait_for_phase(team, run, "Finished")
         assert readiness(team) == (False, "NamespaceExcluded")

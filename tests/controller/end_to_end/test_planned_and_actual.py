@@ -17,11 +17,10 @@ from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, Installation
+from tests.support.installation import PLANNER, Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-PLANNER = PLAN.format(1)
 WARM_UP_RUNS = 3
 RUNS = 7
 TRIES = 2

@@ -16,6 +16,7 @@ from tests.controller.end_to_end.queues import (
     set_queue,
     status,
     try_again,
+    wait_for_workflow,
     wait_until_none_is_held,
 )
 from tests.controller.end_to_end.small_pipelines import chain
@@ -25,7 +26,7 @@ from tests.controlplane import housekeeping
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, QUEUE, Installation
+from tests.support.installation import FIRST_QUEUE, PLANNER, Installation
 from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -55,7 +56,7 @@ def held(team: Team) -> str:
     """A run that is held, and says so, behind one that its queue has admitted nobody for."""
     set_queue(team, quota={"runs": 0})
     name = team.submit(SHORT)
-    wait_until(lambda: phase(team.workflow(name)) == "Pending", f"{name} to be held")
+    wait_for_workflow(team, name, "Pending")
     return name
 
 
@@ -109,7 +110,7 @@ def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queuei
     set_queue(team, quota={"runs": 0})
     try_again(queueing, failed)
     assert is_held(team.workflow(name))
-    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    wait_for_workflow(team, name, "Pending")
     set_queue(team, quota={})
     team.wait_for_success(name)
     assert {pod["metadata"]["uid"] for pod in executors_of(team, "s1")} == before
@@ -157,7 +158,7 @@ def test_runs_of_a_namespace_without_a_queue_are_left_alone(queueing):
 def test_a_run_that_goes_on_is_never_held(team):
     name = team.submit(LONG)
     team.pods()
-    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    wait_for_workflow(team, name, "Running")
     team.api.patch(team.workflow(name), {"metadata": {"labels": {"x": "y"}}})
     assert not is_held(team.workflow(name))
     team.wait_for_success(name)
@@ -173,7 +174,7 @@ def impatient(queueing: Installation) -> Iterator[None]:
 
 @pytest.mark.usefixtures("impatient")
 def test_without_a_queue_process_new_runs_are_not_held(queueing, team):
-    with queueing.dead(QUEUE.format(1)):
+    with queueing.dead(FIRST_QUEUE):
         wait_until_none_is_held(team)
         name = team.submit(SHORT)
         assert not is_held(team.workflow(name))
@@ -185,7 +186,7 @@ def test_without_a_queue_process_held_runs_begin_after_the_deadline(queueing, te
     """Nor does one wait longer that was held while its queue stopped being ready."""
     name = held(team)
     set_queue(team, quota={"runs": 0}, holdDeadline="5s")
-    with queueing.dead(QUEUE.format(1)):
+    with queueing.dead(FIRST_QUEUE):
         wait_until(lambda: "released run" in queueing.release(), "it to be released", 60)
         assert status(team)["ready"] is False
         team.wait_for_end(name)
@@ -195,7 +196,7 @@ def test_without_a_queue_process_held_runs_begin_after_the_deadline(queueing, te
 def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
     name = held(team)
     set_queue(team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
-    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+    with queueing.dead(FIRST_QUEUE, PLANNER):
         wait_until(lambda: are_past_deadline(queueing, 6.0), "both Leases to be overdue", 60)
         assert "0 runs released" in queueing.release()
         assert is_held(team.workflow(name))
@@ -204,7 +205,7 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
 
 
 def test_without_a_planner_new_runs_are_not_held(queueing, team):
-    with queueing.dead(PLAN.format(1)):
+    with queueing.dead(PLANNER):
         wait_until_none_is_held(team)
         name = team.submit(SHORT)
         assert not is_held(team.workflow(name))

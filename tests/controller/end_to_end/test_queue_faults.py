@@ -18,6 +18,8 @@ from tests.controller.end_to_end.queues import (
     set_queue,
     status,
     tried_again,
+    wait_for_phase,
+    wait_for_workflow,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of, tidy_team
@@ -26,7 +28,7 @@ from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, QUEUE, Installation
+from tests.support.installation import FIRST_QUEUE, PLANNER, Installation
 from tests.support.manifests import a_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -55,12 +57,8 @@ def team(queueing: Installation) -> Iterator[Team]:
 def held(team: Team, *seconds: float) -> str:
     """A run that is held, and says so."""
     name = team.submit(chain("held", *(seconds or (0.1,))))
-    wait_until(
-        lambda: phase(team.workflow(name)) == "Pending",
-        f"{name} to be held",
-        state=lambda: team.workflow(name),
-    )
-    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    wait_for_workflow(team, name, "Pending")
+    wait_for_phase(team, name, "Waiting")
     return name
 
 
@@ -68,9 +66,9 @@ def stopped(team: Team) -> str:
     """A run that was preempted in its first of two steps, which has ended."""
     name = held(team, 3.0, 0.1)
     annotate(team, name, "admit")
-    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    wait_for_workflow(team, name, "Running")
     wait_until(lambda: executors(team), "its first step to run")
-    wait_until(lambda: said(team, name)["phase"] == "Admitted", "it to be admitted")
+    wait_for_phase(team, name, "Admitted")
     # Requests are whole seconds; one from before the admission does not count.
     admitted_at = read_time(said(team, name)["admittedAt"])
     wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
@@ -97,7 +95,7 @@ def test_an_orderly_restart_frees_nobody(queueing, team):
     name = held(team)
     # As long after the restart of one process the other one and the job still have to know nothing.
     set_queue(team, quota={"runs": 0}, holdDeadline="10m")
-    for process in (PLAN.format(1), QUEUE.format(1)):
+    for process in (PLANNER, FIRST_QUEUE):
         queueing.processes[process].stop()
         assert "0 runs released" in queueing.release()
         assert is_held(team.workflow(name))
@@ -112,9 +110,9 @@ def test_without_anybody_preempted_runs_go_on_as_held_ones_begin(queueing, team)
     name = stopped(team)
     suspended = team.submit(chain("by-hand", 0.1))
     team.api.patch(team.workflow(suspended), {"spec": {"suspend": True}})
-    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+    with queueing.dead(FIRST_QUEUE, PLANNER):
         wait_until(lambda: f"released run {team.name}/{name}" in queueing.release(), "it", 60)
-        wait_until(lambda: phase(team.workflow(name)) == "Succeeded", "it to end well", 60)
+        wait_for_workflow(team, name, "Succeeded")
         assert len(executors(team)) == 2
         assert is_suspended(team, suspended)
 
@@ -123,7 +121,7 @@ def test_what_a_new_workflow_says_of_itself_lets_it_skip_no_queue(team):
     workflow = {**chain("skipping", 0.1), "status": {"startedAt": "2026-01-01T00:00:00Z"}}
     name = team.submit(workflow)
     assert is_held(team.workflow(name))
-    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    wait_for_workflow(team, name, "Pending")
     assert team.pods() == []
 
 
@@ -143,7 +141,7 @@ def test_a_run_that_is_tried_again_when_it_is_gone_waits_and_repeats_nothing(que
     again["metadata"] = {**metadata, "namespace": team.name}
     team.api.create(again)
     assert is_held(team.workflow(name))
-    wait_until(lambda: phase(team.workflow(name)) == "Pending", "it to say so")
+    wait_for_workflow(team, name, "Pending")
     set_queue(team, quota={})
     team.wait_for_success(name)
     # Of the two steps only the one that had failed.

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kfp_placement import Workers
-from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from tests.controller.end_to_end.queues import (
     annotate,
@@ -16,13 +15,14 @@ from tests.controller.end_to_end.queues import (
     request,
     said,
     set_queue,
+    wait_for_phase,
+    wait_for_workflow,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.teams import Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo import small_workflows
-from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.kubernetes import node_object
@@ -71,9 +71,8 @@ class TrainingOperator:
     A step ends when all its workers have been given to nodes, and its workers with it.
     """
 
-    def __init__(self, installation: Installation, namespace: str) -> None:
-        self._installation = installation
-        self._namespace = namespace
+    def __init__(self, team: Team) -> None:
+        self._team = team
 
     def work(self) -> None:
         """Look at all steps once."""
@@ -87,7 +86,7 @@ class TrainingOperator:
     def launching(self) -> list[JsonObject]:
         return [
             pod
-            for pod in self._installation.pods(self._namespace)
+            for pod in self._team.pods()
             if pod["status"].get("phase") == "Running"
             and ".launch(0).executor(0)"
             in pod["metadata"].get("annotations", {}).get(NODE_NAME_ANNOTATION, "")
@@ -97,37 +96,24 @@ class TrainingOperator:
         name = launch["metadata"]["name"]
         return [
             pod
-            for pod in self._installation.pods(self._namespace)
+            for pod in self._team.pods()
             if pod["metadata"].get("labels", {}).get("worker-of") == name[-60:]
         ]
 
     def _make_worker(self, launch: JsonObject, number: int) -> None:
         name = launch["metadata"]["name"]
-        amounts = {"cpu": "1", GPU: "1"}
-        main = {"name": "main", "image": "alpine:3.20"}
-        resources = {"requests": amounts, "limits": {GPU: "1"}}
-        worker = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{name}-worker-{number}",
-                "namespace": self._namespace,
-                "labels": {"worker-of": name[-60:]},
-                "annotations": {HINTS_ANNOTATION: '{"v": 1, "duration": "1h"}'},
-            },
-            "spec": {"containers": [{**main, "resources": resources}]},
-        }
-        self._installation.api.create(worker)
+        requests, labels = {"cpu": "1", GPU: "1"}, {"worker-of": name[-60:]}
+        self._team.add_pod(f"{name}-worker-{number}", requests, "1h", labels=labels)
 
     def _end(self, launch: JsonObject, workers: list[JsonObject]) -> None:
         for pod in workers:
-            self._installation.api.delete(pod)
-        self._installation.kubelets.fail(launch["metadata"]["name"], exit_code=0)
+            self._team.api.delete(pod)
+        self._team.installation.kubelets.fail(launch["metadata"]["name"], exit_code=0)
 
 
 def worked(team: Team, names: list[str], seconds: float) -> list[str]:
     """Let an operator make workers for a time, or until all runs have ended; those that have."""
-    operator = TrainingOperator(team.installation, team.name)
+    operator = TrainingOperator(team)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         operator.work()
@@ -141,12 +127,10 @@ def worked(team: Team, names: list[str], seconds: float) -> list[str]:
 def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queueing, team):
     with team_of(queueing) as alone:
         names = [alone.submit(training(f"alone-{number}")) for number in (1, 2)]
-        both = TrainingOperator(queueing, alone.name)
+        both = TrainingOperator(alone)
         wait_until(lambda: len(both.launching()) == len(names), "both to make workers")
         assert worked(alone, names, 8.0) == []
-        for workflow in team.api.list(ARGO_VERSION, "Workflow", alone.name):
-            team.api.delete(workflow)
-        housekeeping.delete_pods(team.api, alone.name)
+        alone.tidy()
     # Twice the cluster may be promised, but no gang gets a part of what another waits for.
     set_queue(team)
     names = [team.submit(training(f"queued-{number}")) for number in (1, 2)]
@@ -162,7 +146,7 @@ def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queuei
 def test_a_run_request_says_what_a_run_needs_and_goes_with_it(team):
     set_queue(team, quota={"runs": 0})
     name = team.submit(chain("small", 0.1, 0.1, cpu="1500m"))
-    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    wait_for_phase(team, name, "Waiting")
     found = request(team, name)
     peak = {each["name"]: each["amount"] for each in found["spec"]["demand"]["peak"]}
     assert peak == {"cpu": "1500m", "memory": "256Mi", "pods": "1"}
@@ -181,7 +165,7 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     main["container"]["resources"] = {"requests": {"cpu": "2"}}
     plain = small_workflows.workflow(main)
     name = team.submit(plain)
-    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    wait_for_phase(team, name, "Waiting")
     assert (
         said(team, name)["message"]
         == "1st of 1, needs 1 cpu more than the whole quota, and waits until that is raised"
@@ -190,7 +174,7 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     team.wait_for_success(name)
     (pod,) = team.pods()
     assert pod["spec"]["schedulerName"] == "default-scheduler"
-    wait_until(lambda: said(team, name)["phase"] == "Finished", "it to be over")
+    wait_for_phase(team, name, "Finished")
     # The planner writes the spec, the queue the status: either may come first.
     wait_until(
         lambda: request(team, name)["spec"].get("end") == "Succeeded",
@@ -204,10 +188,10 @@ def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(team
     lower = compiled("low", lambda: _two_steps("10s", priority=0))
     higher = compiled("high", lambda: _two_steps("1s", priority=10))
     low = team.submit(lower)
-    wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run")
+    wait_for_workflow(team, low, "Running")
     high = team.submit(higher)
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop")
-    wait_until(lambda: said(team, low)["phase"] == "Waiting", "it to wait again")
+    wait_for_phase(team, low, "Waiting")
     team.wait_for_success(high)
     ended = team.wait_for_success(low)
     executors = [each for each in ended["status"]["nodes"].values() if "executor" in each["name"]]
@@ -227,7 +211,7 @@ def _two_steps(duration: str, **marks: Any) -> None:
 def test_what_others_write_is_put_right(team):
     set_queue(team, quota={"runs": 0})
     name = team.submit(chain("edited", 0.1))
-    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    wait_for_phase(team, name, "Waiting")
     right = request(team, name)
     edit = {"spec": {"priority": 7, "demand": None}, "status": {"phase": "Admitted"}}
     team.api.patch(right, {"spec": edit["spec"]})
@@ -247,14 +231,14 @@ def test_what_others_write_is_put_right(team):
 def test_a_run_begins_by_request_and_stops_by_request(team):
     set_queue(team, quota={"runs": 0})
     name = team.submit(chain("asked", 10.0, 0.1))
-    wait_until(lambda: said(team, name).get("phase") == "Waiting", "it to wait")
+    wait_for_phase(team, name, "Waiting")
     annotate(team, name, "admit")
     released(team, name)
-    wait_until(lambda: said(team, name)["phase"] == "Admitted", "it to be admitted")
-    wait_until(lambda: phase(team.workflow(name)) == "Running", "it to run")
+    wait_for_phase(team, name, "Admitted")
+    wait_for_workflow(team, name, "Running")
     annotate(team, name, "preempt")
     wait_until(lambda: team.workflow(name)["spec"].get("suspend"), "it to stop")
-    wait_until(lambda: said(team, name)["phase"] == "Waiting", "it to wait again")
+    wait_for_phase(team, name, "Waiting")
     set_queue(team, quota={})
     team.wait_for_success(name)
 

@@ -1,15 +1,11 @@
 """A full cluster that two schedulers share: pods of both wait for the same rooms."""
 
-from typing import Any
-
 import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, is_refused
 from tests.controller.end_to_end.teams import Team, team_of
-from tests.controlplane import objects
-from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
@@ -32,16 +28,10 @@ ROOM = {"cpu": CPU, "memory": "16Mi"}
 def blocks(team: Team) -> list[JsonObject]:
     """Pods of somebody that run for an hour, one in every room."""
     return [
-        team.api.create(pod_of_somebody(f"block-{node}-{number}", team.name, "1h", nodeName=node))
+        team.add_pod(f"block-{node}-{number}", ROOM, "1h", nodeName=node)
         for node, rooms in ROOMS.items()
         for number in range(rooms)
     ]
-
-
-def pod_of_somebody(name: str, team: str, duration: str, **spec: Any) -> JsonObject:
-    pod = objects.pod(name, team, ROOM, **spec)
-    pod["metadata"]["annotations"] = {HINTS: f'{{"duration": "{duration}"}}'}
-    return pod
 
 
 def test_no_pod_is_refused_where_both_wait_for_the_same_rooms(installation):
@@ -62,7 +52,7 @@ def refused_of_both(team: Team) -> list[str]:
     workflow = chain("sharing", 0.3, 0.3, cpu=CPU, memory="16Mi")
     runs = [team.submit(workflow) for _ in range(RUNS)]
     for number in range(OTHERS):
-        team.api.create(pod_of_somebody(f"other-{number}", team.name, "200ms"))
+        team.add_pod(f"other-{number}", ROOM, "200ms")
     wait_until(lambda: len(waiting(team)) == RUNS + OTHERS, "all to find no room", 60)
     ours = [pod for pod in waiting(team) if is_ours(pod)]
     assert len(ours) == RUNS

@@ -19,7 +19,6 @@ from tests.controller.end_to_end.taxi_runs import JsonObject, bound, is_refused
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
-from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, Installation
@@ -126,11 +125,10 @@ def test_a_cordoned_node_gets_no_further_step(team):
 @contextlib.contextmanager
 def full(team: Team, taken_cpu: Mapping[str, str]) -> Iterator[None]:
     """Pods of somebody that run for an hour and take so much of every node."""
-    blocks = []
-    for node, amount in taken_cpu.items():
-        pod = objects.pod(f"block-{node}", team.name, {"cpu": amount}, nodeName=node)
-        pod["metadata"]["annotations"] = {HINTS: '{"duration": "1h"}'}
-        blocks.append(team.api.create(pod))
+    blocks = [
+        team.add_pod(f"block-{node}", {"cpu": amount}, "1h", nodeName=node)
+        for node, amount in taken_cpu.items()
+    ]
     try:
         yield
     finally:
@@ -197,15 +195,10 @@ def test_rooms_that_two_schedulers_book_at_once_are_counted(installation, team):
     workflow = chain("competing", 0.3, 0.3, 0.3)
     runs = [team.submit(workflow) for _ in range(4)]
     for number in range(60):
-        pod = objects.pod(f"other-{number}", team.name, {"cpu": "900m", "memory": "16Mi"})
-        pod["metadata"]["annotations"] = {HINTS: '{"duration": "200ms"}'}
-        team.api.create(pod)
+        team.add_pod(f"other-{number}", {"cpu": "900m", "memory": "16Mi"}, "200ms")
     # Whoever placed this one has not seen the others.
-    blind = objects.pod("blind", team.name, {"cpu": "2", "memory": "16Mi"}, nodeName=HOME)
-    blind["metadata"]["annotations"] = {HINTS: '{"duration": "1h"}'}
     for number in range(2):
-        blind["metadata"]["name"] = f"blind-{number}"
-        team.api.create(blind)
+        team.add_pod(f"blind-{number}", {"cpu": "2", "memory": "16Mi"}, "1h", nodeName=HOME)
     phases = [team.wait_for_end(run, 120)["status"]["phase"] for run in runs]
     refused = [pod for pod in team.pods() if is_refused(pod)]
     ours = sum(pod["spec"]["schedulerName"] != "default-scheduler" for pod in refused)
