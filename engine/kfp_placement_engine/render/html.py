@@ -11,6 +11,7 @@ images; a page gets SVG, whose parts say more where the reader points at them.
 
 from collections import defaultdict
 from functools import cache
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -27,35 +28,67 @@ _SCOPE = ".kfp-placement"
 
 _STRONG = _SCOPE * 3
 
-_PAGE_PIXELS, _NOTEBOOK_PIXELS = 1198.0, 760.0
-"""Room for a drawing on a wide screen."""
-
 TIME_LINE_ON_PAGE, TIME_LINE_IN_NOTEBOOK = 1100.0, 690.0
 """Width of a time line, in pixels."""
 
 
+class _Medium(NamedTuple):
+    """Kind of place in which a document is shown.
+
+    Attributes:
+        template: name of the template.
+        room: pixels for a drawing on a wide screen.
+        time_line: width of a time line, in pixels.
+        tooltips: whether parts of drawings say more where the reader points at them.
+    """
+
+    template: str
+    room: float
+    time_line: float
+    tooltips: bool
+
+
+_PAGE = _Medium("page.html.j2", 1198.0, TIME_LINE_ON_PAGE, tooltips=True)
+_NOTEBOOK = _Medium("fragment.html.j2", 760.0, TIME_LINE_IN_NOTEBOOK, tooltips=False)
+
+
+class _PageColumn(NamedTuple):
+    """Column of a table that has room of its own on a page.
+
+    Attributes:
+        place: place of the column in the table.
+        percent: share of the table's width.
+        below: places of the columns whose cells are small lines below this one's.
+    """
+
+    place: int
+    percent: int
+    below: list[int]
+
+
 def html_page(document: Document) -> str:
-    """One self-contained page: nothing is loaded from anywhere."""
-    return _rendered("page.html.j2", document, _page_style(), tooltips=True) + "\n"
+    """Return one self-contained page: nothing is loaded from anywhere."""
+    return _rendered(_PAGE, document, _page_style()) + "\n"
 
 
 def html_fragment(document: Document) -> str:
     """Return a fragment, for `_repr_html_`."""
-    return _rendered("fragment.html.j2", document, _notebook_style(), tooltips=False)
+    return _rendered(_NOTEBOOK, document, _notebook_style())
 
 
-def _rendered(name: str, document: Document, style: Markup, *, tooltips: bool) -> str:
+def _rendered(medium: _Medium, document: Document, style: Markup) -> str:
     colours = PlaceColours(document.places)
-    width = TIME_LINE_ON_PAGE if tooltips else TIME_LINE_IN_NOTEBOOK
-    return template(name).render(
+    parts = [
+        (part, _drawn(part, colours, medium.time_line), _page_columns(part))
+        for part in document.parts
+    ]
+    return template(medium.template).render(
         document=document,
-        parts=[
-            (part, _drawn(part, colours, width), _page_columns(part)) for part in document.parts
-        ],
+        parts=parts,
         colours=colours,
         style=style,
-        tooltips=tooltips,
-        room=_PAGE_PIXELS if tooltips else _NOTEBOOK_PIXELS,
+        tooltips=medium.tooltips,
+        room=medium.room,
     )
 
 
@@ -77,10 +110,10 @@ def _drawn(part: Part, colours: PlaceColours, width: float) -> Drawing | None:
     return draw_graph(part, colours) if isinstance(part, Graph) else None
 
 
-def _page_columns(part: Part) -> list[tuple[int, int, list[int]]] | None:
-    """Columns of a table that have room of their own: which, how many per cent, what is below them.
+def _page_columns(part: Part) -> list[_PageColumn] | None:
+    """Return the columns of a table that have room of their own; None for another part.
 
-    Columns of fixed shares: no name, however long, makes a table wider than its place.
+    Their shares are fixed: no name, however long, makes a table wider than its place.
     """
     if not isinstance(part, Table):
         return None
@@ -93,4 +126,6 @@ def _page_columns(part: Part) -> list[tuple[int, int, list[int]]] | None:
         for index in below[-1]
     }
     whole = sum(weights.values())
-    return [(index, 100 * weight // whole, below[index]) for index, weight in weights.items()]
+    return [
+        _PageColumn(index, 100 * weight // whole, below[index]) for index, weight in weights.items()
+    ]

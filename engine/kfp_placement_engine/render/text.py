@@ -63,7 +63,7 @@ def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
 
 
 def notes_lines(notes: Notes, style: TextStyle) -> list[str]:
-    """Remarks below their heading, in its colour."""
+    """Return the lines of remarks below their heading, in its colour."""
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}
     colour = colours.get(notes.tone, paint.bold)
@@ -85,16 +85,8 @@ def notes_lines(notes: Notes, style: TextStyle) -> list[str]:
 
 
 def _layout(table: Table, limit: int | None) -> list[list[str]]:
-    """Lines of the heading, of each row, and where columns had to be left out of a last one."""
-    columns = _columns(table, str)
-    if limit is not None and _taken(_widths(columns)) > limit:
-        columns = _columns(table, _short)
-    left_out: list[str] = []
-    while limit is not None and _taken(_widths(columns, 0)) > limit:
-        first = max(range(len(columns)), key=lambda at: columns[at][0].spare)
-        if not columns[first][0].spare:
-            break
-        left_out.append(columns.pop(first)[0].title)
+    """Return the lines of the heading, of each row, and of a remark on columns without room."""
+    columns, left_out = _with_room(table, limit)
     last, texts = columns[-1]
     widths, room = _widths(columns), None
     if limit is not None:
@@ -114,6 +106,22 @@ def _layout(table: Table, limit: int | None) -> list[list[str]]:
     if left_out:
         whole.append([f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"])
     return whole
+
+
+def _with_room(table: Table, limit: int | None) -> tuple[list[Texts], list[str]]:
+    """Return the columns for which there is room, and the titles of those that are left out."""
+    columns = _columns(table, str)
+    left_out: list[str] = []
+    if limit is None:
+        return columns, left_out
+    if _taken(_widths(columns)) > limit:
+        columns = _columns(table, _short)
+    while _taken(_widths(columns, 0)) > limit:
+        first = max(range(len(columns)), key=lambda at: columns[at][0].spare)
+        if not columns[first][0].spare:
+            break
+        left_out.append(columns.pop(first)[0].title)
+    return columns, left_out
 
 
 def _columns(table: Table, text: Callable[[str | Cell], str]) -> list[Texts]:

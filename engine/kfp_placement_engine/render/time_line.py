@@ -63,8 +63,8 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
         bars = [bar.label for lane in schedule.lanes for bar in lane.bars]
         labels = fit_all(bars, _LABEL_PIXELS, _LABEL_SIZE)
         for lane in schedule.lanes:
-            row = _row(lane, labels, scale, y + _PADDING)
-            height = max(row["bottom"] - y + _PADDING, _LEAST_ROW)
+            content, bottom = _content(lane, labels, scale, y + _PADDING)
+            height = max(bottom - y + _PADDING, _LEAST_ROW)
             place = {
                 "name": names[lane.name],
                 "whole": lane.name,
@@ -74,7 +74,7 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
                 "middle": y + height / 2,
                 "bottom": y + height,
             }
-            rows.append(row | place)
+            rows.append(content | place)
             y += height
     shapes = {
         "key": key,
@@ -128,18 +128,32 @@ def _limit(line: TimeLine, scale: Scale) -> Shape | None:
     }
 
 
-def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape:
-    """Draw a lane below `y`, and return where it ends."""
-    thin: list[Shape] = []
-    spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in lane.thin])
+def _content(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> tuple[Shape, float]:
+    """Return what a lane shows, drawn below `y`, and where that ends."""
+    thin, y = _thin_bars(lane.thin, scale, y)
+    if lane.levels:
+        bottom = y + _LEVELS_HEIGHT
+        return {"thin": thin, "levels": _levels(lane.levels, scale, bottom), "bars": []}, bottom
+    bars, bottom = _bars(lane, labels, scale, y)
+    return {"thin": thin, "levels": "", "bars": bars}, bottom
+
+
+def _thin_bars(thin: Sequence[Bar], scale: Scale, y: float) -> tuple[list[Shape], float]:
+    """Return the thin bars, drawn below `y`, and where they end."""
+    shapes: list[Shape] = []
+    spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in thin])
     for line, indexes in enumerate(spans):
         at = y + min(line, _THIN_LINES - 1) * _THIN_LINE
-        thin += [_extent(lane.thin[index], scale, 1.0) | {"y": at} for index in indexes]
+        shapes += [_extent(thin[index], scale, 1.0) | {"y": at} for index in indexes]
     if spans:
         y += min(len(spans), _THIN_LINES) * _THIN_LINE + 2
-    if lane.levels:
-        path = _levels(lane.levels, scale, y + _LEVELS_HEIGHT)
-        return {"thin": thin, "levels": path, "bars": [], "bottom": y + _LEVELS_HEIGHT}
+    return shapes, y
+
+
+def _bars(
+    lane: Lane, labels: Mapping[str, str], scale: Scale, y: float
+) -> tuple[list[Shape], float]:
+    """Return the bars with their labels, drawn below `y`, and where they end."""
     bars: list[Shape] = []
     pixels = [(scale.x(bar.start_seconds), scale.x(bar.finish_seconds)) for bar in lane.bars]
     # A pixel at least: what follows does not hide it.
@@ -152,7 +166,7 @@ def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape
         lines = _label(drawn, texts, scale, _LABEL_LINES if has_room else 0)
         bars += [each | {"y": y, "height": height - 3} for each in drawn]
         y += height + lines * _LABEL_LINE
-    return {"thin": thin, "levels": "", "bars": bars, "bottom": y}
+    return bars, y
 
 
 def _extent(bar: Bar, scale: Scale, least: float) -> Shape:
