@@ -151,9 +151,9 @@ def binaries(progress: Progress = print) -> Binaries:
     )
 
 
-def kustomize(progress: Progress = print) -> Path:
+def kustomize() -> Path:
     """The program that renders manifests, built first where it is missing; as `binaries`."""
-    return built(KUSTOMIZE, cache_folder(), progress) / "kustomize"
+    return built(KUSTOMIZE, cache_folder(), print) / "kustomize"
 
 
 def built(module: Module, cache: Path, progress: Progress) -> Path:

@@ -70,9 +70,7 @@ def is_ready(node: Mapping[str, Any]) -> bool:
     return says_so and not tainted
 
 
-def wait_until_seen(
-    api: Api, namespace: str, scheduler: str = "default-scheduler", timeout_seconds: float = 30.0
-) -> None:
+def wait_until_seen(api: Api, namespace: str, scheduler: str = "default-scheduler") -> None:
     """Wait until a scheduler has taken note of all nodes as they are now.
 
     It learns of them by a watch, somewhat later than we do. Asked here by a pod that fits nowhere:
@@ -82,7 +80,6 @@ def wait_until_seen(
         api: the server, as someone who may do this.
         namespace: for the pod.
         scheduler: which one.
-        timeout_seconds: how long to wait.
     """
     expected = f"{sum(_is_open(node) for node in api.list('v1', 'Node'))} Insufficient cpu"
     name = f"probe-{uuid.uuid4().hex[:8]}"
@@ -95,8 +92,7 @@ def wait_until_seen(
     wait_until(
         lambda: f": {expected}" in says() or f", {expected}" in says(),
         f"{scheduler} to find {expected}",
-        timeout_seconds,
-        says,
+        state=says,
     )
     api.delete(probe, grace_seconds=0)
 
@@ -114,7 +110,7 @@ def _is_open(node: Mapping[str, Any]) -> bool:
     ) and not node["spec"].get("unschedulable")
 
 
-def delete_pods(api: Api, namespace: str, timeout_seconds: float = 30.0) -> None:
+def delete_pods(api: Api, namespace: str) -> None:
     """Delete all pods of a namespace at once and wait until they are gone."""
 
     def none_left() -> bool:
@@ -123,7 +119,7 @@ def delete_pods(api: Api, namespace: str, timeout_seconds: float = 30.0) -> None
             api.delete(pod, grace_seconds=0)
         return not left
 
-    wait_until(none_left, f"the pods of {namespace} to be gone", timeout_seconds)
+    wait_until(none_left, f"the pods of {namespace} to be gone")
 
 
 @contextlib.contextmanager

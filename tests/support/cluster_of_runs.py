@@ -114,11 +114,11 @@ class ClusterOfRuns:
         """Change fields of the policy's `spec`; None removes one."""
         self.api.patch(self.policy(), {"spec": spec})
 
-    def wait_for_flag(self, flag: str, value: bool, timeout_seconds: float = 60.0) -> None:
+    def wait_for_flag(self, flag: str, value: bool) -> None:
         """Wait until a flag of the policy's status has a value."""
         wait_until(
             lambda: self.policy().get("status", {}).get(flag) is value,
             f"{flag} to be {value}",
-            timeout_seconds,
+            60,
             self.policy,
         )

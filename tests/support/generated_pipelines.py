@@ -90,16 +90,15 @@ class _Produced:
     levels: tuple[_Level, ...]
 
 
-def generate(seed: int, folder: Path, *, nested: int = 2) -> GeneratedPipeline:
-    """Write and compile the pipeline of a seed.
+def generate(seed: int, folder: Path) -> GeneratedPipeline:
+    """Write and compile the pipeline of a seed; pipelines may be in it, and pipelines in these.
 
     Args:
         seed: of the random generator.
         folder: where the package is put for a moment.
-        nested: how deep pipelines may contain pipelines.
     """
     writer = _Writer(random.Random(seed))
-    pipeline, truth = writer.pipeline(f"generated-{seed}", nested)
+    pipeline, truth = writer.pipeline(f"generated-{seed}", nested=2)
     path = folder / f"generated-{seed}.yaml"
     compiler.Compiler().compile(pipeline, str(path))
     return GeneratedPipeline(path.read_bytes(), truth)

@@ -36,10 +36,10 @@ def list_parameter(name: str, default: list[Any]) -> Fields:
     return {name: {"parameterType": "LIST", "defaultValue": default}}
 
 
-def an_exit_task(*after: str, component: str = "work", **fields: Any) -> Fields:
+def an_exit_task(*after: str, **fields: Any) -> Fields:
     """A task that runs when others have ended, whatever the outcome."""
     trigger = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-    return a_task(component, after=after, triggerPolicy=trigger, **fields)
+    return a_task(after=after, triggerPolicy=trigger, **fields)
 
 
 def a_dag(tasks: Fields, **fields: Any) -> Fields:

@@ -11,7 +11,7 @@ something happened on them.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -335,13 +335,25 @@ class Reference:
             return False
         return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
 
+    def planned_pods(self) -> Iterator[tuple[Step, PlayedPod]]:
+        """The pods that the plan places, with their steps."""
+        for pod in self.pods():
+            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod):
+                yield pod.step, pod
+
+    def own_names(self) -> dict[str, frozenset[str]]:
+        """Planned step -> names of the usable nodes within its own limits."""
+        return {
+            step.name: frozenset(node.name for node in self.own_nodes(pod))
+            for step, pod in self.planned_pods()
+        }
+
     def companions(self) -> dict[str, frozenset[str]]:
         """Planned step -> planned steps, itself included, that share volumes, hop by hop."""
         binding = self.binding_claims()
         users = {
-            pod.key[0]: {use.claim for use in pod.step.claims} & binding
-            for pod in self.pods()
-            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
+            step.name: {use.claim for use in step.claims} & binding
+            for step, _ in self.planned_pods()
         }
         result = {}
         for name in users:
@@ -357,11 +369,7 @@ class Reference:
 
     def allowed(self) -> dict[str, frozenset[str]]:
         """Planned step -> names of the nodes that the plan may choose from."""
-        own = {
-            pod.key[0]: frozenset(node.name for node in self.own_nodes(pod))
-            for pod in self.pods()
-            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
-        }
+        own = self.own_names()
         result = {}
         for name, together in self.companions().items():
             common = frozenset.intersection(*(own[member] for member in together))
@@ -376,15 +384,11 @@ class Reference:
 
     def stuck(self) -> set[str]:
         """Planned steps that stay on one node because they share a volume."""
-        own = {
-            pod.key[0]: {node.name for node in self.own_nodes(pod)}
-            for pod in self.pods()
-            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
-        }
+        own = self.own_names()
         return {
             name
             for name, together in self.companions().items()
-            if len(together) > 1 and set.intersection(*(own[member] for member in together))
+            if len(together) > 1 and frozenset.intersection(*(own[member] for member in together))
         }
 
     def play(
@@ -499,7 +503,7 @@ class _Play:
                 self.let_next_in(self.loop_of(iteration), now)
         if pod.node is not None and binding:
             for other in self.pods:
-                if other.node and math.isinf(other.begin) and self.volumes_free(other, now):
+                if other.node and math.isinf(other.begin) and self.volumes_free(other):
                     self.begin(other, now)
         for other in self.pods:
             if pod.position in other.after and all(
@@ -733,13 +737,13 @@ class _Play:
     def bind(self, pod: PlayedPod, node: Node, now: float) -> None:
         pod.node, pod.start = node, now
         self.ready.discard(pod.position)
-        if self.volumes_free(pod, now):
+        if self.volumes_free(pod):
             self.begin(pod, now)
 
     def claims_of(self, pod: PlayedPod) -> set[str]:
         return {use.claim for use in pod.step.claims} & self.binding if pod.step else set()
 
-    def volumes_free(self, pod: PlayedPod, now: float) -> bool:
+    def volumes_free(self, pod: PlayedPod) -> bool:
         """No pod on another node has one of its volumes attached."""
         return not any(
             other.node is not pod.node
