@@ -21,6 +21,7 @@ from kfp_placement_engine.model import cluster as model
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import KIND
+from kfp_placement_engine.readers.text.forms import snake_case
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
 from kfp_placement_engine.views.formatting import counted
 
@@ -187,7 +188,8 @@ def cluster_from(document: Mapping[str, Any], name: str) -> Cluster:
         name: name of the cluster for messages.
     """
     nodes = [
-        Node(**{_snake(key): value for key, value in each.items()}) for each in document["nodes"]
+        Node(**{snake_case(key): value for key, value in each.items()})
+        for each in document["nodes"]
     ]
     parts = {name: document[name] for name in _PARTS if name in document}
     return Cluster(nodes, name=name, **parts)
@@ -202,7 +204,3 @@ def _json(document: Mapping[str, Any], name: str) -> str:
 
 def _camel(name: str) -> str:
     return re.sub("_([a-z])", lambda match: match[1].upper(), name)
-
-
-def _snake(key: str) -> str:
-    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key)

@@ -3,9 +3,9 @@
 import fnmatch
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import (
@@ -17,9 +17,11 @@ from kfp_placement_engine.model.cluster import Cluster, Node, Taint
 from kfp_placement_engine.model.images import canonical, held_sizes, normalised
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
+    Group,
     GroupKind,
     NodeSelectorTerm,
     Requirement,
+    RunClaim,
     RunGraph,
     Step,
     StepKind,
@@ -35,6 +37,8 @@ from kfp_placement_engine.plans.what_if_changes import (
 )
 from kfp_placement_engine.readers.change_text import read_values
 from kfp_placement_engine.units.resources import Resources, without_zeros
+
+ThingT = TypeVar("ThingT", Node, Step, Group, RunClaim)
 
 _CONDITIONS = "node.kubernetes.io/"
 """Prefix of taints for the present condition of a machine (not ready, cordoned, out of memory)."""
@@ -203,34 +207,30 @@ def _with_properties(
     things_of = {kind: _things(graph, cluster, kind) for kind in change.kinds}
     kind, meant = _meant(change.name, things_of)
     amounts, fields = read_values(change.values)
+
+    def changed(things: Iterable[ThingT], change: Callable[[ThingT], ThingT]) -> tuple[ThingT, ...]:
+        return tuple(change(each) if each.name in meant else each for each in things)
+
     match kind:
         case "node":
-            nodes = (
-                replace(node, allocatable={**node.allocatable, **amounts}, **fields)
-                if node.name in meant
-                else node
-                for node in cluster.nodes
-            )
-            cluster = replace(cluster, nodes=tuple(nodes))
+            nodes = changed(cluster.nodes, lambda node: _with_sizes(node, amounts, **fields))
+            cluster = replace(cluster, nodes=nodes)
         case "step":
             if "node" in fields:
                 fields["node"] = named_nodes(cluster, fields["node"])
-            steps = (
-                _with_requirements(step, amounts, **fields) if step.name in meant else step
-                for step in graph.steps
-            )
-            graph = replace(graph, steps=tuple(steps))
+            steps = changed(graph.steps, lambda step: _with_requirements(step, amounts, **fields))
+            graph = replace(graph, steps=steps)
         case "loop":
-            groups = (
-                replace(each, **fields) if each.name in meant else each for each in graph.groups
-            )
-            graph = replace(graph, groups=tuple(groups))
+            groups = changed(graph.groups, lambda group: replace(group, **fields))
+            graph = replace(graph, groups=groups)
         case "volume":
-            claims = (
-                replace(each, **fields) if each.name in meant else each for each in graph.claims
-            )
-            graph = replace(graph, claims=tuple(claims))
+            claims = changed(graph.claims, lambda claim: replace(claim, **fields))
+            graph = replace(graph, claims=claims)
     return graph, cluster
+
+
+def _with_sizes(node: Node, amounts: Resources, **fields: Any) -> Node:
+    return replace(node, allocatable={**node.allocatable, **amounts}, **fields)
 
 
 def _with_requirements(

@@ -57,7 +57,7 @@ class Form(Generic[EntryT]):
         for key, read in self.keys.items():
             with _collected(problems):
                 if key in given:
-                    values[_snake(key)] = read(place.field(key), given[key])
+                    values[snake_case(key)] = read(place.field(key), given[key])
                 elif key in self.required:
                     raise place.field(key).error("is missing")
         problems += [self._unknown(str(key), place) for key in given if key not in self.keys]
@@ -147,5 +147,6 @@ def _collected(problems: list[str]) -> Iterator[None]:
         problems.append(str(error))
 
 
-def _snake(key: str) -> str:
+def snake_case(key: str) -> str:
+    """Return the name of a key in Python: `storeBandwidth` becomes `store_bandwidth`."""
     return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key)
