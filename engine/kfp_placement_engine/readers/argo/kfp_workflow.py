@@ -8,7 +8,7 @@ arguments and never by component names.
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL
 from kfp_placement_engine.readers.argo.workflow_defaults import WorkflowDefaults
@@ -88,8 +88,30 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
     )
 
 
-_DriverTasks = dict[str, tuple[Fields, Fields | None]]
-"""Tasks by name, each with its driver task, or None where it has no driver."""
+class _DrivenTask(NamedTuple):
+    """Task with its driver task; None = it has no driver."""
+
+    task: Fields
+    driver: Fields | None
+
+    @property
+    def first(self) -> Fields:
+        """The one that runs first, which has the arguments of KFP and the dependencies."""
+        return self.driver or self.task
+
+
+class _LoopTasks(NamedTuple):
+    """Tasks of a loop.
+
+    Attributes:
+        driver: driver of the iterations.
+        item: body of an iteration.
+        parallelism: number of iterations that run at once; 0 = any.
+    """
+
+    driver: Fields
+    item: _DrivenTask
+    parallelism: int
 
 
 class _WorkflowReader:
@@ -142,47 +164,36 @@ class _WorkflowReader:
     def _tasks(self, template: str, place: Place) -> dict[str, Task]:
         own = _with_drivers(self._templates.dag_tasks(template))
         exits: dict[str, list[str]] = {}
-        for name, (task, _) in own.items():
-            hook = task.fields("hooks").fields("exit").text("template")
+        for name, each in own.items():
+            hook = each.task.fields("hooks").fields("exit").text("template")
             if hook:
                 exits.setdefault(hook, []).append(name)
-        groups: list[tuple[_DriverTasks, tuple[str, ...]]] = [(own, ())]
+        groups: list[tuple[dict[str, _DrivenTask], tuple[str, ...]]] = [(own, ())]
         for hook, after in exits.items():
             inside = _with_drivers(self._templates.dag_tasks(hook))
             groups.append((inside, tuple(sorted(after))))
         known = {name for group, _ in groups for name in group}
         tasks: dict[str, Task] = {}
         for group, exit_of in groups:
-            for name, (task, driver) in group.items():
+            for name, each in group.items():
                 if name in tasks:
                     raise place.error(f"two tasks are called {name:.80}")
-                tasks[name] = self._task(name, task, driver, known, exit_of)
+                tasks[name] = self._task(name, each, known, exit_of)
         return tasks
 
     def _task(
-        self,
-        name: str,
-        task: Fields,
-        driver: Fields | None,
-        known: set[str],
-        exit_of: tuple[str, ...],
+        self, name: str, driven: _DrivenTask, known: set[str], exit_of: tuple[str, ...]
     ) -> Task:
-        waits = _SUCCEEDED.findall((driver or task).text("depends"))
+        waits = _SUCCEEDED.findall(driven.first.text("depends"))
         waits = [other for other in waits if other != f"{name}-driver"]
-        loop = self._loop_tasks(task)
-        if loop is not None:
-            iteration_driver, item, item_driver, parallelism = loop
-            arguments = named_parameters(iteration_driver)
-            body, inputs = self._body(item, item_driver, task.place)
-        else:
-            parallelism = 0
-            arguments = named_parameters(driver or task)
-            body, inputs = self._body(task, driver, task.place)
-        spec = self._templates.json_argument(arguments, "task", task.place)
-        if parallelism:
+        place, loop = driven.task.place, self._loop_tasks(driven.task)
+        arguments = named_parameters(driven.first if loop is None else loop.driver)
+        body, inputs = self._body(driven if loop is None else loop.item, place)
+        spec = self._templates.json_argument(arguments, "task", place)
+        if loop is not None and loop.parallelism:
             # Argo obeys this limit, should it differ from the pipeline's own.
-            policy = {"iteratorPolicy": {"parallelismLimit": parallelism}}
-            spec = Fields({**spec.raw, **policy}, task.place)
+            policy = {"iteratorPolicy": {"parallelismLimit": loop.parallelism}}
+            spec = Fields({**spec.raw, **policy}, place)
         listed = (other for other in dependencies(spec) if other in known)
         return read_task(
             name,
@@ -194,12 +205,12 @@ class _WorkflowReader:
         )
 
     def _body(
-        self, task: Fields, driver: Fields | None, place: Place
+        self, driven: _DrivenTask, place: Place
     ) -> tuple[Leaf | Dag, Mapping[str, Expression]]:
         """Return the leaf or DAG that a task runs, with all its fields at the place of the task."""
-        template = task.name("template")
-        own = named_parameters(task)
-        arguments = named_parameters(driver or task)
+        template = driven.task.name("template")
+        own = named_parameters(driven.task)
+        arguments = named_parameters(driven.first)
         component = self._templates.json_argument(arguments, "component", place)
         if template.startswith(IMPORTER):
             importer = self._templates.json_argument(arguments, "importer", place)
@@ -219,8 +230,8 @@ class _WorkflowReader:
         leaf, inputs = container_leaf(container, config, component, spec)
         return self._defaults.under(leaf, template), inputs
 
-    def _loop_tasks(self, task: Fields) -> tuple[Fields, Fields, Fields | None, int] | None:
-        """Return driver, body task, body driver and parallelism of a loop; None for other tasks."""
+    def _loop_tasks(self, task: Fields) -> _LoopTasks | None:
+        """Return the tasks of a loop; None for other tasks."""
         name = task.text("template")
         template = self._templates.template(name)
         if "dag" not in template:
@@ -234,11 +245,11 @@ class _WorkflowReader:
         item = inside.get("iteration-item")
         if driver is None or item is None:
             raise task.error("loop without iteration-driver or iteration-item")
-        limit = template.count("parallelism")
-        return driver, item, inside.get("iteration-item-driver"), limit
+        driven = _DrivenTask(item, inside.get("iteration-item-driver"))
+        return _LoopTasks(driver, driven, template.count("parallelism"))
 
 
-def _with_drivers(tasks: dict[str, Fields]) -> _DriverTasks:
+def _with_drivers(tasks: dict[str, Fields]) -> dict[str, _DrivenTask]:
     """Return the tasks of a DAG by name, each with its driver task if it has one."""
     drivers = {
         name
@@ -248,7 +259,7 @@ def _with_drivers(tasks: dict[str, Fields]) -> _DriverTasks:
         and name.removesuffix("-driver") in tasks
     }
     return {
-        name: (task, tasks[f"{name}-driver"] if f"{name}-driver" in drivers else None)
+        name: _DrivenTask(task, tasks[f"{name}-driver"] if f"{name}-driver" in drivers else None)
         for name, task in tasks.items()
         if name not in drivers
     }
