@@ -10,13 +10,10 @@ from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import RUN
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.pipelines import fetch, predict, train, work
+from tests.support.prepared_runs import codes
 from tests.support.samples import SAMPLES, load_sample
 
 CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
-
-
-def findings_of(report):
-    return [(str(item.level), item.code, item.step) for item in report]
 
 
 @dsl.pipeline(name="inner")
@@ -40,7 +37,7 @@ def surprising(n: int = 2, where: str = "a"):
 
 
 def test_everything_is_found_without_a_cluster():
-    assert findings_of(check(surprising)) == [
+    assert codes(check(surprising)) == [
         ("error", "parameter-name", ""),
         ("warning", "unmarked-pipeline", "inner"),
         ("warning", "guessed-type", "predict"),
@@ -56,7 +53,7 @@ def test_everything_is_found_without_a_cluster():
 
 
 def test_a_cluster_adds_what_depends_on_it():
-    more = set(findings_of(check(surprising, CLUSTER))) - set(findings_of(check(surprising)))
+    more = set(codes(check(surprising, CLUSTER))) - set(codes(check(surprising)))
     assert ("error", "unschedulable", "predict") in more
     assert ("warning", "unknown-location", "work-2") in more
 
@@ -68,7 +65,7 @@ def test_pods_that_kubernetes_refuses_are_said_once():
         place(work(item=1), duration=1).set_cpu_request("2").set_cpu_limit("1")
         kubernetes.add_pod_label(place(work(item=2), duration=1), "team", "a b")
 
-    assert [item for item in findings_of(check(refused, CLUSTER)) if item[0] == "error"] == [
+    assert [item for item in codes(check(refused, CLUSTER)) if item[0] == "error"] == [
         ("error", "request-above-limit", "work"),
         ("error", "invalid-label", "work-2"),
     ]

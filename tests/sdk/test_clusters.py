@@ -180,6 +180,5 @@ def test_a_cluster_in_python_is_one_of_the_forms(tmp_path):
     "name", ["", "  ", "ftp://example.com/c.yaml", " https://example.com/c.yaml"]
 )
 def test_a_name_that_cannot_be_read_is_one_clear_sentence(golden, name):
-    with pytest.raises(RunError) as caught:
+    with golden.error(RunError):
         preview(one_step(place), name, **QUICK)
-    golden(str(caught.value))

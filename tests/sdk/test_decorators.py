@@ -18,23 +18,23 @@ from kfp_placement import (
     placed_pipeline,
 )
 from tests.support.pipelines import (
+    HINTS,
+    MARK,
+    UNPLANNED,
     documents,
     echo,
     fetch,
     metadata,
     one_step,
     platform_spec,
+    pod,
     predict,
     resources,
     tidy,
     train,
     work,
+    work_metadata,
 )
-
-HINTS = "kfp-placement.dev/hints"
-MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
-UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
-GUESSED = {HINTS: '{"typeGuessed":true,"v":1}'}
 
 
 def labels(pipeline):
@@ -62,10 +62,10 @@ def test_placed_marks_every_step_of_the_component():
         train(table=table)
 
     marked = {
-        "podMetadata": {
-            "annotations": {HINTS: '{"duration":"20m","outputs":{"model":"50Mi"},"v":1}'},
-            "labels": {"typeOfComponent": "Training", **MARK},
-        }
+        "podMetadata": pod(
+            '{"duration":"20m","outputs":{"model":"50Mi"},"v":1}',
+            {"typeOfComponent": "Training", **MARK},
+        )
     }
     assert platform_spec(pipeline) == {
         "platforms": {
@@ -129,20 +129,20 @@ def test_place_refines_placed():
         place(task, duration="1h", cpu=2, priority=3, scheduler="two")
 
     pipeline = one_step(refine, marked, item=1)
-    assert metadata(pipeline)["exec-work"] == {
-        "annotations": {HINTS: '{"duration":"1h","priority":3,"v":1}'},
-        "labels": {"typeOfComponent": "Training", "kfp-placement.dev/scheduler": "two"},
-    }
-    assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "2"}
+    assert work_metadata(pipeline) == pod(
+        '{"duration":"1h","priority":3,"v":1}',
+        {"typeOfComponent": "Training", "kfp-placement.dev/scheduler": "two"},
+    )
+    assert resources(pipeline) == {"resourceCpuRequest": "2"}
 
 
 def test_placed_twice_merges_and_the_outer_wins():
     sizes = {"Output": 1}
     marked = placed(type="B", priority=2)(placed(type="A", duration=1, outputs=sizes)(work))
-    assert metadata(one_step(lambda task: task, marked, item=1))["exec-work"] == {
-        "annotations": {HINTS: '{"duration":"1s","outputs":{"Output":"1"},"priority":2,"v":1}'},
-        "labels": {"typeOfComponent": "B", **MARK},
-    }
+    assert work_metadata(one_step(lambda task: task, marked, item=1)) == pod(
+        '{"duration":"1s","outputs":{"Output":"1"},"priority":2,"v":1}',
+        {"typeOfComponent": "B", **MARK},
+    )
 
 
 def test_placed_does_not_overwrite_the_component_s_resources():
@@ -164,9 +164,8 @@ def test_placed_does_not_overwrite_the_component_s_resources():
     ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
 def test_wrong_values_fail_where_the_component_is_marked(options, error, golden):
-    with pytest.raises(error) as raised:
+    with golden.error(error):
         placed(**options)(train)
-    golden(str(raised.value))
 
 
 def test_pipeline_parameters_cannot_reach_a_decorator():
@@ -231,23 +230,18 @@ def control_flow(decorate=lambda function: function):
 def test_placed_pipeline_reaches_every_step_but_those_of_nested_pipelines():
     pipeline = control_flow(placed_pipeline(location="HOME-EDGE", scheduler="other", priority=2))
     marks = {"OurLocation": "HOME-EDGE", "kfp-placement.dev/scheduler": "other"}
-    guessed = {HINTS: '{"priority":2,"typeGuessed":true,"v":1}'}
-    plain = {"annotations": {HINTS: '{"priority":2,"v":1}'}, "labels": marks}
+
+    def guessed(kind):
+        hints = '{"priority":2,"typeGuessed":true,"v":1}'
+        return pod(hints, {"typeOfComponent": kind, **marks})
+
+    plain = pod('{"priority":2,"v":1}', marks)
     assert metadata(pipeline) == {
         "exec-echo": plain,
-        "exec-fetch": {"annotations": guessed, "labels": {"typeOfComponent": "Fetch", **marks}},
-        "exec-predict": {
-            "annotations": guessed,
-            "labels": {"typeOfComponent": "Predict", **marks},
-        },
-        "exec-train": {
-            "annotations": guessed,
-            "labels": {"typeOfComponent": "Training", **marks},
-        },
-        "exec-train-2": {
-            "annotations": guessed,
-            "labels": {"typeOfComponent": "Training", **marks},
-        },
+        "exec-fetch": guessed("Fetch"),
+        "exec-predict": guessed("Predict"),
+        "exec-train": guessed("Training"),
+        "exec-train-2": guessed("Training"),
         "exec-work": plain,
         "exec-work-2": plain,
     }
@@ -295,22 +289,22 @@ def test_placed_pipeline_overwrites_nothing():
 
     key = "kfp-placement.dev/scheduler"
     assert metadata(pipeline) == {
-        "exec-work": {
-            "annotations": {HINTS: '{"imageSize":"5000","priority":1,"v":1}'},
-            "labels": {"typeOfComponent": "A", "OurLocation": "B", key: "C"},
-        },
-        "exec-work-2": {
-            "annotations": {HINTS: '{"imageSize":"7000","priority":2,"v":1}'},
-            "labels": {"typeOfComponent": "D", "OurLocation": "E", key: "F"},
-        },
-        "exec-work-3": {
-            "annotations": {HINTS: '{"imageSize":"7000","priority":9,"v":1}'},
-            "labels": {"typeOfComponent": "X", "OurLocation": "G", key: "Z"},
-        },
-        "exec-work-4": {
-            "annotations": {HINTS: '{"imageSize":"7000","priority":9,"v":1}'},
-            "labels": {"typeOfComponent": "X", "OurLocation": "Y", **UNPLANNED},
-        },
+        "exec-work": pod(
+            '{"imageSize":"5000","priority":1,"v":1}',
+            {"typeOfComponent": "A", "OurLocation": "B", key: "C"},
+        ),
+        "exec-work-2": pod(
+            '{"imageSize":"7000","priority":2,"v":1}',
+            {"typeOfComponent": "D", "OurLocation": "E", key: "F"},
+        ),
+        "exec-work-3": pod(
+            '{"imageSize":"7000","priority":9,"v":1}',
+            {"typeOfComponent": "X", "OurLocation": "G", key: "Z"},
+        ),
+        "exec-work-4": pod(
+            '{"imageSize":"7000","priority":9,"v":1}',
+            {"typeOfComponent": "X", "OurLocation": "Y", **UNPLANNED},
+        ),
     }
 
 
@@ -359,7 +353,7 @@ def test_a_given_type_is_not_marked_as_guessed():
         place(train(table=table), type="Training")
 
     assert metadata(pipeline) == {
-        "exec-fetch": {"annotations": GUESSED, "labels": {"typeOfComponent": "Fetch", **MARK}},
+        "exec-fetch": pod('{"typeGuessed":true,"v":1}', {"typeOfComponent": "Fetch", **MARK}),
         "exec-train": {"labels": {"typeOfComponent": "Training", **MARK}},
     }
 
@@ -425,6 +419,5 @@ def test_wrong_values_fail_where_the_pipeline_is_marked(options, error, golden):
     def taxi():
         work(item=1)
 
-    with pytest.raises(error) as raised:
+    with golden.error(error):
         placed_pipeline(**options)(taxi)
-    golden(str(raised.value))

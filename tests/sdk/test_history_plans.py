@@ -29,10 +29,16 @@ EXACT: dict[str, Any] = {"generations": 5, "compare": ()}
 
 
 @pytest.fixture
-def nine(tmp_path):
+def written(tmp_path):
+    """Writes a file of these objects."""
+    return lambda *objects: history_file(tmp_path / "history.json", *objects)
+
+
+@pytest.fixture
+def nine(written):
     """Nine runs of the taxi pipeline, whose training took 40 minutes in place of 20."""
     runs = runs_of(TAXI, 9, factor=1.1, train=2400.0)
-    return history_file(tmp_path / "history.json", history_object(runs))
+    return written(history_object(runs))
 
 
 def planned(history, **options):
@@ -44,11 +50,9 @@ def test_run_times_are_those_of_the_runs_before(nine):
     train = plan.steps["train"]
     assert (train.basis, train.duration_source) == ("9 runs", DurationSource.HISTORY)
     assert train.duration_seconds == pytest.approx(2400, rel=0.05)
-    assert plan.ends is not None
     assert plan.ends.low < plan.ends.typical < plan.ends.high
     # Runs took a tenth longer than their plans.
     assert plan.ends.typical == pytest.approx(1.1 * plan.makespan, rel=0.05)
-    assert train.ends is not None
     assert train.ends.high < plan.ends.high
 
 
@@ -62,7 +66,7 @@ def trained(epochs: int = 5, seed: int = 1, key: str = "12345"):
     train(epochs=epochs, seed=seed, key=key)
 
 
-def test_run_times_follow_the_argument_that_explains_them(tmp_path):
+def test_run_times_follow_the_argument_that_explains_them(written, tmp_path):
     """Ten seconds an epoch, whatever the seed."""
     package = tmp_path / "trained.yaml"
     compiler.Compiler().compile(trained, str(package))
@@ -73,7 +77,7 @@ def test_run_times_follow_the_argument_that_explains_them(tmp_path):
         (run,) = runs_of(graph, 1, train=10.0 * epochs)
         ended_at = run.ended_at + timedelta(days=number)
         runs.append(replace(run, uid=f"run-{number}", ended_at=ended_at))
-    history = history_file(tmp_path / "history.json", history_object(runs))
+    history = written(history_object(runs))
     assert "12345" not in history.read_text()
 
     def previewed(**arguments: int) -> Any:
@@ -91,9 +95,8 @@ def test_run_times_follow_the_argument_that_explains_them(tmp_path):
     ("runs", "basis", "seconds"),
     [(0, "hint", 1200), (2, "hint", 1200), (3, "3 runs", 2400), (9, "9 runs", 2400)],
 )
-def test_three_runs_win_over_a_hint(tmp_path, runs, basis, seconds):
-    history = history_file(
-        tmp_path / "history.json",
+def test_three_runs_win_over_a_hint(written, runs, basis, seconds):
+    history = written(
         *([history_object(runs_of(TAXI, runs, train=2400.0))] if runs else []),
     )
     train = planned(history).steps["train"]
@@ -104,9 +107,7 @@ def test_three_runs_win_over_a_hint(tmp_path, runs, basis, seconds):
 def test_a_given_time_wins_over_all_runs(nine):
     plan = planned(nine, durations={"train": "10m"})
     assert (plan.steps["train"].basis, plan.steps["train"].duration_seconds) == ("given", 600)
-    assert plan.ends is not None
     before = planned(nine).ends
-    assert before is not None
     assert plan.ends.high < before.low
     # What is given is certain.
     train = plan.steps["train"]
@@ -141,10 +142,10 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(nine):
     assert codes(planned(nine, confidence="80%")) == codes(preview(RUN, CLUSTER, **EXACT)) == []
 
 
-def test_a_pipeline_that_was_never_seen_has_no_promise(tmp_path):
+def test_a_pipeline_that_was_never_seen_has_no_promise(written):
     others = runs_of(replace(TAXI, name="other"))
     strangers = [replace(run, steps=tuple(_stranger(each) for each in run.steps)) for run in others]
-    history = history_file(tmp_path / "history.json", history_object(strangers))
+    history = written(history_object(strangers))
     plan = planned(history)
     assert plan.ends is None
     assert "end: unknown (no run seen)" in repr(plan)
@@ -155,27 +156,23 @@ def _stranger(observation):
     return replace(observation, identity=identity)
 
 
-def test_a_new_step_is_named(tmp_path):
+def test_a_new_step_is_named(written):
     seen = replace(TAXI, steps=tuple(step for step in TAXI.steps if step.name != "predict"))
     runs = [replace(run, steps=tuple(map(_stranger, run.steps))) for run in runs_of(seen, 9)]
-    plan = planned(history_file(tmp_path / "history.json", history_object(runs)))
+    plan = planned(written(history_object(runs)))
     assert plan.ends is None
     assert "end: unknown (no run seen of predict)" in repr(plan)
 
 
 def test_confidence_widens_the_range(nine):
     narrow, wide = planned(nine, confidence="60%").ends, planned(nine, confidence=0.95).ends
-    assert narrow is not None
-    assert wide is not None
     assert wide.low < narrow.low < narrow.high < wide.high
     assert narrow.typical == wide.typical
 
 
 def test_what_if_keeps_the_past(nine):
     plan = planned(nine)
-    assert plan.ends is not None
     longer = plan.what_if("step train duration=1h")
-    assert longer.plan.ends is not None
     assert longer.plan.ends.typical > plan.ends.typical
     assert longer.plan.steps["train"].basis == "given"
     assert longer.plan.steps["predict"].basis == "9 runs"
@@ -183,7 +180,6 @@ def test_what_if_keeps_the_past(nine):
     assert again.ends is not None
     assert again.steps["train"].basis == "given"
     faster = plan.what_if("nitos-cloud-node speed=2").plan
-    assert faster.ends is not None
     assert faster.ends.typical < plan.ends.typical
     assert list(plan.what_if()) == []
 
@@ -200,11 +196,9 @@ def test_what_is_no_confidence(value):
         preview(RUN, CLUSTER, confidence=value)
 
 
-def test_a_history_of_several_namespaces_needs_to_know_which(tmp_path):
+def test_a_history_of_several_namespaces_needs_to_know_which(written):
     runs = runs_of(TAXI)
-    history = history_file(
-        tmp_path / "h.json", history_object(runs), history_object(runs, namespace="team-b")
-    )
+    history = written(history_object(runs), history_object(runs, namespace="team-b"))
     with pytest.raises(RunError, match=r"2 namespaces \(team-a, team-b\).*namespace="):
         planned(history)
     assert planned(history, namespace="team-b").ends is not None
@@ -255,35 +249,34 @@ def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
         planned(tmp_path / "no.yaml")
 
 
-def test_a_time_without_a_zone_says_what_to_write(tmp_path):
+def test_a_time_without_a_zone_says_what_to_write(written):
     raw = history_object(runs_of(TAXI, 1))
     raw["status"]["runs"][0]["endedAt"] = "2026-11-30T00:00:00"
     with pytest.raises(
         RunError, match="has no time zone; write, for example, 2026-11-30T00:00:00Z"
     ):
-        planned(history_file(tmp_path / "h.json", raw))
+        planned(written(raw))
 
 
-def test_too_many_runs_are_said_in_plain_words(tmp_path):
+def test_too_many_runs_are_said_in_plain_words(written):
     raw = history_object(runs_of(TAXI, 1))
     raw["status"]["runs"] *= 1001
     with pytest.raises(RunError) as refused:
-        planned(history_file(tmp_path / "h.json", raw))
+        planned(written(raw))
     words = "status.runs: has 1,001 entries, and at most 1,000 are read; leave the others out"
     assert words in str(refused.value)
 
 
-def test_a_run_that_a_file_has_twice_counts_once(tmp_path):
+def test_a_run_that_a_file_has_twice_counts_once(written):
     """Two exports have been merged: of a pipeline the newer one counts."""
     runs = runs_of(TAXI, 9, train=2400.0)
-    once = planned(history_file(tmp_path / "once.json", history_object(runs[1:])))
+    once = planned(written(history_object(runs[1:])))
     objects = [history_object(runs[:6]), history_object(runs[1:]), history_object(runs[1:])]
-    merged = history_file(tmp_path / "merged.json", *objects)
+    merged = written(*objects)
     (newest,) = read_histories(merged.read_bytes(), name="merged.json")
     assert [run.uid for run in newest.past_runs()] == [run.uid for run in runs[1:]]
     assert planned(merged).ends == once.ends
-    others = history_file(
-        tmp_path / "others.json",
+    others = written(
         history_object(runs),
         history_object([replace(run, pipeline="taxi-v2") for run in runs]),
     )
@@ -298,25 +291,25 @@ def test_live_past_runs_without_a_cluster(tmp_path, monkeypatch):
         planned("live")
 
 
-def test_a_row_that_somebody_has_broken_refuses_the_file_and_is_named(tmp_path):
+def test_a_row_that_somebody_has_broken_refuses_the_file_and_is_named(written):
     raw = history_object(runs_of(TAXI, 9))
     raw["status"]["runs"][3]["steps"][0][1][0][0] = -5
     with pytest.raises(RunError, match=r"'taxi': status\.runs\.3\.steps\.0\.1\.0\.0: must be"):
-        planned(history_file(tmp_path / "broken.json", raw))
+        planned(written(raw))
 
 
-def test_what_a_newer_planner_or_kubernetes_adds_to_a_file_is_skipped(tmp_path):
+def test_what_a_newer_planner_or_kubernetes_adds_to_a_file_is_skipped(written):
     newer = history_object(runs_of(TAXI, 9))
     newer["metadata"] |= {"managedFields": [{"manager": "plan"}], "annotation": {}}
     newer["status"]["weather"] = "fine"
     newer["status"]["runs"][0]["moods"] = [1]
-    assert planned(history_file(tmp_path / "h.json", newer)).plan.promise.ends is not None
+    assert planned(written(newer)).plan.promise.ends is not None
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_is_too_large_is_refused(written, monkeypatch):
     monkeypatch.setattr("kfp_placement_engine.readers.history_file.MAX_FILE_BYTES", 1000)
-    history = history_file(tmp_path / "h.json", history_object(runs_of(TAXI)))
-    with pytest.raises(RunError, match=r"h\.json"):
+    history = written(history_object(runs_of(TAXI)))
+    with pytest.raises(RunError, match=r"history\.json"):
         planned(history)
 
 

@@ -21,18 +21,19 @@ from kfp_placement import (
 )
 from kfp_placement_engine.contract.hints import MAX_ANNOTATION_CHARACTERS
 from tests.support.pipelines import (
+    HINTS,
+    MARK,
+    UNPLANNED,
     fetch,
     metadata,
     one_step,
     platform_spec,
+    pod,
     resources,
     train,
     work,
+    work_metadata,
 )
-
-HINTS = "kfp-placement.dev/hints"
-MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
-UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
 
 
 def placed_once(**options):
@@ -44,7 +45,7 @@ def compiled_metadata(*marks):
         for options in marks:
             place(task, **options)
 
-    return metadata(one_step(mark))["exec-work"]
+    return work_metadata(one_step(mark))
 
 
 def test_place_without_options_marks_the_step():
@@ -81,7 +82,7 @@ def test_place_writes_exactly_the_contract():
         "kfp-placement.dev/scheduler": "other",
         "typeOfComponent": "Training",
     }
-    pod_metadata = {"annotations": {HINTS: hints}, "labels": labels}
+    pod_metadata = pod(hints, labels)
     assert platform_spec(pipeline) == {
         "platforms": {
             "kubernetes": {
@@ -96,7 +97,7 @@ def test_place_returns_the_task_for_chaining():
         assert place(task, duration=1) is task
         place(task, priority=1).set_caching_options(False)
 
-    assert metadata(one_step(mark))["exec-work"]["annotations"] == {
+    assert work_metadata(one_step(mark))["annotations"] == {
         HINTS: '{"duration":"1s","priority":1,"v":1}'
     }
 
@@ -123,14 +124,14 @@ def test_twice_merges_and_the_later_value_wins():
         {"type": "A", "location": "X", "duration": "1m", "priority": 1, "scheduler": "one"},
         {"type": "B", "duration": "2m", "max_latency": 3, "scheduler": "two"},
     )
-    assert twice == {
-        "annotations": {HINTS: '{"duration":"2m","maxLatency":"3ms","priority":1,"v":1}'},
-        "labels": {
+    assert twice == pod(
+        '{"duration":"2m","maxLatency":"3ms","priority":1,"v":1}',
+        {
             "OurLocation": "X",
             "kfp-placement.dev/scheduler": "two",
             "typeOfComponent": "B",
         },
-    }
+    )
 
 
 def test_sizes_are_merged_by_name():
@@ -138,7 +139,7 @@ def test_sizes_are_merged_by_name():
         place(task, outputs={"Output": "1Mi"}, inputs={"item": 1})
         place(task, inputs={"item": 2})
 
-    annotation = metadata(one_step(mark))["exec-work"]["annotations"][HINTS]
+    annotation = work_metadata(one_step(mark))["annotations"][HINTS]
     assert annotation == '{"inputs":{"item":"2"},"outputs":{"Output":"1Mi"},"v":1}'
 
 
@@ -154,7 +155,7 @@ def test_who_opts_out_by_the_label_is_not_marked_after():
         place(task, type="A")
 
     labels = {"typeOfComponent": "A", **UNPLANNED}
-    assert metadata(one_step(mark))["exec-work"] == {"labels": labels}
+    assert work_metadata(one_step(mark)) == {"labels": labels}
 
 
 def test_a_step_can_opt_in_again():
@@ -167,7 +168,7 @@ def test_a_mark_by_the_author_is_kept():
         kubernetes.add_pod_label(task, "kfp-placement.dev/scheduler", "mine")
         place(task, type="A")
 
-    assert metadata(one_step(mark))["exec-work"]["labels"] == {
+    assert work_metadata(one_step(mark))["labels"] == {
         "kfp-placement.dev/scheduler": "mine",
         "typeOfComponent": "A",
     }
@@ -190,7 +191,7 @@ def test_a_label_of_the_author_is_never_overwritten(label, options):
         with pytest.raises(ConflictError, match=f"^step 'work': .*{re.escape(label)}: Y"):
             place(task, duration=1, **options)
 
-    assert metadata(one_step(mark))["exec-work"] == {"labels": {label: "Y"}}
+    assert work_metadata(one_step(mark)) == {"labels": {label: "Y"}}
 
 
 def test_hints_of_the_author_are_never_overwritten():
@@ -206,7 +207,7 @@ def test_hints_of_the_author_are_never_overwritten():
         place(task, location="X", duration="5m")
 
     labels = {"OurLocation": "X", **MARK}
-    assert metadata(one_step(mark))["exec-work"] == {"annotations": {HINTS: text}, "labels": labels}
+    assert work_metadata(one_step(mark)) == pod(text, labels)
 
 
 def test_hints_that_the_author_sets_later_win():
@@ -217,7 +218,7 @@ def test_hints_that_the_author_sets_later_win():
         with pytest.raises(ConflictError):
             place(task, duration="3m")
 
-    annotations = metadata(one_step(mark))["exec-work"]["annotations"]
+    annotations = work_metadata(one_step(mark))["annotations"]
     assert annotations == {HINTS: '{"duration":"9m"}'}
 
 
@@ -226,7 +227,7 @@ def test_the_same_label_by_the_author_is_no_conflict():
         kubernetes.add_pod_label(task, "OurLocation", "X")
         place(task, location="X")
 
-    assert metadata(one_step(mark))["exec-work"] == {"labels": {"OurLocation": "X", **MARK}}
+    assert work_metadata(one_step(mark)) == {"labels": {"OurLocation": "X", **MARK}}
 
 
 def test_what_the_author_sets_later_wins():
@@ -236,13 +237,13 @@ def test_what_the_author_sets_later_wins():
         task.set_cpu_request("3")
 
     pipeline = one_step(mark)
-    assert metadata(pipeline)["exec-work"]["labels"]["OurLocation"] == "Y"
-    assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "3"}
+    assert work_metadata(pipeline)["labels"]["OurLocation"] == "Y"
+    assert resources(pipeline) == {"resourceCpuRequest": "3"}
 
 
 def test_resources_become_requests():
     pipeline = placed_once(cpu="1500m", memory="2Gi", gpu=2, accelerator_type="amd.com/gpu")
-    assert resources(pipeline, "exec-work") == {
+    assert resources(pipeline) == {
         "accelerator": {
             "count": "2",
             "resourceCount": "2",
@@ -254,15 +255,19 @@ def test_resources_become_requests():
     }
 
 
+def accelerators(pipeline):
+    """Type and number of the accelerators that the step asks for."""
+    asked = resources(pipeline)["accelerator"]
+    return asked["resourceType"], asked["resourceCount"]
+
+
 def test_a_gpu_is_nvidia_unless_said_otherwise():
-    accelerator = resources(placed_once(gpu=1), "exec-work")["accelerator"]
-    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("nvidia.com/gpu", "1")
+    assert accelerators(placed_once(gpu=1)) == ("nvidia.com/gpu", "1")
 
 
 def test_an_accelerator_type_alone_is_one_of_it():
     pipeline = one_step(lambda task: place(place(task, accelerator_type="a.b/c"), gpu=4))
-    accelerator = resources(pipeline, "exec-work")["accelerator"]
-    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "4")
+    assert accelerators(pipeline) == ("a.b/c", "4")
 
 
 def test_a_number_of_accelerators_keeps_the_author_s_type():
@@ -270,8 +275,7 @@ def test_a_number_of_accelerators_keeps_the_author_s_type():
         task.container_spec.resources = dsl.structures.ResourceSpec(accelerator_type="a.b/c")
         place(task, gpu=2)
 
-    accelerator = resources(one_step(mark), "exec-work")["accelerator"]
-    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "2")
+    assert accelerators(one_step(mark)) == ("a.b/c", "2")
 
 
 def test_resources_may_be_pipeline_parameters():
@@ -279,7 +283,7 @@ def test_resources_may_be_pipeline_parameters():
     def pipeline(cpu: str = "1", memory: str = "1Gi", gpu: str = "1"):
         place(work(item=1), cpu=cpu, memory=memory, gpu=gpu)
 
-    assert resources(pipeline, "exec-work") == {
+    assert resources(pipeline) == {
         "accelerator": {
             "resourceCount": "{{$.inputs.parameters['pipelinechannel--gpu']}}",
             "resourceType": "nvidia.com/gpu",
@@ -316,7 +320,7 @@ def test_the_same_resources_are_no_conflict(option):
     setter, value, _ = SETTERS[option]
     options: Any = {option: value}
     pipeline = one_step(lambda task: place(getattr(task, setter)(value), **options))
-    assert metadata(pipeline)["exec-work"] == {"labels": MARK}
+    assert work_metadata(pipeline) == {"labels": MARK}
 
 
 @pytest.mark.parametrize("option", SETTERS)
@@ -336,7 +340,7 @@ def test_resources_that_the_author_sets_to_the_same_are_his(option):
 
 def test_equal_amounts_written_differently_are_no_conflict():
     pipeline = one_step(lambda task: place(task.set_cpu_request("1500m"), cpu="1.5"))
-    assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "1500m"}
+    assert resources(pipeline) == {"resourceCpuRequest": "1500m"}
 
 
 @pytest.mark.parametrize(
@@ -354,7 +358,7 @@ def test_a_request_beyond_the_limit_is_refused(setter, limit, options):
 
 def test_a_request_within_the_limit_is_set_beside_it():
     pipeline = one_step(lambda task: place(task.set_cpu_limit("2"), cpu=2))
-    assert resources(pipeline, "exec-work") == {
+    assert resources(pipeline) == {
         "resourceCpuLimit": "2",
         "resourceCpuRequest": "2",
     }
@@ -373,8 +377,8 @@ def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
         place(task, memory="1Gi")
 
     pipeline = one_step(mark)
-    assert metadata(pipeline)["exec-work"] == {"labels": MARK}
-    assert resources(pipeline, "exec-work") == {
+    assert work_metadata(pipeline) == {"labels": MARK}
+    assert resources(pipeline) == {
         "resourceCpuRequest": "1",
         "resourceMemoryRequest": "1Gi",
     }
@@ -396,9 +400,8 @@ def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
 )
 def test_wrong_values_fail_at_once_and_change_nothing(options, error, golden):
     def mark(task):
-        with pytest.raises(error) as raised:
+        with golden.error(error):
             place(task, **{"type": "Training", "priority": 1, **options})
-        golden(str(raised.value))
 
     assert platform_spec(one_step(mark)) == {}
 

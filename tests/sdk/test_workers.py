@@ -19,17 +19,7 @@ from kfp_placement import (
 from kfp_placement._marks import Marks
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.readers import read_run_file
-from tests.support.pipelines import metadata, one_step, work
-
-HINTS = "kfp-placement.dev/hints"
-CHANNEL = "{{channel:task=;name=where;type=Integer;}}"
-
-
-class Channel:
-    """Looks like a channel of KFP where only its text is looked at."""
-
-    def __str__(self):
-        return CHANNEL
+from tests.support.pipelines import HINTS, Channel, one_step, work, work_metadata
 
 
 @pytest.mark.parametrize(
@@ -91,7 +81,7 @@ def test_workers_cannot_be_changed_past_the_checks():
 
 def test_place_writes_the_hint():
     pipeline = one_step(lambda task: place(task, workers=Workers(3, cpu="4000m", gpu=1)))
-    assert metadata(pipeline)["exec-work"]["annotations"] == {
+    assert work_metadata(pipeline)["annotations"] == {
         HINTS: '{"v":1,"workers":{"count":3,"requests":{"cpu":"4","nvidia.com/gpu":"1"}}}'
     }
 
@@ -99,7 +89,7 @@ def test_place_writes_the_hint():
 def test_place_refines_the_workers_that_placed_says():
     marked = placed(workers=Workers(8, memory="1Gi"))(work)
     pipeline = one_step(lambda task: place(task, workers=Workers(2)), marked)
-    assert metadata(pipeline)["exec-work"]["annotations"] == {
+    assert work_metadata(pipeline)["annotations"] == {
         HINTS: '{"v":1,"workers":{"count":2,"requests":{}}}'
     }
 

@@ -4,12 +4,13 @@ A sentence that changes is then one changed line of a file, not an edit of a tes
 `golden` compares text with the one kept, and records it where REGENERATE is 1.
 """
 
+import contextlib
 import difflib
 import fcntl
 import functools
 import os
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,15 @@ class Golden:
             pytest.fail(
                 f"{part!r} is not the text that is kept: if it should be, {self._how}\n{difference}"
             )
+
+    @contextlib.contextmanager
+    def error(
+        self, kind: type[BaseException], part: str = "text", match: str | None = None
+    ) -> Iterator[None]:
+        """The block must raise such an error, whose message is what is kept."""
+        with pytest.raises(kind, match=match) as raised:
+            yield
+        self(str(raised.value), part)
 
     def finish(self) -> None:
         """The test has passed: it has given text, and nothing else may be kept for it."""

@@ -8,6 +8,19 @@ import yaml
 from google.protobuf import json_format
 from kfp import compiler, dsl
 
+HINTS = "kfp-placement.dev/hints"
+MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
+UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
+CHANNEL = "{{channel:task=;name=where;type=String;}}"
+
+
+class Channel:
+    """Looks like a channel of KFP where only its text is looked at."""
+
+    def __str__(self) -> str:
+        """Return a channel as KFP writes it."""
+        return CHANNEL
+
 
 @dsl.component(base_image="python:3.12")
 def fetch(rows: int, table: dsl.Output[dsl.Dataset]):
@@ -60,7 +73,18 @@ def metadata(pipeline: Any) -> dict[str, Any]:
     return {name: config.get("podMetadata", {}) for name, config in executors.items()}
 
 
-def resources(pipeline: Any, executor: str) -> dict[str, Any]:
+def pod(hints: str, labels: dict[str, str]) -> dict[str, Any]:
+    """The pod metadata of a step with these hints, as they are written, and these labels."""
+    return {"annotations": {HINTS: hints}, "labels": labels}
+
+
+def work_metadata(pipeline: Any) -> dict[str, Any]:
+    """The pod metadata of the step `work`."""
+    found: dict[str, Any] = metadata(pipeline)["exec-work"]
+    return found
+
+
+def resources(pipeline: Any, executor: str = "exec-work") -> dict[str, Any]:
     """The resources of one executor in the package."""
     spec = json_format.MessageToDict(pipeline.pipeline_spec)
     container = spec["deploymentSpec"]["executors"][executor]["container"]

@@ -26,6 +26,11 @@ def prepared(
     return completed(PlanRequest(Package("run", b""), where, **asked), run, KnownPast(past))
 
 
+def codes(report: CheckReport) -> list[tuple[str, str, str]]:
+    """Level, code and step of each finding."""
+    return [(str(finding.level), finding.code, finding.step) for finding in report]
+
+
 def check_run(run: RunGraph, cluster: Cluster | None = None, **asked: Any) -> CheckReport:
     """What is found of the run, with these arguments of `prepared`."""
     quick = {"budget_seconds": 0.05, "compare": ()}

@@ -138,20 +138,16 @@ def test_explaining_answers_as_the_command_does(the_run, live):
 
 def test_what_is_wrong_is_one_clear_sentence(the_run, cluster, golden):
     run = the_run("taxi-x7k2p")
-    with pytest.raises(UnknownStepError) as unknown:
+    with golden.error(UnknownStepError, "step"):
         run.explain("trainn")
-    golden(str(unknown.value), "step")
-    with pytest.raises(MarkValueError) as timeout:
+    with golden.error(MarkValueError, "timeout"):
         run.watch(timeout="soon")
-    golden(str(timeout.value), "timeout")
-    with pytest.raises(PlacementError) as missing:
+    with golden.error(PlacementError, "run"):
         the_run("nothing")
-    golden(str(missing.value), "run")
     for namespace in ("team-b", "team-c"):
         cluster.put(PLACEMENTS, placement(namespace=namespace))
-    with pytest.raises(ClusterAmbiguousError) as several:
+    with golden.error(ClusterAmbiguousError, "several"):
         the_run("taxi-x7k2p", "")
-    golden(str(several.value), "several")
     cluster.refused["/"] = ClusterForbiddenError("may not")
     with pytest.raises(PlacementError, match="may not"):
         run.explain("train")
@@ -186,6 +182,5 @@ def test_a_wide_run_shows_what_goes_on_first(the_run, cluster):
 @pytest.mark.parametrize("name", [5, "", "  ", None])
 def test_what_is_not_a_name_is_told_before_a_cluster_is_asked(monkeypatch, golden, name):
     monkeypatch.setattr(LiveCluster, "connect", lambda *_: pytest.fail("asked a cluster"))
-    with pytest.raises(kfp_placement.UsageError) as caught:
+    with golden.error(kfp_placement.UsageError):
         kfp_placement.run(name)
-    golden(str(caught.value))
