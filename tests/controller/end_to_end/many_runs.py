@@ -9,8 +9,9 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from tests.controller.end_to_end.history import History, Written
 from tests.controller.end_to_end.recorded_pipelines import CLAIM, Recorded
 from tests.controller.end_to_end.taxi_runs import is_marked
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
@@ -126,65 +127,63 @@ def played(
         options = options_for(runs, features, argo)
         installation = stack.enter_context(Installation(plane, options))
         history = stack.enter_context(History(installation.api))
-        teams = {each.run: stack.enter_context(installation.namespace()) for each in runs}
+        teams = {each.run: stack.enter_context(team_of(installation)) for each in runs}
         for team in teams.values():
-            installation.api.create(objects.claim(CLAIM, team, LOCAL_STORAGE_CLASS))
+            installation.api.create(objects.claim(CLAIM, team.name, LOCAL_STORAGE_CLASS))
         for each in runs:
-            installation.submit(each.workflow(), teams[each.run])
+            teams[each.run].submit(each.workflow())
         try:
             for each in runs:
                 if each.lost:
-                    lose(installation, f"{each.run}{each.lost}", teams[each.run])
-            return {each.run: ended(installation, each, teams[each.run], history) for each in runs}
+                    lose(teams[each.run], f"{each.run}{each.lost}")
+            return {each.run: ended(teams[each.run], each, history) for each in runs}
         except ControlPlaneError as error:
             for name, text in installation.logs().items():
                 error.add_note(f"end of {name}'s log:\n{text}")
             raise
 
 
-def lose(installation: Installation, pattern: str, namespace: str) -> None:
+def lose(team: Team, pattern: str) -> None:
     """Delete a pod once it runs."""
 
     def running() -> list[JsonObject]:
         return [
             pod
-            for pod in installation.pods(namespace)
+            for pod in team.pods()
             if fnmatch.fnmatchcase(pod["metadata"]["annotations"][ANNOTATION_NODE_NAME], pattern)
             and pod["status"].get("phase") == "Running"
         ]
 
     (pod,) = wait_until(running, f"a pod {pattern}", TIMEOUT_SECONDS)
-    installation.api.delete(pod)
+    team.api.delete(pod)
 
 
-def ended(
-    installation: Installation, recorded: Recorded, namespace: str, history: History
-) -> EndedRun:
+def ended(team: Team, recorded: Recorded, history: History) -> EndedRun:
     """Wait for a run's end, and for its placement to say so."""
-    workflow = installation.wait_for_end(recorded.run, namespace, TIMEOUT_SECONDS)
+    workflow = team.wait_for_end(recorded.run, TIMEOUT_SECONDS)
 
     def closed() -> PipelinePlacement | None:
-        found = installation.placement(recorded.run, namespace)
+        found = team.placement(recorded.run)
         over = found is not None and found.status is not None and found.status.phase in OVER
         return found if over else None
 
     placement = wait_until(closed, f"the end of {recorded.run}'s placement")
     assert placement is not None
-    pods = installation.pods(namespace)
+    pods = team.pods()
     return EndedRun(
         recorded,
         workflow,
         placement,
         pods,
-        history.written(recorded.run, namespace),
+        history.written(recorded.run, team.name),
         {pod["metadata"]["uid"]: history.planned_for(pod) for pod in pods if is_marked(pod)},
-        explained(installation.api, namespace),
+        explained(team),
     )
 
 
-def explained(api: Api, namespace: str) -> frozenset[str]:
+def explained(team: Team) -> frozenset[str]:
     """Pods of which an event says why they are not where they were planned."""
-    events = api.list("events.k8s.io/v1", "Event", namespace)
+    events = team.api.list("events.k8s.io/v1", "Event", team.name)
     return frozenset(
         event["regarding"]["name"] for event in events if event.get("reason") == "PlacedElsewhere"
     )

@@ -1,6 +1,7 @@
 """Runs of the taxi sample, and whose pod is whose."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,11 @@ def is_marked(pod: JsonObject) -> bool:
     return SCHEDULER_LABEL in pod["metadata"].get("labels", {})
 
 
-def executors(team: Team) -> dict[str, JsonObject]:
-    """The marked pods by step."""
-    return {step_of(pod): pod for pod in team.pods() if is_marked(pod)}
+def executors(
+    team: Team, is_one: Callable[[JsonObject], bool] = is_marked
+) -> dict[str, JsonObject]:
+    """The pods of steps by step: those that are marked, or what else tells them."""
+    return {step_of(pod): pod for pod in team.pods() if is_one(pod)}
 
 
 def bound(team: Team) -> dict[str, str]:
@@ -59,10 +62,12 @@ def bound(team: Team) -> dict[str, str]:
     }
 
 
-def schedulers_at_end(team: Team, run: str) -> dict[str, str]:
+def schedulers_at_end(
+    team: Team, run: str, is_one: Callable[[JsonObject], bool] = is_marked
+) -> dict[str, str]:
     """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
     team.wait_for_success(run, timeout_seconds=90)
-    pods = executors(team)
+    pods = executors(team, is_one)
     return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}
 
 

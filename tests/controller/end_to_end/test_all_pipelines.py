@@ -15,8 +15,8 @@ from kfp_placement_engine.readers.argo.keys import KFP_POD_LABEL
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
-from tests.controller.end_to_end.taxi_runs import JsonObject, step_of
-from tests.controller.end_to_end.teams import Team, team_of
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
+from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
@@ -47,16 +47,8 @@ RUN = compiled_unmarked("fan-out", fan_out)
 STEPS = {"first", "middle-0", "middle-1", "last"}
 
 
-def executors(team: Team) -> dict[str, JsonObject]:
-    """The pods of steps, by step."""
-    return {step_of(pod): pod for pod in team.pods() if not is_driver(pod)}
-
-
-def schedulers(team: Team, run: str) -> dict[str, str]:
-    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
-    team.wait_for_success(run, timeout_seconds=90)
-    pods = executors(team)
-    return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}
+def is_executor(pod: JsonObject) -> bool:
+    return not is_driver(pod)
 
 
 @pytest.fixture
@@ -68,10 +60,10 @@ def history(installation: Installation) -> Iterator[History]:
 def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):
     with team_of(installation, ALL) as team:
         run = team.submit(RUN)
-        found = schedulers(team, run)
+        found = schedulers_at_end(team, run, is_executor)
         ours = dict.fromkeys(STEPS, DEFAULT_SCHEDULER)
         assert found == {**ours, "left": KUBERNETES_SCHEDULER}
-        for name, pod in executors(team).items():
+        for name, pod in executors(team, is_executor).items():
             if name in STEPS:
                 assert pod["spec"]["nodeName"] in history.planned_for(pod)
         drivers = [pod for pod in team.pods() if is_driver(pod)]
@@ -83,7 +75,7 @@ def test_in_a_namespace_that_does_not_ask_for_it_the_same_run_is_untouched(insta
     with team_of(installation) as team, team_of(installation, ALL) as other:
         run = team.submit(RUN)
         planned = other.submit(RUN)
-        assert set(schedulers(team, run).values()) == {KUBERNETES_SCHEDULER}
+        assert set(schedulers_at_end(team, run, is_executor).values()) == {KUBERNETES_SCHEDULER}
         # By then the planner has seen both.
         other.wait_for_success(planned)
         assert other.placement(planned) is not None
@@ -94,7 +86,7 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
     with team_of(installation, ALL) as team:
         run = team.submit(compiled_unmarked("long", long))
         wait_until(lambda: team.placement(run), "its plan")
-        wait_until(lambda: "first" in executors(team), "its first step")
+        wait_until(lambda: "first" in executors(team, is_executor), "its first step")
         team.label(PIPELINES_LABEL, None)
 
         def is_left_alone() -> bool:
@@ -111,8 +103,8 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
 def test_gates_hold_such_steps_back_until_it_is_their_turn(gated_installation):
     with team_of(gated_installation, ALL) as team:
         run = team.submit(RUN)
-        found = schedulers(team, run)
+        found = schedulers_at_end(team, run, is_executor)
         assert set(found.values()) == {KUBERNETES_SCHEDULER}
-        pods = executors(team)
+        pods = executors(team, is_executor)
         # A gate comes off with the node that the pod prefers.
         assert {name for name, pod in pods.items() if pod["spec"].get("affinity")} == STEPS

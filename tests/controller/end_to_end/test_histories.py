@@ -4,7 +4,7 @@ Three namespaces, each with a loop pipeline of KFP's that runs again and again, 
 from run to run. In between the planner is restarted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.many_runs import lose
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.kubelet.drivers import DriverChoices, Json
@@ -79,69 +80,72 @@ def a_run(name: str = "pipeline_with_loops") -> Json:
     return workflow
 
 
-def placement(installation: Installation, run: str, team: str) -> PipelinePlacement:
-    found = installation.placement(run, team)
+def placement(team: Team, run: str) -> PipelinePlacement:
+    found = team.placement(run)
     assert found is not None
     return found
 
 
-def play(installation: Installation, teams: list[str]) -> dict[str, str]:
-    """One run in each namespace, to its end."""
-    runs = {team: installation.submit(a_run(), team) for team in teams}
+def play_out(teams: Iterable[Team]) -> dict[Team, str]:
+    """One run of each team, to its end."""
+    runs = {team: team.submit(a_run()) for team in teams}
     for team, run in runs.items():
-        installation.wait_for_success(run, team, 120)
-    for team, run in runs.items():
-        wait_until(partial(is_known, installation, run, team), f"the history of {run}", 60)
+        team.wait_for_success(run, 120)
     return runs
 
 
-def histories(installation: Installation, team: str) -> list[PipelineHistory]:
-    found = installation.api.list(HISTORIES, "PipelineHistory", team)
+def play(teams: list[Team]) -> dict[Team, str]:
+    """One run of each team, to its end, and until it has been learned from."""
+    runs = play_out(teams)
+    for team, run in runs.items():
+        wait_until(partial(is_known, team, run), f"the history of {run}", 60)
+    return runs
+
+
+def histories(team: Team) -> list[PipelineHistory]:
+    found = team.api.list(HISTORIES, "PipelineHistory", team.name)
     return [read_resource(PipelineHistory, each) for each in found]
 
 
-def is_known(installation: Installation, run: str, team: str) -> bool:
+def is_known(team: Team, run: str) -> bool:
     """Whether the run has been learned from, and what it took is written."""
-    uid = placement(installation, run, team).spec.workflow_uid
-    seen = [past.uid for each in histories(installation, team) for past in each.past_runs()]
-    status = placement(installation, run, team).status
+    uid = placement(team, run).spec.workflow_uid
+    seen = [past.uid for each in histories(team) for past in each.past_runs()]
+    status = placement(team, run).status
     return uid in seen and status is not None and status.makespan_seconds is not None
 
 
 def test_runs_that_nobody_plans_teach_too(installation):
-    with installation.namespace() as team, installation.namespace({ENABLED_LABEL: "false"}) as out:
+    with team_of(installation) as team, team_of(installation, {ENABLED_LABEL: "false"}) as out:
         teams = (team, out)
-        runs = {each: installation.submit(a_run(), each) for each in teams}
-        for each, run in runs.items():
-            installation.wait_for_success(run, each, 120)
-        wait_until(lambda: histories(installation, team), "what the run has taught", 60)
+        runs = play_out(teams)
+        wait_until(lambda: histories(team), "what the run has taught", 60)
         # A planner that starts finds it again, and learns nothing twice.
         installation.restart(PLANNER)
-        last = installation.submit(a_run(), team)
-        installation.wait_for_success(last, team, 120)
+        play_out([team])
 
         def seen() -> list[PastRun]:
-            return [run for each in histories(installation, team) for run in each.past_runs()]
+            return [run for each in histories(team) for run in each.past_runs()]
 
         wait_until(lambda: len(seen()) > 1, "what the second run has taught", 60)
         first, second = seen()
         assert len(first.steps) == len(second.steps) > 1
         assert all(each.node in ("n0", "n1") and (each.seconds or 0) > 0 for each in first.steps)
-        assert installation.placement(runs[team], team) is None
-        assert histories(installation, out) == []
+        assert team.placement(runs[team]) is None
+        assert histories(out) == []
 
 
 def test_promises_of_runs_without_a_mark_hold(installation):
     kept: list[bool] = []
     with ExitStack() as stack:
         labels = {PIPELINES_LABEL: ALL_PIPELINES}
-        teams = [stack.enter_context(installation.namespace(labels)) for _ in range(NAMESPACES)]
+        teams = [stack.enter_context(team_of(installation, labels)) for _ in range(NAMESPACES)]
         for number in range(RUNS):
             if number == KNOWN_AFTER + 1:
                 installation.restart(PLANNER)
-            runs = play(installation, teams)
+            runs = play(teams)
             for team, run in runs.items():
-                found = placement(installation, run, team)
+                found = placement(team, run)
                 assert found.spec.steps, "the run was not planned"
                 if number == 0:
                     assert found.spec.first_ends is None
@@ -152,10 +156,10 @@ def test_promises_of_runs_without_a_mark_hold(installation):
                 assert status is not None
                 took = status.makespan_seconds
                 assert took is not None
-                print(f"{number} {team}: {ends.low} {ends.typical} {ends.high}, took {took}")
+                print(f"{number} {team.name}: {ends.low} {ends.typical} {ends.high}, took {took}")
                 kept.append(ends.low <= took <= ends.high)
         for team in teams:
-            (history,) = histories(installation, team)
+            (history,) = histories(team)
             assert history.spec.pipeline == "pipeline-with-loops"
             assert len(history.past_runs()) == RUNS
     print(f"{sum(kept)} of {len(kept)} promises have held")
@@ -164,13 +168,12 @@ def test_promises_of_runs_without_a_mark_hold(installation):
     assert sum(kept) >= LEAST_KEPT * len(kept)
 
 
-def runs_for_long(installation: Installation, run: str, team: str) -> bool:
+def runs_for_long(team: Team, run: str) -> bool:
     """Whether a step runs, and Argo takes a pod of it that is gone for lost.
 
     It makes one again that is gone soon after its start, and that is the same attempt.
     """
-    workflow = installation.api.get("argoproj.io/v1alpha1", "Workflow", run, team)
-    nodes = ((workflow or {}).get("status") or {}).get("nodes") or {}
+    nodes = team.workflow(run).get("status", {}).get("nodes", {})
     return any(
         each["name"].endswith(".executor(0)")
         and each["phase"] == "Running"
@@ -181,16 +184,16 @@ def runs_for_long(installation: Installation, run: str, team: str) -> bool:
 
 def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installation):
     """Argo tries it again; the pod of its first attempt is gone."""
-    with installation.namespace({PIPELINES_LABEL: ALL_PIPELINES}) as team:
+    with team_of(installation, {PIPELINES_LABEL: ALL_PIPELINES}) as team:
         workflow = with_marks(
             a_run("local_execution_pipeline_with_retry"), lambda _: Mark(duration="30s")
         )
-        run = installation.submit(workflow, team)
-        wait_until(partial(runs_for_long, installation, run, team), "the step to have run", 60)
-        lose(installation, "*.executor(0)", team)
-        installation.wait_for_success(run, team, 120)
-        wait_until(partial(is_known, installation, run, team), "the history of the run", 60)
-        (history,) = histories(installation, team)
+        run = team.submit(workflow)
+        wait_until(partial(runs_for_long, team, run), "the step to have run", 60)
+        lose(team, "*.executor(0)")
+        team.wait_for_success(run, 120)
+        wait_until(partial(is_known, team, run), "the history of the run", 60)
+        (history,) = histories(team)
         (past,) = history.past_runs()
         (step,) = past.steps
         assert past.seconds is not None
