@@ -28,11 +28,13 @@ class SeenPod:
 
     Attributes:
         latest: as last seen.
+        created_version: of the object as it was first seen.
         created_at, running_at, ended_at: when it was first seen so.
         bound_version: of the object that first named a node; 0 = none has.
     """
 
     latest: JsonObject
+    created_version: int
     created_at: float
     running_at: float | None = None
     ended_at: float | None = None
@@ -78,10 +80,12 @@ class SeenPlan:
 
     Attributes:
         version: of the object.
+        seconds: when it was seen, by the recorder's clock.
         placement: the plan.
     """
 
     version: int
+    seconds: float
     placement: PipelinePlacement
 
 
@@ -124,6 +128,10 @@ class Recorder(Watching):
         """What has been seen of a run."""
         return self._runs.setdefault(key, SeenRun())
 
+    def pod(self, item: JsonObject) -> SeenPod:
+        """What has been seen of a pod."""
+        return self._pods[item["metadata"]["uid"]]
+
     def pods(self, *namespaces: str) -> Iterator[SeenPod]:
         """All pods ever seen in these namespaces."""
         return (pod for pod in list(self._pods.values()) if pod.namespace in namespaces)
@@ -132,7 +140,7 @@ class Recorder(Watching):
         """A pod is new or has changed."""
         uid = item["metadata"]["uid"]
         now = self._clock()
-        seen = self._pods.setdefault(uid, SeenPod(item, now))
+        seen = self._pods.setdefault(uid, SeenPod(item, version_of(item), now))
         seen.latest = item
         if item["spec"].get("nodeName") and not seen.bound_version:
             seen.bound_version = version_of(item)
@@ -144,7 +152,8 @@ class Recorder(Watching):
     def placement_changed(self, item: JsonObject) -> None:
         """A plan was written."""
         placement = read_resource(PipelinePlacement, item)
-        self.run(key_of(item)).plans.append(SeenPlan(version_of(item), placement))
+        seen = SeenPlan(version_of(item), self._clock(), placement)
+        self.run(key_of(item)).plans.append(seen)
 
     def workflow_changed(self, item: JsonObject) -> None:
         """A Workflow has changed."""

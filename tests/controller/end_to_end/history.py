@@ -1,34 +1,17 @@
 """What was planned, written and bound when, by the versions of the API server's one history."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Self
 
-from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.placement import ConditionReason
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.readers.argo.executors import step_of_executor
-from tests.controlplane.api import Api, JsonObject
+from tests.controller.cluster_bench.recorder import Recorder, SeenPlan
+from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
-from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
 from tests.support.placements import planned_nodes
-
-
-class Written(NamedTuple):
-    """A PipelinePlacement as it was for a while.
-
-    Attributes:
-        version: of the API server's history.
-        seconds: when it was seen, by a clock of its own.
-        placement: as written.
-    """
-
-    version: int
-    seconds: float
-    placement: PipelinePlacement
-
 
 News = tuple[str, ...]
 """The phase, and type, status and reason of each condition."""
@@ -53,7 +36,7 @@ class RunWrites:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, written: Sequence[Written]) -> Self:
+    def of(cls, written: Sequence[SeenPlan]) -> Self:
         """Sort all versions of a placement, from the first one on."""
         found = cls(seconds=written[-1].seconds - written[0].seconds)
         before: PipelinePlacement | None = None
@@ -91,52 +74,22 @@ def _is_held(placement: PipelinePlacement) -> bool:
     )
 
 
-class History(Watching):
-    """Watches plans and pods of steps; a context manager that stops."""
+class History(Recorder):
+    """Watches plans and pods, and says where plans wanted a pod while it waited."""
 
-    def __init__(self, api: Api, pods: str = SCHEDULER_LABEL) -> None:
-        """Watch nothing yet.
-
-        Args:
-            api: the API server.
-            pods: a label of the pods that are of interest: by default those that are marked.
-        """
-        self._written: dict[Key, list[Written]] = {}
-        self._created: dict[str, int] = {}
-        self._bound: dict[str, int] = {}
-        super().__init__(
-            Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
-            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=pods),
-        )
-
-    def written(self, run: str, namespace: str) -> Sequence[Written]:
+    def written(self, run: str, namespace: str) -> Sequence[SeenPlan]:
         """Every version of a run's placement that was seen."""
-        return tuple(self._written.get((namespace, run), ()))
-
-    def created(self, pod: JsonObject) -> int:
-        """The version at which a pod was first seen."""
-        return self._created[pod["metadata"]["uid"]]
+        return tuple(self.run((namespace, run)).plans)
 
     def planned_for(self, pod: JsonObject) -> set[str]:
         """The nodes that plans in force had for a pod's step from its creation to its binding."""
-        metadata = pod["metadata"]
-        run = metadata["labels"][LABEL_WORKFLOW]
-        created, bound = self._created[metadata["uid"]], self._bound[metadata["uid"]]
-        before = [each for each in self.written(run, metadata["namespace"]) if each.version < bound]
-        in_force = [each for each in before if each.version >= created]
-        earlier = [each for each in before if each.version < created]
+        seen = self.pod(pod)
+        plans = self.written(seen.workflow, seen.namespace)
+        before = [each for each in plans if each.version < seen.bound_version]
+        in_force = [each for each in before if each.version >= seen.created_version]
+        earlier = [each for each in before if each.version < seen.created_version]
         nodes = (step_node(each.placement, pod) for each in (*earlier[-1:], *in_force))
         return {node for node in nodes if node is not None}
-
-    def _plan_changed(self, item: JsonObject) -> None:
-        seen = Written(version_of(item), time.monotonic(), read_resource(PipelinePlacement, item))
-        self._written.setdefault(key_of(item), []).append(seen)
-
-    def _pod_changed(self, item: JsonObject) -> None:
-        uid = item["metadata"]["uid"]
-        self._created.setdefault(uid, version_of(item))
-        if item["spec"].get("nodeName"):
-            self._bound.setdefault(uid, version_of(item))
 
 
 def step_node(placement: PipelinePlacement, pod: JsonObject) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from tests.controller.end_to_end.history import History, Written
+from tests.controller.cluster_bench.recorder import SeenPlan
+from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.recorded_pipelines import CLAIM, Recorded
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controller.end_to_end.teams import Team, team_of
@@ -50,7 +51,7 @@ class EndedRun:
     workflow: JsonObject
     placement: PipelinePlacement
     pods: Sequence[JsonObject]
-    written: Sequence[Written]
+    written: Sequence[SeenPlan]
     planned: Mapping[str, set[str]]
     explained: frozenset[str]
 

@@ -11,7 +11,6 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     PIPELINES_LABEL,
 )
-from kfp_placement_engine.readers.argo.keys import KFP_POD_LABEL
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
@@ -53,7 +52,7 @@ def is_executor(pod: JsonObject) -> bool:
 
 @pytest.fixture
 def history(installation: Installation) -> Iterator[History]:
-    with History(installation.api, pods=KFP_POD_LABEL) as watched:
+    with History(installation.api) as watched:
         yield watched
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from kfp_placement_controller.runs.parameters import PlanningParams
-from tests.controller.end_to_end.history import History, RunWrites, Written
+from tests.controller.cluster_bench.recorder import SeenPlan
+from tests.controller.end_to_end.history import History, RunWrites
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane import housekeeping, objects
@@ -85,7 +86,7 @@ def played(installation: Installation, team: str, history: History) -> Burst:
     first_pods: dict[str, int] = {}
     for pod in filter(is_marked, installation.pods(team)):
         run = pod["metadata"]["labels"][LABEL_WORKFLOW]
-        first_pods[run] = min(first_pods.get(run, 2**63), history.created(pod))
+        first_pods[run] = min(first_pods.get(run, 2**63), history.pod(pod).created_version)
     first_plans = {run: first_plan(history.written(run, team)) for run in submitted}
     return Burst(
         submitted_seconds=max(submitted.values()) - began,
@@ -96,7 +97,7 @@ def played(installation: Installation, team: str, history: History) -> Burst:
     )
 
 
-def first_plan(written: Sequence[Written]) -> Written:
+def first_plan(written: Sequence[SeenPlan]) -> SeenPlan:
     """The first version that says of steps where they go."""
     return next(each for each in written if each.placement.spec.steps)
 
