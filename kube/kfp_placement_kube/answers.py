@@ -1,6 +1,7 @@
 """Answers of the API server: objects, pages of lists, streams, and refusals as errors."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -48,14 +49,19 @@ class StreamEvent(NamedTuple):
     object: JsonObject
 
 
+@dataclass(frozen=True)
 class Stream:
-    """A watch of one kind: iterate over it for changes, and `close` it from any thread."""
+    """A watch of one kind: iterate over it for changes, and `close` it from any thread.
 
-    def __init__(self, kind: Kind, lines: Lines, observer: Observer = SILENT) -> None:
-        """Take the lines of the answer; reading begins with the iteration."""
-        self._kind = kind
-        self._lines = lines
-        self._observer = observer
+    Attributes:
+        kind: kind of the objects.
+        lines: lines of the answer, unread.
+        observer: notified where an object is nested too deeply to be read.
+    """
+
+    kind: Kind
+    lines: Lines
+    observer: Observer = SILENT
 
     def __iter__(self) -> Iterator[StreamEvent]:
         """Yield changes until the server ends the stream, as it does after the time asked for.
@@ -63,15 +69,15 @@ class Stream:
         Raises:
             KubernetesError: the server reports an error, or the connection broke.
         """
-        for line in self._lines:
-            event = _event(line, f"watching {self._kind.plural}", self._observer)
+        for line in self.lines:
+            event = _event(line, f"watching {self.kind.plural}", self.observer)
             if event.type == "ERROR":
-                raise _refusal(event.object.get("code", 0), event.object, self._kind.plural)
+                raise _refusal(event.object.get("code", 0), event.object, self.kind.plural)
             yield event
 
     def close(self) -> None:
         """End the stream; the iteration ends too."""
-        self._lines.close()
+        self.lines.close()
 
 
 def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:

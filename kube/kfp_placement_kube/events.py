@@ -61,32 +61,27 @@ class _Written:
     count: int = 1
 
 
+@dataclass(eq=False)
 class EventRecorder:
-    """Recorder of events, which writes them in its own thread."""
+    """Recorder of events, which writes them in its own thread.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        component: str,
-        identity: str,
-        *,
-        clock: Callable[[], datetime],
-        most_waiting: int = 1000,
-    ) -> None:
-        """Make a recorder without starting it.
+    Attributes:
+        client: client of the API server.
+        component: name of the reporting program, such as `example.com/controller`.
+        identity: name of this replica.
+        clock: function that returns the time.
+        most_waiting: largest number of events that wait for their write; more are dropped.
+    """
 
-        Args:
-            client: the API server.
-            component: name of the reporting program, such as `example.com/controller`.
-            identity: name of this replica.
-            clock: returns the time.
-            most_waiting: largest number of events that wait for their write; more are dropped.
-        """
-        self._client = client
-        self._component = component
-        self._identity = identity[:128]
-        self._clock = clock
-        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(most_waiting)
+    client: KubeClient
+    component: str
+    identity: str
+    clock: Callable[[], datetime]
+    most_waiting: int = 1000
+
+    def __post_init__(self) -> None:
+        """Prepare the thread without starting it."""
+        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(self.most_waiting)
         self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
@@ -123,7 +118,7 @@ class EventRecorder:
             type: Normal or Warning.
             once: whether only one is written in the object's life, whatever note or replica.
         """
-        now = self._clock()
+        now = self.clock()
         # Events about cluster-scoped objects go to the namespace `default`, as in Kubernetes.
         namespace = regarding.namespace or "default"
         # With `once`, the name is always the same, so the API server refuses a second event.
@@ -132,8 +127,8 @@ class EventRecorder:
         event = {
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": micro_time_text(now),
-            "reportingController": self._component,
-            "reportingInstance": self._identity,
+            "reportingController": self.component,
+            "reportingInstance": self.identity[:128],
             "action": action,
             "reason": reason,
             "note": note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore"),
@@ -149,14 +144,14 @@ class EventRecorder:
         try:
             self._waiting.put_nowait(_Recorded(event, now, once))
         except queue.Full:
-            self._client.observer.event_dropped()
+            self.client.observer.event_dropped()
 
     def _work(self) -> None:
         while (recorded := self._waiting.get()) is not None:
             try:
                 self._write(recorded)
             except KubernetesError as error:
-                self._client.observer.event_dropped()
+                self.client.observer.event_dropped()
                 _LOG.warning("event %s is not written: %s", recorded.event["reason"], error)
 
     def _write(self, recorded: _Recorded) -> None:
@@ -172,12 +167,12 @@ class EventRecorder:
             return
         series = {"count": before.count, "lastObservedTime": event["eventTime"]}
         name, namespace = before.metadata["name"], before.metadata["namespace"]
-        self._client.patch(EVENTS, name, namespace, {"series": series})
+        self.client.patch(EVENTS, name, namespace, {"series": series})
         before.written_at = recorded.at
 
     def _create(self, recorded: _Recorded, key: tuple[str, ...]) -> None:
         try:
-            self._client.create(EVENTS, recorded.event)
+            self.client.create(EVENTS, recorded.event)
         except ConflictError:
             if not recorded.once:
                 raise

@@ -46,61 +46,53 @@ class ElectionParams:
             )
 
 
+@dataclass(eq=False)
 class LeaderElection:
     """Holds a Lease while it can, in a thread of its own.
 
     Whoever leads has an epoch, the Lease's transitions; every new leader's is higher. `epoch` is
     None as soon as others may lead, even while one of our requests hangs or the process was frozen.
+
+    Attributes:
+        client: client of the API server; its requests should end well within the renewal deadline.
+        namespace: namespace of the Lease.
+        name: name of the Lease.
+        identity: name of this candidate, which no other candidate has.
+        clock: function that returns the time, for the fields of the Lease.
+        changed: function called with the epoch when we begin to lead and with None when we stop,
+            in the thread of the election.
+        params: times of the election.
+        seed: seed of the jitter; None = any.
+        monotonic: function that returns seconds that only grow.
     """
 
-    def __init__(
-        self,
-        client: KubeClient,
-        namespace: str,
-        name: str,
-        identity: str,
-        *,
-        clock: Callable[[], datetime],
-        changed: Callable[[int | None], None] = lambda _: None,
-        params: ElectionParams = ElectionParams(),
-        seed: int | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Make a candidate without starting it.
+    client: KubeClient
+    namespace: str
+    name: str
+    identity: str
+    clock: Callable[[], datetime]
+    changed: Callable[[int | None], None] = lambda _: None
+    params: ElectionParams = ElectionParams()
+    seed: int | None = None
+    monotonic: Callable[[], float] = time.monotonic
 
-        Args:
-            client: the API server; its requests should end well within the renewal deadline.
-            namespace: namespace of the Lease.
-            name: name of the Lease.
-            identity: name of this candidate, which no other candidate has.
-            clock: returns the time, for the fields of the Lease.
-            changed: called with the epoch when we begin to lead and with None when we stop, in this
-                thread.
-            params: times of the election.
-            seed: seed of the jitter; None = any.
-            monotonic: returns seconds that only grow.
-        """
-        self._client = client
-        self._place = (namespace, name)
-        self._identity = identity
-        self._clock = clock
-        self._changed = changed
-        self._params = params
-        self._rng = random.Random(seed)
-        self._monotonic = monotonic
+    def __post_init__(self) -> None:
+        """Prepare the thread without starting it."""
+        self._place = (self.namespace, self.name)
+        self._rng = random.Random(self.seed)
         self._epoch: int | None = None
         self._least_epoch = 0
         self._renewed_at = float("-inf")
         self._seen: JsonObject | None = None
         self._seen_at = float("-inf")
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"lease-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"lease-{self.name}", daemon=True)
 
     @property
     def epoch(self) -> int | None:
         """Epoch of our Lease, or None while another process leads."""
-        deadline = self._renewed_at + self._params.renew_deadline_seconds
-        return self._epoch if self._monotonic() < deadline else None
+        deadline = self._renewed_at + self.params.renew_deadline_seconds
+        return self._epoch if self.monotonic() < deadline else None
 
     def raise_epoch(self, least: int) -> None:
         """Lead with this epoch at least, from the next renewal on; it is written into the Lease.
@@ -131,23 +123,23 @@ class LeaderElection:
                 reported = self.epoch
                 self._report(reported)
             # The jitter keeps candidates from trying at the same moment.
-            self._stopping.wait(self._params.retry_seconds * (1 + _JITTER * self._rng.random()))
+            self._stopping.wait(self.params.retry_seconds * (1 + _JITTER * self._rng.random()))
         if reported is not None:
             self._report(None)
         self._give_back()
 
     def _report(self, epoch: int | None) -> None:
         if epoch is None:
-            _LOG.warning("%s no longer leads", self._identity)
+            _LOG.warning("%s no longer leads", self.identity)
         else:
-            _LOG.info("%s leads, epoch %d", self._identity, epoch)
-        self._client.observer.leading(epoch is not None)
-        self._changed(epoch)
+            _LOG.info("%s leads, epoch %d", self.identity, epoch)
+        self.client.observer.leading(epoch is not None)
+        self.changed(epoch)
 
     def _try(self) -> None:
         """Take the Lease if it is free, or renew it if it is ours."""
         # The time before the request: the answer may be that old.
-        requested_at = self._monotonic()
+        requested_at = self.monotonic()
         try:
             self._acquire_or_renew(requested_at)
         except ConflictError:
@@ -159,16 +151,16 @@ class LeaderElection:
 
     def _acquire_or_renew(self, requested_at: float) -> None:
         namespace, name = self._place
-        raw = self._client.get(LEASES, name, namespace)
+        raw = self.client.get(LEASES, name, namespace)
         if raw is None:
             spec = self._spec(0)
             body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            self._hold(self._client.create(LEASES, body), requested_at)
+            self._hold(self.client.create(LEASES, body), requested_at)
             return
         self._see(raw)
         lease = raw["spec"]
         holder, transitions = lease.get("holderIdentity"), lease.get("leaseTransitions", 0)
-        if self._epoch is not None and holder == self._identity:
+        if self._epoch is not None and holder == self.identity:
             spec = self._spec(transitions, lease.get("acquireTime"))
         elif holder and not self._has_expired(lease):
             # Another leads. Our own name counts as another's until it expires: it was a process
@@ -177,14 +169,14 @@ class LeaderElection:
             return
         else:
             spec = self._spec(transitions + 1)
-        written = self._client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
+        written = self.client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
         self._hold(written, requested_at)
 
     def _spec(self, transitions: int, acquired_at: str | None = None) -> JsonObject:
-        now = micro_time_text(self._clock())
+        now = micro_time_text(self.clock())
         return {
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": self._params.lease_seconds,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": self.params.lease_seconds,
             "acquireTime": acquired_at or now,
             "renewTime": now,
             "leaseTransitions": max(transitions, self._least_epoch),
@@ -198,11 +190,11 @@ class LeaderElection:
         and one that leads a few seconds later does none.
         """
         if self._seen is None or self._seen.get("spec") != raw.get("spec"):
-            self._seen, self._seen_at = raw, self._monotonic()
+            self._seen, self._seen_at = raw, self.monotonic()
 
     def _has_expired(self, lease: JsonObject) -> bool:
-        duration = lease.get("leaseDurationSeconds") or self._params.lease_seconds
-        return self._monotonic() - self._seen_at > duration
+        duration = lease.get("leaseDurationSeconds") or self.params.lease_seconds
+        return self.monotonic() - self._seen_at > duration
 
     def _hold(self, written: JsonObject, requested_at: float) -> None:
         self._see(written)
@@ -216,9 +208,9 @@ class LeaderElection:
             return
         self._epoch = None
         try:
-            raw = self._client.get(LEASES, name, namespace)
-            if raw is not None and raw["spec"].get("holderIdentity") == self._identity:
+            raw = self.client.get(LEASES, name, namespace)
+            if raw is not None and raw["spec"].get("holderIdentity") == self.identity:
                 spec = {**raw["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
-                self._client.replace(LEASES, {**raw, "spec": spec})
+                self.client.replace(LEASES, {**raw, "spec": spec})
         except KubeError as error:
             _LOG.warning("lease %s/%s is not given back: %s", namespace, name, error)

@@ -9,8 +9,8 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, Unpack
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kfp_placement_kube.answers import JsonObject, Stream
 from kfp_placement_kube.change import Change, Key
@@ -62,68 +62,60 @@ class _KeptObject(NamedTuple):
     value: Any
 
 
+@dataclass(eq=False)
 class Watcher(Generic[T]):
     """Follower of one kind, in a thread of its own.
 
     Every object is reported when it is first seen, when what is kept from it changes, and when it
     is gone, in order. An object that was deleted and made again under its name is reported gone,
     then new. One that cannot be read is counted and skipped; its last value holds until it is gone.
+
+    Attributes:
+        client: client of the API server.
+        kind: kind of the objects.
+        read: function that makes from an object the value that is kept; None = the object is of no
+            interest.
+        changed: function called with every change, in the thread of the watch.
+        listed: function called after each list, in this thread, when all objects have been
+            reported; None = nobody is interested.
+        malformed: error of `read` for an object that cannot be understood; any other error is a
+            defect, which goes into the log in full.
+        params: sizes and times of the watch.
+        seed: seed of the delays between tries; None = any.
+        monotonic: function that returns seconds that only grow.
+        selection: restriction to some of the objects.
     """
 
-    def __init__(
-        self,
-        client: KubeClient,
-        kind: Kind,
-        read: Callable[[JsonObject], T | None],
-        changed: Callable[[Change[T]], None],
-        *,
-        listed: Callable[[], None] | None = None,
-        malformed: type[Exception] = ValueError,
-        params: WatchParams = WatchParams(),
-        seed: int | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-        **selection: Unpack[Selection],
-    ) -> None:
-        """Make a watch without starting it.
+    client: KubeClient
+    kind: Kind
+    read: Callable[[JsonObject], T | None]
+    changed: Callable[[Change[T]], None]
+    listed: Callable[[], None] | None = None
+    malformed: type[Exception] = ValueError
+    params: WatchParams = WatchParams()
+    seed: int | None = None
+    monotonic: Callable[[], float] = time.monotonic
+    selection: Selection = field(default_factory=Selection)
 
-        Args:
-            client: the API server.
-            kind: kind of the objects.
-            read: makes from an object the value that is kept; None = the object is of no interest.
-            changed: called with every change, in this watcher's thread.
-            listed: called after each list, in this thread, when all objects have been reported;
-                None = nobody is interested.
-            malformed: error of `read` for an object that cannot be understood; any other error is a
-                defect, which goes into the log in full.
-            params: sizes and times of the watch.
-            seed: seed of the delays between tries; None = any.
-            monotonic: returns seconds that only grow.
-            selection: restriction to some of the objects.
-        """
-        self.kind = kind
+    def __post_init__(self) -> None:
+        """Prepare the thread without starting it."""
         self.synced = threading.Event()
-        self._client = client
-        self._read = read
-        self._changed = changed
-        self._listed = listed
-        self._malformed = malformed
-        self._params = params
-        self._monotonic = monotonic
-        self._selection = selection
         self._kept: dict[Key, _KeptObject] = {}
         self._version = ""
-        self._rng = random.Random(seed)
+        self._rng = random.Random(self.seed)
         self._stopping = threading.Event()
         self._stream: Stream | None = None
-        self._heard_at = monotonic()
+        self._heard_at = self.monotonic()
         self._missing_since: float | None = None
         self._warned = ""
-        self._thread = threading.Thread(target=self._work, name=f"watch-{kind.plural}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name=f"watch-{self.kind.plural}", daemon=True
+        )
 
     def start(self) -> None:
         """Start the thread."""
-        self._client.observer.watching(self.kind.kind, self.age_seconds)
-        self._heard_at = self._monotonic()
+        self.client.observer.watching(self.kind.kind, self.age_seconds)
+        self._heard_at = self.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -137,12 +129,12 @@ class Watcher(Generic[T]):
 
     def age_seconds(self) -> float:
         """Return the time since the server last answered; beyond `stream_seconds` it is lost."""
-        return self._monotonic() - self._heard_at
+        return self.monotonic() - self._heard_at
 
     def _work(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            began = self._monotonic()
+            began = self.monotonic()
             try:
                 if not self._version:
                     self._list()
@@ -154,7 +146,7 @@ class Watcher(Generic[T]):
                 self._miss_kind(error)
             except KubernetesError as error:
                 self._warn(f"{error}; trying again")
-            if self._monotonic() - began >= self._params.settled_seconds:
+            if self.monotonic() - began >= self.params.settled_seconds:
                 failures = 0
             else:
                 doubled = _FIRST_DELAY_SECONDS * 2.0 ** min(failures, 30)
@@ -166,10 +158,10 @@ class Watcher(Generic[T]):
         """Drop every object once the server has not served the kind for long enough."""
         self._warn(f"{error}; is its definition installed? Trying again")
         self._version = ""
-        now = self._monotonic()
+        now = self.monotonic()
         if self._missing_since is None:
             self._missing_since = now
-        if now - self._missing_since >= self._params.missing_seconds:
+        if now - self._missing_since >= self.params.missing_seconds:
             for key in list(self._kept):
                 self._drop(key)
 
@@ -180,38 +172,38 @@ class Watcher(Generic[T]):
         self._warned = text
 
     def _list(self) -> None:
-        listing = self._client.list(self.kind, limit=self._params.page_size, **self._selection)
+        listing = self.client.list(self.kind, limit=self.params.page_size, **self.selection)
         self._missing_since = None
         seen: set[Key] = set()
         for item in listing.items:
             if self._stopping.is_set():
                 return
-            self._heard_at = self._monotonic()
+            self._heard_at = self.monotonic()
             seen.add(self._take(item))
         for key in self._kept.keys() - seen:
             self._drop(key)
         self._version = listing.resource_version
-        self._heard_at = self._monotonic()
-        self._client.observer.listed(self.kind.kind)
-        if self._listed is not None:
-            self._listed()
+        self._heard_at = self.monotonic()
+        self.client.observer.listed(self.kind.kind)
+        if self.listed is not None:
+            self.listed()
         self.synced.set()
 
     def _watch(self) -> None:
-        stream = self._client.stream(
+        stream = self.client.stream(
             self.kind,
             self._version,
-            timeout_seconds=self._params.stream_seconds,
-            **self._selection,
+            timeout_seconds=self.params.stream_seconds,
+            **self.selection,
         )
         self._stream = stream
         if self._stopping.is_set():
             stream.close()
-        self._heard_at = self._monotonic()
+        self._heard_at = self.monotonic()
         self._warned = ""
         try:
             for event in stream:
-                self._heard_at = self._monotonic()
+                self._heard_at = self.monotonic()
                 if event.type == "DELETED":
                     self._drop(_key_of(event.object))
                 elif event.type != "BOOKMARK":
@@ -231,20 +223,20 @@ class Watcher(Generic[T]):
         if kept is not None and kept.resource_version == version:
             return key
         try:
-            value = self._read(item)
+            value = self.read(item)
         except Exception as error:
             # The outermost loop of this thread is over objects. Anybody may have written one: a
             # defect in reading it must not hide all the others.
-            if not isinstance(error, self._malformed):
+            if not isinstance(error, self.malformed):
                 _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
-            self._client.observer.skipped(self.kind.kind)
+            self.client.observer.skipped(self.kind.kind)
             _LOG.warning("%s %s/%s is skipped: %.300s", self.kind.kind, *key, error)
             return key
         if value is None:
             self._drop(key)
             return key
-        if kept is None and len(self._kept) == self._params.most_objects:
-            self._client.observer.skipped(self.kind.kind)
+        if kept is None and len(self._kept) == self.params.most_objects:
+            self.client.observer.skipped(self.kind.kind)
             return key
         self._kept[key] = _KeptObject(uid, version, value)
         if kept is None or kept.value != value:
@@ -257,8 +249,8 @@ class Watcher(Generic[T]):
             self._report(Change(key, kept.value, None))
 
     def _report(self, change: Change[T]) -> None:
-        self._client.observer.changed(self.kind.kind)
-        self._changed(change)
+        self.client.observer.changed(self.kind.kind)
+        self.changed(change)
 
 
 def _key_of(item: JsonObject) -> Key:

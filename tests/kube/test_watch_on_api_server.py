@@ -11,6 +11,7 @@ from kfp_placement_controller.observed.attach_failures import (
     AttachFailure,
     observe_attach_failure,
 )
+from kfp_placement_kube.client import Selection
 from kfp_placement_kube.kinds import EVENTS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane.housekeeping import temporary_namespace
@@ -29,7 +30,9 @@ class Followed:
     def __init__(self, client, kind, read, namespace, **options):
         self.changes = []
         self.now = {}
-        self.watcher = Watcher(client, kind, read, self.changed, namespace=namespace, **options)
+        self.watcher = Watcher(
+            client, kind, read, self.changed, selection=Selection(namespace=namespace), **options
+        )
 
     def changed(self, change):
         assert self.now.get(change.key) == change.old

@@ -6,6 +6,7 @@ Its loop is the one place where a defect in a task becomes an answer: the thread
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 TaskT = TypeVar("TaskT")
@@ -14,30 +15,27 @@ AnswerT = TypeVar("AnswerT")
 _STOP_SECONDS = 2.0
 
 
+@dataclass(eq=False)
 class Worker(Generic[TaskT, AnswerT]):
-    """Thread that does one task after another, and passes on the answer to each."""
+    """Thread that does one task after another, and passes on the answer to each.
 
-    def __init__(
-        self,
-        name: str,
-        answer: Callable[[TaskT], AnswerT],
-        answered: Callable[[AnswerT], None],
-        failed: Callable[[TaskT, Exception], AnswerT] | None = None,
-    ) -> None:
-        """Prepare the thread without starting it.
+    Attributes:
+        name: name of the thread.
+        answer: function that does a task; a failure is an answer, too.
+        answered: function that is given every answer, in this worker's thread.
+        failed: function that returns the answer after a defect in `answer`; None = a defect ends
+            the thread.
+    """
 
-        Args:
-            name: name of the thread.
-            answer: function that does a task; a failure is an answer, too.
-            answered: function that is given every answer, in this worker's thread.
-            failed: function that returns the answer after a defect in `answer`; None = a defect
-                ends the thread.
-        """
-        self._answer = answer
-        self._answered = answered
-        self._failed = failed
+    name: str
+    answer: Callable[[TaskT], AnswerT]
+    answered: Callable[[AnswerT], None]
+    failed: Callable[[TaskT, Exception], AnswerT] | None = None
+
+    def __post_init__(self) -> None:
+        """Prepare the thread without starting it."""
         self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
 
     def start(self) -> None:
         """Start; returns at once."""
@@ -60,9 +58,9 @@ class Worker(Generic[TaskT, AnswerT]):
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             try:
-                answer = self._answer(task)
+                answer = self.answer(task)
             except Exception as error:
-                if self._failed is None:
+                if self.failed is None:
                     raise
-                answer = self._failed(task, error)
-            self._answered(answer)
+                answer = self.failed(task, error)
+            self.answered(answer)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import kopf
 
@@ -15,30 +16,26 @@ STOP_SECONDS = 10.0
 Registration = Callable[[kopf.OperatorRegistry], None]
 
 
+@dataclass(eq=False)
 class OperatorThread:
     """A kopf operator in a thread of its own, which can be started and stopped any number of times.
 
     Its handlers see events only: kopf writes nothing into objects, neither finalizers nor
     annotations.
+
+    Attributes:
+        load: function that reads the address of the API server and our credentials.
+        identity: name of this process. kopf would make one from the name of the user, and a pod
+            has none.
+        register: function that adds handlers to the operator's registry, again at every start.
     """
 
-    def __init__(
-        self,
-        load: Callable[[], Configuration],
-        identity: str,
-        register: Registration,
-    ) -> None:
-        """Prepare the operator without starting it.
+    load: Callable[[], Configuration]
+    identity: str
+    register: Registration
 
-        Args:
-            load: reads the address of the API server and our credentials.
-            identity: name of this process. kopf would make one from the name of the user, and a pod
-                has none.
-            register: adds handlers to the operator's registry, again at every start.
-        """
-        self._load = load
-        self._identity = identity
-        self._register = register
+    def __post_init__(self) -> None:
+        """Prepare the operator without starting it."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -66,14 +63,14 @@ class OperatorThread:
         settings.posting.enabled = False
         settings.scanning.disabled = True
         registry = kopf.OperatorRegistry()
-        self._register(registry)
-        kopf.on.login(registry=registry)(lambda **_: _connection(self._load()))
+        self.register(registry)
+        kopf.on.login(registry=registry)(lambda **_: _connection(self.load()))
         operator = kopf.operator(
             registry=registry,
             settings=settings,
             standalone=True,
             clusterwide=True,
-            identity=self._identity,  # type: ignore[arg-type] # Its own kind of text, not exported.
+            identity=self.identity,  # type: ignore[arg-type] # Its own kind of text, not exported.
             stop_flag=self._stopping,
         )
         asyncio.run(operator)

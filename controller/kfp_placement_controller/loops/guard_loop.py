@@ -7,6 +7,7 @@ only connects the parts of the process.
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
@@ -18,20 +19,22 @@ TICK_SECONDS = 1.0
 """Pause between two checks of Leases and gates."""
 
 
+@dataclass(eq=False)
 class GuardLoop:
-    """Works in a thread of its own, from when everything is known."""
+    """Works in a thread of its own, from when everything is known.
 
-    def __init__(self, guard: Guard, store: KnowledgeStore, is_synced: Callable[[], bool]) -> None:
-        """Prepare the thread without starting it.
+    Attributes:
+        guard: guard, which decides and writes.
+        store: store of the extender, which forgets here what mattered only for a moment.
+        is_synced: function that returns whether everything is known.
+    """
 
-        Args:
-            guard: decides and writes.
-            store: store of the extender, which forgets here what mattered only for a moment.
-            is_synced: everything is known.
-        """
-        self._guard = guard
-        self._store = store
-        self._is_synced = is_synced
+    guard: Guard
+    store: KnowledgeStore
+    is_synced: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        """Prepare the thread without starting it."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="guard")
 
@@ -45,14 +48,14 @@ class GuardLoop:
         self._thread.join()
 
     def _work(self) -> None:
-        while not self._is_synced():
+        while not self.is_synced():
             if self._stopping.wait(TICK_SECONDS):
                 return
         keep_what_is_there()
         while not self._stopping.wait(TICK_SECONDS):
-            self._store.forget_moments()
+            self.store.forget_moments()
             try:
-                self._guard.tick()
+                self.guard.tick()
             except Exception:
                 # The outermost loop of this thread. Nobody else may be left to take gates off: a
                 # defect ends one round, not all.

@@ -11,6 +11,7 @@ out the actions that it returns. Each `tick` takes these steps:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -55,52 +56,41 @@ _BURST_SECONDS_PER_RUN = 0.001
 some 50 ms on a busy machine, so that decisions take at most 5% of a core."""
 
 
+@dataclass
 class QueueCoordinator:
     """Runs and their queues as they are now, and the decisions that follow.
 
     Attributes:
+        sources: sources of runs, which say which run a pod belongs to.
+        backends: deciders about runs; each RunQueue names one of them.
+        monotonic: monotonic clock, in seconds.
+        own_namespace: the controller's namespace, which takes no part.
+        opt_in: whether only namespaces that ask for it take part.
         epoch: epoch of our Lease, or None while another process leads.
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
         planner: watch on whether a planner works, which must write what runs need.
-        own_namespace: the controller's namespace, which takes no part.
-        opt_in: whether only namespaces that ask for it take part.
         decided_at: time of the last decision, or None before the first.
-        monotonic: monotonic clock, in seconds.
     """
 
-    def __init__(
-        self,
-        sources: RunSources,
-        backends: Sequence[Backend],
-        monotonic: Callable[[], float],
-        *,
-        own_namespace: str = "",
-        opt_in: bool = False,
-    ) -> None:
-        """Start without having seen anything.
+    sources: InitVar[RunSources]
+    backends: Sequence[Backend]
+    monotonic: Callable[[], float]
+    own_namespace: str = ""
+    opt_in: bool = False
 
-        Args:
-            sources: sources of runs, which say which run a pod belongs to.
-            backends: deciders about runs; each RunQueue names one of them.
-            monotonic: monotonic clock, in seconds.
-            own_namespace: the controller's namespace, which takes no part.
-            opt_in: whether only namespaces that ask for it take part.
-        """
+    def __post_init__(self, sources: RunSources) -> None:
+        """Start without having seen anything."""
         self.epoch: int | None = None
         self.queues = RunQueues()
         self.runs = QueuedRuns()
         self.planner = PlannerWatch()
         self.decided_at: datetime | None = None
-        self.monotonic = monotonic
         self.room = ClusterRoom(Load(sources))
-        self.releases = Releases(monotonic)
-        self.steering = Steering(monotonic)
+        self.releases = Releases(self.monotonic)
+        self.steering = Steering(self.monotonic)
         self.ranges = StartRanges()
-        self.publisher = QueuePublisher(self.ranges, monotonic)
-        self._backends = backends
-        self.own_namespace = own_namespace
-        self.opt_in = opt_in
+        self.publisher = QueuePublisher(self.ranges, self.monotonic)
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
@@ -114,7 +104,7 @@ class QueueCoordinator:
             RUN_QUEUES: self._queue_changed,
             RUN_REQUESTS: self._request_changed,
         }
-        for backend in backends:
+        for backend in self.backends:
             self._handlers |= {kind: partial(backend.observe, kind) for kind in backend.kinds}
 
     # What comes in.
@@ -191,16 +181,16 @@ class QueueCoordinator:
         situation = Situation(
             waiting,
             standing.refused,
+            self.room,
             [each for each in taking_part if each.is_admitted] + standing.starting,
             self.queues,
-            self.room,
             self.runs.requests(),
             planner.problem,
             fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
             returning=self.releases.returning(),
         )
         decided = Decisions()
-        for backend in self._backends:
+        for backend in self.backends:
             decided = decided.together_with(backend.decide(situation, now))
         self.ranges.observe_queues(self.queues)
         self.ranges.forecast(decided.simulations, now, monotonic_seconds)

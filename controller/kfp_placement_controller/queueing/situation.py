@@ -1,6 +1,7 @@
 """Situation at one moment: the runs, their queues, and the room of the cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -41,10 +42,14 @@ class DrainingRun(NamedTuple):
     taken: Resources
 
 
+@dataclass
 class Situation:
     """Everything that a decision depends on, apart from a backend's own objects.
 
     Attributes:
+        all_waiting: runs that wait, whether their needs are known or not.
+        refused: runs that wait, and whose objects refuse to be changed.
+        room: room of the cluster.
         waiting: runs to decide about, whose needs are known.
         undecided: waiting runs without a decision.
         admitted: runs that may run, including those that are just being started.
@@ -57,54 +62,39 @@ class Situation:
         returning: namespaces whose RunQueue was there a moment ago: it may be being replaced.
     """
 
-    def __init__(
-        self,
-        waiting: Iterable[RequestedRun],
-        refused: Iterable[RequestedRun],
-        admitted: Sequence[RequestedRun],
-        queues: RunQueues,
-        room: ClusterRoom,
-        requests: Collection[ObservedRequest],
-        planner_problem: str,
-        *,
-        fixed: Collection[RunKey],
-        returning: Collection[str],
-    ) -> None:
-        """Tell runs that can be decided about from those that cannot.
+    all_waiting: InitVar[Iterable[RequestedRun]]
+    refused: InitVar[Iterable[RequestedRun]]
+    room: InitVar[ClusterRoom]
+    admitted: Sequence[RequestedRun]
+    queues: RunQueues
+    requests: Collection[ObservedRequest]
+    planner_problem: str
+    fixed: Collection[RunKey]
+    returning: Collection[str]
 
-        Args:
-            waiting: runs that wait, whether their needs are known or not.
-            refused: runs that wait, and whose objects refuse to be changed.
-            admitted: see the attribute.
-            queues: see the attribute.
-            room: room of the cluster.
-            requests: see the attribute.
-            planner_problem: see the attribute.
-            fixed: see the attribute.
-            returning: see the attribute.
-        """
-        self.admitted = admitted
-        self.queues = queues
-        self.requests = requests
-        self.planner_problem = planner_problem
-        self.fixed = fixed
-        self.returning = returning
+    def __post_init__(
+        self,
+        all_waiting: Iterable[RequestedRun],
+        refused: Iterable[RequestedRun],
+        room: ClusterRoom,
+    ) -> None:
+        """Tell runs that can be decided about from those that cannot."""
         self.waiting: list[RequestedRun] = []
         self.draining: dict[RunKey, DrainingRun] = {}
         self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
-        for run in waiting:
-            default = queues.of_namespace(run.key.namespace)
+        for run in all_waiting:
+            default = self.queues.of_namespace(run.key.namespace)
             if run.observed.is_preempted and room.is_draining(run.key, run.demand):
                 self.draining[run.key] = DrainingRun(run, room.load.of_run(run.key))
-            elif not queues.has_rules(self.queue_of(run)):
+            elif not self.queues.has_rules(self.queue_of(run)):
                 self.undecided[run.key] = UndecidedRun(run, NO_RULES_KNOWN)
             elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
                 self.undecided[run.key] = UndecidedRun(run, NOT_KNOWN_YET)
-            elif planner_problem and default is not None and default.holds_without_controller:
-                self.undecided[run.key] = UndecidedRun(run, planner_problem)
+            elif self.planner_problem and default is not None and default.holds_without_controller:
+                self.undecided[run.key] = UndecidedRun(run, self.planner_problem)
             else:
                 self.waiting.append(run)
-        counted = {each.key for each in (*admitted, *self.waiting) if each.demand is not None}
+        counted = {each.key for each in (*self.admitted, *self.waiting) if each.demand is not None}
         self.nodes = room.rooms(counted | self.draining.keys())
 
     def queue_of(self, run: RequestedRun) -> QueueKey:

@@ -78,7 +78,7 @@ class WatchGroup:
             listed=partial(self._go_on, kind, reported=True),
             malformed=InputError,
             params=params,
-            **selection,
+            selection=selection,
         )
         self._watchers.append(watcher)
         if after:
