@@ -1,7 +1,6 @@
 """Phase and conditions of a PipelinePlacement, in Kueue's words where the meaning is the same."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -9,6 +8,7 @@ from typing import TypeVar
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.step_state import StepState
@@ -21,27 +21,17 @@ MAX_MESSAGE_CHARACTERS = 2000
 _NO_ROOM = "steps without a pod keep no room until it goes on"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A condition before it has a time."""
-
-    type: ConditionType
-    holds: bool
-    reason: ConditionReason
-    message: str = ""
-
-
 def conditions(
-    findings: Iterable[Finding], before: Iterable[Condition], now: datetime
+    findings: Iterable[ConditionFinding], before: Iterable[Condition], now: datetime
 ) -> tuple[Condition, ...]:
     """Return the conditions with their times; only a change of the status is a transition."""
     by_type = {condition.type: condition for condition in before}
-    return tuple(_condition(finding, by_type.get(finding.type), now) for finding in findings)
+    return tuple(_condition(finding, by_type.get(finding.condition), now) for finding in findings)
 
 
 def findings(
     run: TrackedRun, plan: CurrentPlan | None, planning_problem: str, rows_problem: str
-) -> list[Finding]:
+) -> list[ConditionFinding]:
     """Return the findings about a run.
 
     Args:
@@ -56,7 +46,7 @@ def findings(
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
-        all_findings.append(Finding(ConditionType.FINISHED, True, reason, _failures(run)))
+        all_findings.append(ConditionFinding(ConditionType.FINISHED, True, reason, _failures(run)))
     return all_findings
 
 
@@ -72,22 +62,22 @@ def phase(run: TrackedRun) -> Phase:
     return Phase.RUNNING if begun else Phase.PLANNED
 
 
-def _planned(run: TrackedRun, plan: CurrentPlan | None, problem: str) -> Finding:
+def _planned(run: TrackedRun, plan: CurrentPlan | None, problem: str) -> ConditionFinding:
     kind = ConditionType.PLANNED
     if run.refusal:
-        return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refusal)
+        return ConditionFinding(kind, False, ConditionReason.MISCONFIGURED, run.refusal)
     if plan is None:
-        return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
+        return ConditionFinding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
     if run.held:
         message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
-        return Finding(kind, True, ConditionReason.SUSPENDED, message)
+        return ConditionFinding(kind, True, ConditionReason.SUSPENDED, message)
     if problem:
-        return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
+        return ConditionFinding(kind, True, ConditionReason.SEARCH_FAILED, problem)
     reason = ConditionReason.PLANNED if plan.revision == 1 else ConditionReason.REPLANNED
-    return Finding(kind, True, reason)
+    return ConditionFinding(kind, True, reason)
 
 
-def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
+def _schedulable(run: TrackedRun, plan: CurrentPlan) -> ConditionFinding:
     kind = ConditionType.SCHEDULABLE
     missing = {
         name: why
@@ -95,27 +85,27 @@ def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
         if name in run.statuses and not run.statuses[name].ended
     }
     if not missing:
-        return Finding(kind, True, ConditionReason.PLANNED)
+        return ConditionFinding(kind, True, ConditionReason.PLANNED)
     message = _listed("; ", missing.items(), lambda step: f"{step[0]}: {step[1]}")
-    return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
+    return ConditionFinding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
-def _latency(plan: CurrentPlan) -> Finding:
+def _latency(plan: CurrentPlan) -> ConditionFinding:
     kind, missed = ConditionType.LATENCY_SATISFIED, plan.latency_missed
     if not missed:
-        return Finding(kind, True, ConditionReason.PLANNED)
+        return ConditionFinding(kind, True, ConditionReason.PLANNED)
     reason = ConditionReason.LATENCY_RULE_UNSATISFIED
-    return Finding(kind, False, reason, _listed(", ", missed, str))
+    return ConditionFinding(kind, False, reason, _listed(", ", missed, str))
 
 
-def _rows(run: TrackedRun, problem: str) -> Finding:
+def _rows(run: TrackedRun, problem: str) -> ConditionFinding:
     kind = ConditionType.ROWS_COMPLETE
     if problem:
-        return Finding(kind, False, ConditionReason.TOO_LARGE, problem)
+        return ConditionFinding(kind, False, ConditionReason.TOO_LARGE, problem)
     unreadable = run.observed.state.unreadable
     if unreadable:
-        return Finding(kind, False, ConditionReason.STATUS_UNREADABLE, unreadable)
-    return Finding(kind, True, ConditionReason.COMPLETE)
+        return ConditionFinding(kind, False, ConditionReason.STATUS_UNREADABLE, unreadable)
+    return ConditionFinding(kind, True, ConditionReason.COMPLETE)
 
 
 def _failures(run: TrackedRun) -> str:
@@ -139,16 +129,16 @@ def _listed(separator: str, entries: Collection[EntryT], text: Callable[[EntryT]
     return separator.join([*texts, *([f"and {more} more"] if more > 0 else [])])
 
 
-def _condition(finding: Finding, before: Condition | None, now: datetime) -> Condition:
+def _condition(finding: ConditionFinding, before: Condition | None, now: datetime) -> Condition:
     status = "True" if finding.holds else "False"
     since = now if before is None or before.status != status else before.last_transition_time
     message = "".join(letter if letter.isprintable() else " " for letter in finding.message)[
         :MAX_MESSAGE_CHARACTERS
     ]
     return Condition(
-        type=str(finding.type),
+        type=finding.condition,
         status=status,
-        reason=str(finding.reason),
+        reason=finding.reason,
         message=message,
         last_transition_time=since.replace(microsecond=0),
     )

@@ -266,6 +266,6 @@ def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) 
     plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
     all_findings = findings(run, run.plan, problem, state.rows_problem)
     conditions = tuple(
-        (str(finding.type), str(finding.holds), str(finding.reason)) for finding in all_findings
+        (finding.condition, str(finding.holds), finding.reason) for finding in all_findings
     )
     return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promises.last)

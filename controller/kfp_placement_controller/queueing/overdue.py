@@ -11,8 +11,9 @@ from enum import Enum, auto
 from typing import Any
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, condition_dicts
+from kfp_placement_controller.queueing.statuses.conditions import condition_dicts
 from kfp_placement_controller.queueing.statuses.queue_status import READY
+from kfp_placement_engine.contract.fields import ConditionFinding
 
 NO_LEASE = "NoLease"
 LEASE_STALE = "LeaseStale"

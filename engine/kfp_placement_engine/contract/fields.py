@@ -7,6 +7,7 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -313,6 +314,23 @@ class Condition(ResourceModel):
     message: str = Field(max_length=32768)
     last_transition_time: Moment
     observed_generation: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFinding:
+    """A wanted condition of an object, without the time since which it holds or does not.
+
+    Attributes:
+        condition: type of the condition.
+        holds: status of the condition.
+        reason: reason in one word.
+        message: explanation for people.
+    """
+
+    condition: str
+    holds: bool
+    reason: str
+    message: str = ""
 
 
 Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]

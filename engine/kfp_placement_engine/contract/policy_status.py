@@ -5,27 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.units.times import time_text
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyFinding:
-    """Finding that admission and people should know.
+class PolicyFinding(ConditionFinding):
+    """A wanted condition of the PlacementPolicy, which admission and people should know.
 
     Attributes:
-        condition: type of the condition, such as `SchedulerReady`.
-        holds: whether it is so.
-        reason: one word.
-        message: text for people.
         flag: field of the status that says the same to admission; "" = none.
     """
 
-    condition: str
-    holds: bool
-    reason: str
-    message: str
-    flag: str
+    flag: str = ""
 
 
 def new_policy(*, paused: bool = False) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, 
 from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
-from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, condition_dict
+from kfp_placement_controller.queueing.statuses.conditions import condition_dict
+from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.quota_units import units_needed
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.units.times import time_text

@@ -1,33 +1,15 @@
 """Conditions of RunQueues and RunRequests: those wanted, and the changes to the stored ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_engine.contract.fields import ResourceStatus
+from kfp_placement_engine.contract.fields import ConditionFinding, ResourceStatus
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.units.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Longest message of a condition."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionFinding:
-    """A wanted condition of an object.
-
-    Attributes:
-        condition: type of the condition.
-        holds: status of the condition.
-        reason: reason in one word.
-        message: explanation for people.
-    """
-
-    condition: str
-    holds: bool
-    reason: str
-    message: str
 
 
 def status_changes(

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
-from kfp_placement_controller.queueing.statuses.conditions import ConditionFinding, status_changes
+from kfp_placement_controller.queueing.statuses.conditions import status_changes
 from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
+from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
     MAX_RESOURCES,
