@@ -1,4 +1,4 @@
-"""Lessons of a run that has ended: how long its steps took, what they used, and when it ended.
+"""What a run that has ended teaches: how long its steps took, what they used, when it ended.
 
 Clocks jump: times outside the life of a run teach nothing. Other figures that cannot be true are
 left out where runs are written (`contract.history_status`).
@@ -65,7 +65,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
         and any(each.seconds is not None for each in steps)
         and not _was_interrupted(run, life)
     )
-    seconds = _seconds(run, life) if is_whole else None
+    seconds = _duration_seconds(run, life) if is_whole else None
     first = run.promises.first
     planned = None if first is None else (first.planned_seconds or 0.0) - run.held_seconds
     return PastRun(
@@ -109,7 +109,7 @@ def _life(run: TrackedRun, now: datetime) -> _Life | None:
     return _Life(submitted_at, begin, finished_at.replace(microsecond=0))
 
 
-def _seconds(run: TrackedRun, life: _Life) -> float | None:
+def _duration_seconds(run: TrackedRun, life: _Life) -> float | None:
     """Return the seconds until the last step of a run ended, as plans and promises count them.
 
     When Argo notices that it has ended says something of Argo.

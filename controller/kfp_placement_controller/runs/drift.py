@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.parameters import PlanningParams
@@ -12,6 +13,18 @@ from kfp_placement_engine.model.step_state import StepState
 
 MOST_PATIENCE = 8
 """Longest wait until a run with an overdue step is planned again, in multiples of the limit."""
+
+
+class _Lateness(NamedTuple):
+    """A way in which a step can be overdue.
+
+    Attributes:
+        step: name of the step.
+        has_started: whether its end is overdue, and not its start.
+    """
+
+    step: str
+    has_started: bool
 
 
 @dataclass
@@ -23,8 +36,8 @@ class DriftWatch:
     _ended: set[str] = field(default_factory=set)
     _attempts: dict[str, int] = field(default_factory=dict)
     _overdue_revision: int = 0
-    _overdue: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """Number of times a run was planned again for it, by step and whether the step has started."""
+    _overdue: Counter[_Lateness] = field(default_factory=Counter)
+    """Number of times that the run was planned again for each of them."""
 
     def evaluate(
         self,
@@ -74,14 +87,14 @@ class DriftWatch:
         statuses: Mapping[str, StepStatus],
         elapsed_seconds: float,
         limit: float,
-    ) -> list[tuple[str, bool]]:
+    ) -> list[_Lateness]:
         """Return the steps that are long overdue; the limit grows with each replanning."""
         late = []
         for name, status in statuses.items():
-            key = (name, status.started_at is not None)
-            patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[key])
+            lateness = _Lateness(name, status.started_at is not None)
+            patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[lateness])
             if _overdue(name, status, plan, elapsed_seconds - patience):
-                late.append(key)
+                late.append(lateness)
         return late
 
     def _lost(self, name: str, status: StepStatus) -> bool:

@@ -68,12 +68,13 @@ class RunPods:
     index: StepIndex | None = None
     _pods: dict[str, RunPod] = field(default_factory=dict)
     _executors: dict[str, dict[str, RunPod]] = field(default_factory=dict)
-    _drivers: dict[tuple[bool, str], dict[str, RunPod]] = field(default_factory=dict)
+    _drivers: dict[str, dict[str, RunPod]] = field(default_factory=dict)
+    _group_drivers: dict[str, dict[str, RunPod]] = field(default_factory=dict)
 
     def use_index(self, index: StepIndex) -> None:
         """Sort all pods again by another graph."""
         self.index = index
-        self._executors, self._drivers = {}, {}
+        self._executors, self._drivers, self._group_drivers = {}, {}, {}
         for uid, run_pod in list(self._pods.items()):
             identity = index.of_pod(run_pod.pod)
             self._pods[uid] = replace(run_pod, identity=identity)
@@ -94,16 +95,20 @@ class RunPods:
         if run_pod is None or run_pod.ended:
             return
         del self._pods[pod.uid]
-        for shelf in self._shelves(run_pod.identity):
-            shelf.pop(pod.uid, None)
+        if run_pod.identity is not None:
+            self._same_purpose(run_pod.identity).pop(pod.uid, None)
 
     def executor(self, step: str) -> RunPod | None:
         """Return the pod of the last attempt at a step; None = there is none."""
         return _last(self._executors.get(step))
 
-    def driver(self, name: str, *, group: bool) -> RunPod | None:
-        """Return the last driver pod of a step or group; None = there is none."""
-        return _last(self._drivers.get((group, name)))
+    def driver(self, step: str) -> RunPod | None:
+        """Return the last driver pod of a step; None = there is none."""
+        return _last(self._drivers.get(step))
+
+    def group_driver(self, group: str) -> RunPod | None:
+        """Return the last driver pod of a group; None = there is none."""
+        return _last(self._group_drivers.get(group))
 
     def executors(self, step: str) -> Collection[RunPod]:
         """Return the pods of all attempts at a step, as far as they were seen."""
@@ -118,15 +123,15 @@ class RunPods:
         return iter(self._pods.values())
 
     def _file(self, pod: RunPod) -> None:
-        for shelf in self._shelves(pod.identity):
-            shelf[pod.pod.uid] = pod
+        if pod.identity is not None:
+            self._same_purpose(pod.identity)[pod.pod.uid] = pod
 
-    def _shelves(self, identity: PodIdentity | None) -> list[dict[str, RunPod]]:
-        if identity is None:
-            return []
-        if identity.role is not PodRole.DRIVER:
-            return [self._executors.setdefault(identity.name, {})]
-        return [self._drivers.setdefault((identity.is_group, identity.name), {})]
+    def _same_purpose(self, identity: PodIdentity) -> dict[str, RunPod]:
+        """Return the pods, by uid, that execute the same step or drive the same step or group."""
+        pods = self._executors
+        if identity.role is PodRole.DRIVER:
+            pods = self._group_drivers if identity.is_group else self._drivers
+        return pods.setdefault(identity.name, {})
 
 
 def _last(pods: dict[str, RunPod] | None) -> RunPod | None:

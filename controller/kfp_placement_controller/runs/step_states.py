@@ -89,7 +89,7 @@ def last_end(statuses: Iterable[StepStatus]) -> datetime | None:
 
 def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:
     """Return the progress of the driver pods of groups, by the group's name."""
-    drivers = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
+    drivers = {group.name: pods.group_driver(group.name) for group in graph.groups}
     return {name: driver_progress(pod, now) for name, pod in drivers.items() if pod is not None}
 
 
@@ -126,7 +126,7 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         since = outcome.started_at if outcome is not None else None
         waiting = waits_for(None, message, since or now, situation.gate_deadline_seconds)
         state = StepState.PENDING if waiting is None else StepState.WAITING
-        driver = pods.driver(step.name, group=False)
+        driver = pods.driver(step.name)
         progress = None if driver is None else driver_progress(driver, now)
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
