@@ -6,9 +6,8 @@ CronJob, it frees those that are past their deadline. It has no round trips, so 
 not apply to the pods that it frees; it names those that have one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import HeldRuns, silence_of
@@ -36,7 +35,7 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import latency_text
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
-from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.kinds import PODS, JsonObject
 
 Say = Callable[[str], None]
 
@@ -125,7 +124,7 @@ def _release_runs(
     def holding_of(queue: ObservedQueue | None) -> Holding:
         return holding(queue, silence, stale_after, now) if settings.overdue else Holding.NONE
 
-    def closing_of(queue: ObservedQueue) -> dict[str, Any] | None:
+    def closing_of(queue: ObservedQueue) -> JsonObject | None:
         return closing_patch(queue, closing(silence) if settings.overdue else BY_HAND, now)
 
     stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
@@ -149,7 +148,7 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
     return policy.spec
 
 
-def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
+def _unkept_limit(pod: JsonObject, rules: PlacementPolicySpec) -> str:
     """Return a note that a pod's hard latency limit was not kept, or "" if it has no limit."""
     try:
         observed = DEFAULT_SOURCES.observe_pod(pod)
@@ -161,9 +160,7 @@ def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
     return f"; its limit of {latency_text(limit)} to {observed.location} is not kept"
 
 
-def _gated(
-    client: KubeClient, earlier_than: datetime | None, say: Say
-) -> Iterator[Mapping[str, Any]]:
+def _gated(client: KubeClient, earlier_than: datetime | None, say: Say) -> Iterator[JsonObject]:
     """Yield the pods with our gate.
 
     Args:

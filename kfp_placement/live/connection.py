@@ -22,10 +22,10 @@ from kfp_placement_kube.exceptions import (
     UnreachableError,
     UntrustedError,
 )
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 if TYPE_CHECKING:
-    from kfp_placement_kube.answers import JsonObject, Page, StreamEvent
+    from kfp_placement_kube.answers import Page, StreamEvent
     from kfp_placement_kube.client import KubeClient
 
 PAGE_SIZE = 250
@@ -103,7 +103,7 @@ class LiveCluster:
         transport = Transport(access.load, params)
         return cls(KubeClient(transport), transport.address, access)
 
-    def get(self, kind: Kind, name: str, namespace: str = "") -> "JsonObject | None":
+    def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
         """Return an object, or None if it does not exist.
 
         Raises:
@@ -126,7 +126,7 @@ class LiveCluster:
         with self._in_our_words():
             yield from self._client.pages(kind, **{"limit": PAGE_SIZE, **chosen})
 
-    def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> "JsonObject":
+    def create(self, kind: Kind, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
         """Create an object and return it as the server keeps it.
 
         Raises:
@@ -140,10 +140,10 @@ class LiveCluster:
         kind: Kind,
         name: str,
         namespace: str,
-        patch: Mapping[str, Any],
+        patch: JsonObject,
         *,
         dry_run: bool = False,
-    ) -> "JsonObject":
+    ) -> JsonObject:
         """Change an object by a merge patch and return the changed object.
 
         Raises:

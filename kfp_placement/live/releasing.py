@@ -1,8 +1,7 @@
 """Release: pause the policy, take our gates off pods, let queued runs begin or go on."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from kfp_placement.live.exceptions import (
     ClusterConflictError,
@@ -148,7 +147,7 @@ def _free(
     api: Api,
     kind: Kind,
     listed: JsonObject,
-    patch_of: Callable[[JsonObject], Mapping[str, Any] | None],
+    patch_of: Callable[[JsonObject], JsonObject | None],
     released: Released,
 ) -> bool:
     """Patch an object, unless another one has its name now; return whether it was patched.
@@ -212,11 +211,11 @@ def _waiting(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
             yield workflow
 
 
-def _opening(pod: JsonObject) -> Mapping[str, Any] | None:
+def _opening(pod: JsonObject) -> JsonObject | None:
     return opening_patch(pod, pod["metadata"].get("uid"))
 
 
-def _resuming(workflow: JsonObject) -> Mapping[str, Any] | None:
+def _resuming(workflow: JsonObject) -> JsonObject | None:
     """Return the patch that lets a run go on; None if it does not wait in a queue."""
     version = workflow["metadata"]["resourceVersion"]
     if is_held(workflow):
@@ -238,6 +237,6 @@ def _is_true(condition: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
         return False
 
 
-def _name(raw: Mapping[str, Any]) -> str:
+def _name(raw: JsonObject) -> str:
     metadata = raw["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_kube.exceptions import (
     ConflictError,
@@ -14,11 +14,9 @@ from kfp_placement_kube.exceptions import (
     NotFoundError,
 )
 from kfp_placement_kube.json_text import read_json
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.transport import Lines
-
-JsonObject = dict[str, Any]
 
 _ERRORS: Mapping[int, type[KubernetesError]] = {
     HTTPStatus.NOT_FOUND: NotFoundError,
@@ -113,7 +111,7 @@ def page_of(kind: Kind, answer: JsonObject) -> Page:
     return Page(typed_items, str(version or ""), str(token or ""))
 
 
-def typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
+def typed(kind: Kind, body: JsonObject) -> JsonObject:
     """Return an object with its API version and kind."""
     return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
 

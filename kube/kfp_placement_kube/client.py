@@ -3,12 +3,12 @@
 The official client's models take 1.6 GB for 5,000 pods and drop fields that they do not know.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
-from kfp_placement_kube.answers import JsonObject, Page, Stream, page_of, typed
+from kfp_placement_kube.answers import Page, Stream, page_of, typed
 from kfp_placement_kube.exceptions import ConflictError, GarbledError, NotFoundError
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
 from kfp_placement_kube.transport import Transport
@@ -136,7 +136,7 @@ class KubeClient:
             # A page of pods takes 50 MB: free this one before the next one is read.
             del page
 
-    def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> JsonObject:
+    def create(self, kind: Kind, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
         """Create an object and return it as the server keeps it.
 
         Args:
@@ -151,7 +151,7 @@ class KubeClient:
         path = kind.path(body.get("metadata", {}).get("namespace", ""))
         return self._requests.write("create", kind, path, typed(kind, body), dry_run=dry_run)
 
-    def replace(self, kind: Kind, body: Mapping[str, Any], *, subresource: str = "") -> JsonObject:
+    def replace(self, kind: Kind, body: JsonObject, *, subresource: str = "") -> JsonObject:
         """Replace an object.
 
         If `body` has a resourceVersion, replace only an object that nobody has written since.
@@ -168,7 +168,7 @@ class KubeClient:
         kind: Kind,
         name: str,
         namespace: str,
-        patch: Mapping[str, Any],
+        patch: JsonObject,
         *,
         subresource: str = "",
         dry_run: bool = False,
@@ -192,7 +192,7 @@ class KubeClient:
         return self._requests.write("patch", kind, path, patch, _MERGE_CONTENT, dry_run=dry_run)
 
     def apply(
-        self, kind: Kind, body: Mapping[str, Any], manager: str, *, subresource: str = ""
+        self, kind: Kind, body: JsonObject, manager: str, *, subresource: str = ""
     ) -> JsonObject:
         """Set fields by server-side apply, even those that others have set.
 
@@ -310,7 +310,7 @@ def modify(
     return write(current)
 
 
-def _path_of(kind: Kind, body: Mapping[str, Any], subresource: str) -> str:
+def _path_of(kind: Kind, body: JsonObject, subresource: str) -> str:
     metadata = body["metadata"]
     return kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
 

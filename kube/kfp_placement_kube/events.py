@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError
-from kfp_placement_kube.kinds import EVENTS, Kind
+from kfp_placement_kube.kinds import EVENTS, JsonObject, Kind
 from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)

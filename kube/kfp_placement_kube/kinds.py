@@ -1,7 +1,11 @@
 """Kinds of objects with their addresses in the API server; those of Kubernetes itself by name."""
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
+
+JsonObject = dict[str, Any]
+"""An object as the API server prints it, a part of one, or a merge patch of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ not need it.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import ConfigurationError
+from kfp_placement_kube.kinds import JsonObject
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
@@ -80,7 +80,7 @@ def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
         return {str(each["name"]): _namespace(each) for each in contexts}, str(current["name"])
 
 
-def _namespace(context: Mapping[str, Any]) -> str:
+def _namespace(context: JsonObject) -> str:
     """Return a context's namespace; "" for a malformed context, which may be of no interest."""
     inner = context.get("context")
     return str(inner.get("namespace") or "") if isinstance(inner, dict) else ""

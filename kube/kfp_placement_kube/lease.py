@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import ConflictError, KubeError
-from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.kinds import LEASES, JsonObject
 from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)

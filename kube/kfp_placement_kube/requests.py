@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_kube.answers import JsonObject, parsed, refused
+from kfp_placement_kube.answers import parsed, refused
 from kfp_placement_kube.exceptions import KubernetesError
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import Observer
 from kfp_placement_kube.transport import Transport
 
@@ -35,7 +35,7 @@ class Requests:
         verb: str,
         kind: Kind,
         path: str,
-        body: Mapping[str, Any],
+        body: JsonObject,
         content_type: str = JSON,
         *,
         query: Mapping[str, str] | None = None,

@@ -10,13 +10,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from kfp_placement_kube.answers import JsonObject, Stream
 from kfp_placement_kube.change import Change, Key
 from kfp_placement_kube.client import PAGE_SIZE, KubeClient, Selection
 from kfp_placement_kube.exceptions import ExpiredError, KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
+
+if TYPE_CHECKING:
+    from kfp_placement_kube.answers import Stream
 
 _LOG = logging.getLogger(__name__)
 

@@ -6,10 +6,9 @@ from http import HTTPStatus
 
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.readers.kubernetes.gates import opening_patch
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.kinds import PODS, JsonObject
 
 _LOG = logging.getLogger(__name__)
 

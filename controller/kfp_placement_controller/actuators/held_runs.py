@@ -13,10 +13,9 @@ from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun,
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.kinds import LEASES, JsonObject
 
 Say = Callable[[str], None]
 

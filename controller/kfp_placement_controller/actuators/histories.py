@@ -30,9 +30,9 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.kinds import JsonObject
 
 
 class HistoryTask(NamedTuple):

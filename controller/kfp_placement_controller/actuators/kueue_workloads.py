@@ -29,9 +29,9 @@ from kfp_placement_controller.queueing.kueue.actions import (
 )
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import AccessError
+from kfp_placement_kube.kinds import JsonObject
 
 KUEUE_NEEDS = (
     Need(WORKLOADS, ("get", *WATCH_VERBS, "create", "patch", "delete")),

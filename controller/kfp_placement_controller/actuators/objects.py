@@ -6,9 +6,8 @@ from typing import TypeVar
 
 from kfp_placement_engine.contract.fields import ResourceModel
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 T = TypeVar("T")
 

@@ -5,11 +5,10 @@ checked. The API server refuses lower epochs again.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 from kfp_placement_controller.actuators.objects import merge_patch
 from kfp_placement_controller.exceptions import SupersededError
@@ -19,9 +18,9 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.kinds import JsonObject
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class StoredVersion:
     epoch: int
 
 
-def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
+def stored_version(raw: JsonObject) -> StoredVersion:
     """Read a placement's version, whatever else it holds.
 
     Raises:

@@ -44,11 +44,10 @@ from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.kinds import PODS, JsonObject
 
 _LOG = logging.getLogger(__name__)
 

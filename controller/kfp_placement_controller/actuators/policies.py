@@ -3,10 +3,9 @@
 An admission policy whose parameter is missing does nothing, so there is always one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
@@ -19,9 +18,9 @@ from kfp_placement_engine.contract.policy_status import (
 )
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from kfp_placement_kube.kinds import JsonObject
 
 _POLICY = Place("policy")
 
@@ -86,7 +85,7 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
 
 
 def findings_patch(
-    policy: Mapping[str, Any], findings: Sequence[PolicyFinding], now: datetime
+    policy: JsonObject, findings: Sequence[PolicyFinding], now: datetime
 ) -> JsonObject | None:
     """Return the merge patch of the status, or None if the status has all findings already.
 

@@ -8,9 +8,8 @@ is unknown or unusual: the object is admitted as it is.
 """
 
 import base64
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -27,11 +26,12 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
+from kfp_placement_kube.kinds import JsonObject
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 """The two operations that the webhook answers with changes."""
 
-Operation = Mapping[str, Any]
+Operation = JsonObject
 """One operation of a JSON patch."""
 
 
@@ -53,16 +53,16 @@ class Review:
     operation: str
     group: str
     plural: str
-    new: Mapping[str, Any]
-    old: Mapping[str, Any]
+    new: JsonObject
+    old: JsonObject
 
 
 def mutations(
-    pod: Mapping[str, Any],
+    pod: JsonObject,
     namespace: str,
     policy: PlacementPolicy | None,
     own_namespace: str = "kfp-placement",
-    counts_as_marked: Callable[[Mapping[str, Any]], bool] | None = None,
+    counts_as_marked: Callable[[JsonObject], bool] | None = None,
 ) -> list[Operation]:
     """Return the JSON patch of a pod that is being created; empty = admit the pod as it is.
 
@@ -171,7 +171,7 @@ def read_review(body: bytes) -> Review:
 
 def review_answer(uid: str, operations: Sequence[Operation]) -> bytes:
     """Return the answer that allows the object, changed by these operations."""
-    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    response: JsonObject = {"uid": uid, "allowed": True}
     if operations:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(list(operations))).decode()

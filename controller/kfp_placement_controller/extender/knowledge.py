@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
@@ -19,6 +19,7 @@ from kfp_placement_engine.contract.resources import (
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.units.resources import Resources, free_room, minus, with_pod
+from kfp_placement_kube.kinds import JsonObject
 
 _DEFAULT_RULES = PlacementPolicySpec()
 
@@ -162,7 +163,7 @@ class Knowledge:
         return None if name is None else plan.steps[name]
 
 
-def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
+def read_plan(raw: JsonObject) -> KnownPlan:
     """Keep what matters of a PipelinePlacement; unreadable rows are left out.
 
     Raises:

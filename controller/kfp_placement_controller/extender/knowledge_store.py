@@ -30,6 +30,7 @@ from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
 from kfp_placement_engine.units.resources import minus, plus, with_pod
 from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import JsonObject
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which several nodes may mount a claim at a time."""
@@ -47,7 +48,7 @@ KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
 
-def read_bare_node(raw: Mapping[str, Any]) -> Node:
+def read_bare_node(raw: JsonObject) -> Node:
     """Keep what matters of a node: not its images, which may be most of it.
 
     Raises:

@@ -5,11 +5,12 @@ null, and Go reads them in any case. Only node names travel (`nodeCacheCapable: 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_NODES = 20_000
 """Largest number of nodes in a request; Kubernetes supports 5,000."""
@@ -26,7 +27,7 @@ class ExtenderArgs(NamedTuple):
         node_names: nodes that take it by kube-scheduler's own filters.
     """
 
-    pod: Mapping[str, Any]
+    pod: JsonObject
     node_names: tuple[str, ...]
 
 
@@ -93,7 +94,7 @@ def priorities_json(points: Mapping[str, int]) -> bytes:
     return orjson.dumps([{"Host": name, "Score": score} for name, score in points.items()])
 
 
-def _fields(body: bytes) -> dict[str, Any]:
+def _fields(body: bytes) -> JsonObject:
     """Return the fields of a question, by their names in lower case."""
     try:
         fields = orjson.loads(body)

@@ -22,9 +22,8 @@ from kfp_placement_controller.observed.kueue_quotas import (
 from kfp_placement_controller.observed.workloads import observe_workload
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 DELETED = "DELETED"
 """Type of the event by which the API server reports that an object was deleted. Of the objects that

@@ -1,4 +1,4 @@
-"""What a run that has ended teaches: how long its steps took, what they used, when it ended.
+"""Lessons of a run that has ended: how long its steps took, what they used, when it ended.
 
 Clocks jump: times outside the life of a run teach nothing. Other figures that cannot be true are
 left out where runs are written (`contract.history_status`).

@@ -1,12 +1,11 @@
 """Events which say that a pod's volume cannot be attached, slimmed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 ATTACH_FAILED = "FailedAttachVolume"
 """Reason of Kubernetes' attach-detach controller."""
@@ -34,7 +33,7 @@ class AttachFailure:
     message: str
 
 
-def observe_attach_failure(raw: Mapping[str, Any]) -> AttachFailure | None:
+def observe_attach_failure(raw: JsonObject) -> AttachFailure | None:
     """Slim an event as the API server prints it; None = it is not a pod's attach failure.
 
     Raises:

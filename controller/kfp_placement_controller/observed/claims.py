@@ -1,14 +1,13 @@
 """PersistentVolumeClaims and PersistentVolumes, slimmed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.claims import read_claim, read_volume
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class ObservedClaim:
     volume_name: str
 
 
-def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
+def observe_claim(raw: JsonObject) -> ObservedClaim:
     """Slim a claim as the API server prints it.
 
     Raises:
@@ -47,7 +46,7 @@ def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
     return ObservedClaim(read_claim(claim, {}, {}), claim.fields("spec").text("volumeName"))
 
 
-def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
+def observe_volume(raw: JsonObject) -> ObservedVolume:
     """Slim a volume as the API server prints it.
 
     Raises:

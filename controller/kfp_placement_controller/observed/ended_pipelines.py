@@ -1,13 +1,11 @@
 """Runs of pipelines that ended without a plan, kept compressed until we learn from them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class EndedPipeline:
     packed: bytes
 
     @classmethod
-    def of(cls, kind: Kind, raw: Mapping[str, Any], ended_at: datetime) -> "EndedPipeline":
+    def of(cls, kind: Kind, raw: JsonObject, ended_at: datetime) -> "EndedPipeline":
         """Compress the object of a run as the API server prints it.
 
         Raises:
@@ -36,6 +34,6 @@ class EndedPipeline:
         key = RunKey(raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
         return cls(key, kind, ended_at, packed(json_text(raw)))
 
-    def raw(self) -> Mapping[str, Any]:
+    def raw(self) -> JsonObject:
         """Decompress the object of the run."""
         return unpacked(self.packed)

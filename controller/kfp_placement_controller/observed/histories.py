@@ -6,7 +6,7 @@ The parts that decide which runs are kept are read at once; all past runs togeth
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.contract.pipeline_history import (
@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.pipeline_history import (
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
 """Largest history that is read, in bytes; we write smaller ones, but others may write too."""
@@ -91,7 +92,7 @@ class ObservedHistory:
         return read_resource(PipelineHistory, raw)
 
 
-def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
+def observe_history(raw: JsonObject) -> ObservedHistory:
     """Slim a PipelineHistory as the API server prints it.
 
     Raises:
@@ -114,7 +115,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     )
 
 
-def _without_rows(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _without_rows(raw: JsonObject) -> JsonObject:
     """Return a history without the rows that take long to read and may never be needed."""
     status = raw.get("status") or {}
     runs = [{**run, "steps": [], "loops": []} for run in status.get("runs") or ()]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_controller.observed.kueue_fields import (
     MAX_LISTED,
@@ -14,6 +13,7 @@ from kfp_placement_controller.observed.kueue_fields import (
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 PLANNER_CONTROLLER = "kfp-placement.dev/planner"
 """Controller name in the AdmissionChecks that we answer."""
@@ -68,7 +68,7 @@ class KueueListing:
     checks: Sequence[ObservedCheck]
 
 
-def observe_local_queue(raw: Mapping[str, Any]) -> ObservedLocalQueue:
+def observe_local_queue(raw: JsonObject) -> ObservedLocalQueue:
     """Slim a LocalQueue as the API server prints it.
 
     Raises:
@@ -91,7 +91,7 @@ def observe_local_queue(raw: Mapping[str, Any]) -> ObservedLocalQueue:
     )
 
 
-def observe_flavor(raw: Mapping[str, Any]) -> Mapping[str, str]:
+def observe_flavor(raw: JsonObject) -> Mapping[str, str]:
     """Return the labels of the nodes that a ResourceFlavor stands for.
 
     Raises:
@@ -101,7 +101,7 @@ def observe_flavor(raw: Mapping[str, Any]) -> Mapping[str, str]:
     return dict([*labels.items()][:MAX_LISTED])
 
 
-def observe_check(raw: Mapping[str, Any]) -> ObservedCheck | None:
+def observe_check(raw: JsonObject) -> ObservedCheck | None:
     """Slim an AdmissionCheck as the API server prints it; None = another controller answers it.
 
     Raises:

@@ -1,14 +1,14 @@
 """Liveness of our scheduler and of the planner, read from their Leases and shown in the policy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 SCHEDULER_READY = "SchedulerReady"
 """Condition of the PlacementPolicy: marked pods may be given to our scheduler."""
@@ -33,7 +33,7 @@ class HeldLease:
     renewed_at: datetime | None
 
 
-def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
+def observe_held_lease(raw: JsonObject) -> HeldLease | None:
     """Slim a Lease; None = nobody holds it.
 
     Raises:
@@ -44,7 +44,7 @@ def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
     return HeldLease(holder, renewed_at) if holder else None
 
 
-def renewed_at(raw: Mapping[str, Any]) -> datetime | None:
+def renewed_at(raw: JsonObject) -> datetime | None:
     """Return the last renewal of a Lease, even if its holder has given it back since.
 
     Returns:

@@ -1,9 +1,9 @@
 """Namespaces, slimmed to the labels that decide which of their runs are planned."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
+from kfp_placement_kube.kinds import JsonObject
 
 SYSTEM_NAMESPACE = "kube-system"
 """Namespace that never takes part; the controller's own namespace does not either."""
@@ -21,7 +21,7 @@ class ObservedNamespace(NamedTuple):
     all_pipelines: bool = False
 
 
-def observe_namespace(raw: Mapping[str, Any]) -> ObservedNamespace:
+def observe_namespace(raw: JsonObject) -> ObservedNamespace:
     """Slim a namespace as the API server prints it."""
     labels = raw["metadata"].get("labels")
     if not isinstance(labels, dict):

@@ -1,17 +1,16 @@
 """Objects kept as compressed JSON, which has a tenth to a half of its size, until they are read."""
 
 import zlib
-from collections.abc import Mapping
-from typing import Any
 
 import orjson
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.kinds import JsonObject
 
 _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
-def json_text(raw: Mapping[str, Any]) -> bytes:
+def json_text(raw: JsonObject) -> bytes:
     """Write an object as the API server prints it as JSON, without fields that nobody reads.
 
     Raises:
@@ -32,7 +31,7 @@ def packed(text: bytes) -> bytes:
     return zlib.compress(text, 1)
 
 
-def unpacked(data: bytes) -> dict[str, Any]:
+def unpacked(data: bytes) -> JsonObject:
     """Decompress and read JSON text."""
-    found: dict[str, Any] = orjson.loads(zlib.decompress(data))
+    found: JsonObject = orjson.loads(zlib.decompress(data))
     return found

@@ -1,11 +1,11 @@
 """Runs that have a PipelinePlacement, read from its metadata alone."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 
 class PlacedRun(NamedTuple):
@@ -20,7 +20,7 @@ class PlacedRun(NamedTuple):
     all_marked: bool
 
 
-def observe_placed_run(raw: Mapping[str, Any]) -> PlacedRun:
+def observe_placed_run(raw: JsonObject) -> PlacedRun:
     """Slim a placement, of which only the metadata need be given.
 
     Raises:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from sys import intern
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.observed.memory_kills import killed_bytes
 from kfp_placement_engine.contract.hints import max_latency_ms_in
@@ -20,6 +20,7 @@ from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfia
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import Resources
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Longest message that is kept, in characters; kube-scheduler's own messages are shorter."""
@@ -159,7 +160,7 @@ def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool
     return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
-def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPod:
+def observe_pod(raw: JsonObject, marks: Sequence[PodMarks]) -> ObservedPod:
     """Slim a pod as the API server prints it.
 
     Args:

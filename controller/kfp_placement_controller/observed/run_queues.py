@@ -1,8 +1,6 @@
 """RunQueues, slimmed; a malformed one is kept with the reason why it cannot be read."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kfp_placement_engine.contract.fields import readable_fields
 from kfp_placement_engine.contract.resources import RunQueue, read_resource
@@ -16,6 +14,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_kube.kinds import JsonObject
 
 _DOWN = "onControllerDown"
 _KEPT = (_DOWN, "holdDeadline", "localQueue")
@@ -56,7 +55,7 @@ class ObservedQueue:
         return self.spec.on_controller_down != ControllerDown.RUN
 
 
-def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
+def observe_queue(raw: JsonObject) -> ObservedQueue:
     """Slim a RunQueue as the API server prints it, even if its spec and status are malformed.
 
     Raises:
@@ -97,7 +96,7 @@ def _of_malformed(raw: object) -> RunQueueSpec:
     return RunQueueSpec.model_validate(kept)
 
 
-def observe_readiness(raw: Mapping[str, Any]) -> bool:
+def observe_readiness(raw: JsonObject) -> bool:
     """Return whether the status of a RunQueue allows new runs to be held; its spec is not read.
 
     Raises:

@@ -1,9 +1,7 @@
 """RunRequests, slimmed; a malformed one is kept without the parts that cannot be read."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.contract.resources import RunRequest, read_resource
@@ -13,6 +11,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.times import read_moment
+from kfp_placement_kube.kinds import JsonObject
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class ObservedRequest:
     preempt_at: datetime | None = None
 
 
-def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
+def observe_request(raw: JsonObject) -> ObservedRequest:
     """Slim a RunRequest as the API server prints it, even if its spec or status is malformed.
 
     Raises:
@@ -68,7 +67,7 @@ def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
     )
 
 
-def _read(raw: Mapping[str, Any]) -> tuple[RunRequest | None, bool]:
+def _read(raw: JsonObject) -> tuple[RunRequest | None, bool]:
     """Read a RunRequest, without its status if only that is malformed.
 
     Returns:

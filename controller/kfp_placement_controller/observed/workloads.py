@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.kinds import RUN_REQUESTS
 from kfp_placement_controller.observed.kueue_fields import (
@@ -20,6 +19,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import is_extended
 from kfp_placement_engine.units.times import read_moment
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_POD_SETS = 18
 """Limit of podSets that are read; no Workload of Kueue has more."""
@@ -95,7 +95,7 @@ class ObservedWorkload:
         return self.is_("Admitted") and self.has_reservation and not self.is_("Evicted")
 
 
-def observe_workload(raw: Mapping[str, Any]) -> ObservedWorkload | None:
+def observe_workload(raw: JsonObject) -> ObservedWorkload | None:
     """Slim a Workload as the API server prints it; None = no RunRequest owns it.
 
     Raises:

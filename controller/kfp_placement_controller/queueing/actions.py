@@ -1,14 +1,13 @@
 """Actions that the queue decides on and its process carries out: plain data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from kfp_placement_controller.queueing.start_ranges import StartOutcome
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_kube.kinds import JsonObject
 
 
 class ReleaseCause(StrEnum):
@@ -110,7 +109,7 @@ class WriteRequestStatus:
 
     key: RunKey
     version: str
-    fields: Mapping[str, Any]
+    fields: JsonObject
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class WriteQueueStatus:
 
     key: QueueKey
     version: str
-    fields: Mapping[str, Any]
+    fields: JsonObject
 
 
 class BackendAction(ABC):

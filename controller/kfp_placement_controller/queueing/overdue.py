@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import Any
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.statuses.conditions import condition_dicts
 from kfp_placement_controller.queueing.statuses.queue_status import READY
 from kfp_placement_engine.contract.fields import ConditionFinding
+from kfp_placement_kube.kinds import JsonObject
 
 NO_LEASE = "NoLease"
 LEASE_STALE = "LeaseStale"
@@ -86,7 +86,7 @@ def closing(silence: Silence) -> ConditionFinding:
 
 def closing_patch(
     queue: ObservedQueue, finding: ConditionFinding, now: datetime
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the status to write for a queue that may hold no new runs, or None if it has that.
 
     Args:

@@ -3,19 +3,19 @@
 A queue admits every run of a source, with or without our mark: it does not read their steps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
-MergePatch = dict[str, Any]
+MergePatch = JsonObject
 """A merge patch (RFC 7386) that names the version of the object on which it was decided."""
 
-JsonPatch = list[dict[str, Any]]
+JsonPatch = list[JsonObject]
 """Operations on an object (RFC 6902), the form of an admission webhook's answer."""
 
 
@@ -77,7 +77,7 @@ class QueueSource(Protocol):
         """Label selectors of the objects whose runs are held or preempted."""
         ...
 
-    def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
+    def observe_queued(self, raw: JsonObject) -> QueuedRun:
         """Read the object of a run, with or without our mark.
 
         Raises:
@@ -85,7 +85,7 @@ class QueueSource(Protocol):
         """
         ...
 
-    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> JsonPatch:
+    def hold_operations(self, new: JsonObject, old: JsonObject | None) -> JsonPatch:
         """Return the changes that make a run wait, for admission; empty = the run does not wait.
 
         Args:

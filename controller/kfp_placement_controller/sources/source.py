@@ -3,11 +3,11 @@
 The rest of the controller knows these protocols only, and no workflow engine.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
 from kfp_placement_engine.contract.fields import OwnerReference
@@ -17,7 +17,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import UNNAMED
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 
 class RunEnd(StrEnum):
@@ -182,7 +182,7 @@ class RunSource(Protocol):
         ...
 
     def observe(
-        self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+        self, raw: JsonObject, *, all_pipelines: bool = False, unplanned: bool = False
     ) -> ObservedRun | None:
         """Read the object of a run; None = the run gets no plan.
 
@@ -198,7 +198,7 @@ class RunSource(Protocol):
         """
         ...
 
-    def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
+    def pipeline_end(self, raw: JsonObject) -> datetime | None:
         """Return the end of a pipeline's run; None = it has not ended, or is not a pipeline."""
         ...
 
@@ -227,7 +227,7 @@ class RunSources:
     def __iter__(self) -> Iterator[RunSource]:
         return iter(self._sources)
 
-    def observe_pod(self, raw: Mapping[str, Any]) -> ObservedPod:
+    def observe_pod(self, raw: JsonObject) -> ObservedPod:
         """Slim a pod as the API server prints it to what plans and the sources need.
 
         Raises:
@@ -235,7 +235,7 @@ class RunSources:
         """
         return observe_pod(raw, self._marks)
 
-    def is_unmarked_step(self, pod: Mapping[str, Any]) -> bool:
+    def is_unmarked_step(self, pod: JsonObject) -> bool:
         """Return whether a pod executes a step whose author names no scheduler.
 
         Args:

@@ -16,9 +16,8 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, Kind
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
 
 MOST_KNOWN = 200_000
 """Number of runs that are remembered as reported or stored; each takes some 200 bytes. Others are

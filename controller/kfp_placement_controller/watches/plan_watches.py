@@ -37,10 +37,18 @@ from kfp_placement_controller.watches.watch_group import USUAL_PARAMS, WatchGrou
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.kinds import (
+    CLAIMS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    VOLUMES,
+    JsonObject,
+    Kind,
+)
 from kfp_placement_kube.watch import WatchParams
 
 _PARAMS: Mapping[Kind, WatchParams] = {

@@ -13,9 +13,8 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, Kind
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
 
 
 @dataclass

@@ -9,10 +9,9 @@ from typing import Any, TypeVar, Unpack
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.units.durations import whole_seconds_text
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient, Selection
-from kfp_placement_kube.kinds import LEASES, Kind
+from kfp_placement_kube.kinds import LEASES, JsonObject, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 
 STALE_STREAM_SECONDS = 180.0

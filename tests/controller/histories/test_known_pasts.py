@@ -1,7 +1,7 @@
 """What is known of namespaces: built in parts, from objects whatever is in them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,12 +29,13 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.planning.builders import START, a_past_run
 from tests.support.defects import DEFECT, fail
 from tests.support.histories import a_history
 
 
-def store(known: Histories, raw: Mapping[str, Any]) -> None:
+def store(known: Histories, raw: JsonObject) -> None:
     metadata = raw["metadata"]
     key = (metadata["namespace"], metadata["name"])
     known.changed(Change(key, None, observe_history(raw)))

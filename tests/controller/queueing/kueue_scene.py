@@ -1,6 +1,6 @@
 """A scene whose queue is of Kueue; what Kueue says is what a test says."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from kfp_placement_controller.observed.kueue_quotas import (
@@ -95,7 +95,7 @@ class KueueScene(Played):
 
 
 def _read(
-    observe: Callable[[Mapping[str, Any]], ObservedT | None], raws: Iterable[Mapping[str, Any]]
+    observe: Callable[[dict[str, Any]], ObservedT | None], raws: Iterable[dict[str, Any]]
 ) -> list[ObservedT]:
     found = []
     for raw in raws:

@@ -1,15 +1,13 @@
 """Writes of Kueue's objects that the backend decides on and its writer carries out: plain data."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from typing_extensions import override
 
 from kfp_placement_controller.queueing.actions import BackendAction
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 
 class FieldManager(StrEnum):
@@ -35,7 +33,7 @@ class CreateWorkload(BackendAction):
     """
 
     run: RunKey
-    body: Mapping[str, Any]
+    body: JsonObject
 
     @property
     @override
@@ -55,7 +53,7 @@ class PatchWorkload(BackendAction):
 
     run: RunKey
     name: str
-    patch: Mapping[str, Any]
+    patch: JsonObject
 
     @property
     @override
@@ -79,7 +77,7 @@ class ApplyStatus(BackendAction):
     namespace: str
     name: str
     manager: FieldManager
-    body: Mapping[str, Any]
+    body: JsonObject
 
     @property
     @override

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, WORKLOADS
 from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
@@ -14,6 +13,7 @@ from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.quota_units import units_needed
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.units.times import time_text
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_MESSAGE_CHARACTERS = 1024
 """Longest message of a check."""
@@ -113,7 +113,7 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
     return ApplyStatus(ADMISSION_CHECKS, "", check.name, FieldManager.CHECK, body)
 
 
-def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
+def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
     """Return an evicted Workload without its admission, or None if it is not evicted.
 
     Units that it has given back are asked for again: it waits with its whole podSets.
@@ -136,7 +136,7 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
         ConditionFinding("QuotaReserved", False, "Pending", message),
         ConditionFinding("Admitted", False, "NoReservation", "The workload has no reservation"),
     )
-    cleared: dict[str, Any] = deepcopy({**raw})
+    cleared: JsonObject = deepcopy({**raw})
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
     conditions |= {each.condition: condition_dict(each, now) for each in made}
@@ -144,9 +144,7 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
     return cleared
 
 
-def _applied(
-    workload: ObservedWorkload, manager: FieldManager, status: Mapping[str, Any]
-) -> ApplyStatus:
+def _applied(workload: ObservedWorkload, manager: FieldManager, status: JsonObject) -> ApplyStatus:
     body = {
         "apiVersion": KUEUE_API_VERSION,
         "kind": WORKLOADS.kind,

@@ -3,9 +3,8 @@
 Of writes that depend on each other only the first is made: the next decision sees its effect.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.kinds import KUEUE_API_VERSION, RUN_REQUESTS, WORKLOADS
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -27,6 +26,7 @@ from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.quantities import format_resources
 from kfp_placement_engine.units.resources import Resources
+from kfp_placement_kube.kinds import JsonObject
 
 
 def for_run(
@@ -124,7 +124,7 @@ def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
         yield from _correction(run, run.workload, local.name, units)
 
 
-def _spec(run: KueueRun, queue_name: str, units: Sequence[QuotaUnits]) -> dict[str, Any]:
+def _spec(run: KueueRun, queue_name: str, units: Sequence[QuotaUnits]) -> JsonObject:
     return {
         "queueName": queue_name,
         "priority": run.priority,
@@ -132,7 +132,7 @@ def _spec(run: KueueRun, queue_name: str, units: Sequence[QuotaUnits]) -> dict[s
     }
 
 
-def _body(run: KueueRun, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _body(run: KueueRun, spec: JsonObject) -> JsonObject:
     key, request_uid = run.requested.key, run.request.uid
     owner = {
         "apiVersion": RUN_REQUESTS.api_version,
@@ -182,7 +182,7 @@ def _deletion(run: RunKey, workload: ObservedWorkload) -> DeleteWorkload:
     return DeleteWorkload(run, workload.name, workload.uid)
 
 
-def _pod_set(units: QuotaUnits) -> dict[str, Any]:
+def _pod_set(units: QuotaUnits) -> JsonObject:
     container = {
         "name": "unit",
         # No such pod ever runs: quota is reserved for it, and the run's own pods use that.

@@ -1,12 +1,12 @@
 """Conditions of RunQueues and RunRequests: those wanted, and the changes to the stored ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_engine.contract.fields import ConditionFinding, ResourceStatus
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.units.times import time_text
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Longest message of a condition."""
@@ -14,11 +14,11 @@ MAX_MESSAGE_CHARACTERS = 1000
 
 def status_changes(
     stored: ResourceStatus,
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     findings: Sequence[ConditionFinding],
     generation: int | None,
     now: datetime,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the fields to change in a status.
 
     Args:
@@ -41,7 +41,7 @@ def condition_dicts(
     stored: Sequence[Condition],
     generation: int | None,
     now: datetime,
-) -> list[dict[str, Any]] | None:
+) -> list[JsonObject] | None:
     """Return the list of conditions to write into a status, or None if nothing changes.
 
     Args:
@@ -67,7 +67,7 @@ def condition_dicts(
     ]
 
 
-def condition_dict(finding: ConditionFinding, since: datetime) -> dict[str, Any]:
+def condition_dict(finding: ConditionFinding, since: datetime) -> JsonObject:
     """Return a condition in the JSON form of a status.
 
     Args:
@@ -83,7 +83,7 @@ def condition_dict(finding: ConditionFinding, since: datetime) -> dict[str, Any]
     }
 
 
-def _is_new(old: Condition | None, new: Mapping[str, Any]) -> bool:
+def _is_new(old: Condition | None, new: JsonObject) -> bool:
     return old is None or (old.status, old.reason, old.message) != (
         new["status"],
         new["reason"],

@@ -1,10 +1,10 @@
 """Writes of the statuses of RunQueues and RunRequests: which fields change, and how often."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
@@ -29,6 +29,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_kube.kinds import JsonObject
 
 _COUNTS_SECONDS = 1.0
 """Time between two writes of a queue's counts, which change with every run."""
@@ -123,7 +124,7 @@ class _Patch:
 
     run: RequestedRun
     place: RunPlace
-    fields: Mapping[str, Any] | None
+    fields: JsonObject | None
 
 
 @dataclass

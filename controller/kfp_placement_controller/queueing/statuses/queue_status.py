@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.situation import Situation
@@ -12,6 +11,7 @@ from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.run_queue import amounts_of
 from kfp_placement_engine.units.resources import Resources
+from kfp_placement_kube.kinds import JsonObject
 
 READY = "Ready"
 VALID = "Valid"
@@ -111,7 +111,7 @@ def status_patch(
     findings: Sequence[ConditionFinding],
     counts: QueueCounts,
     now: datetime,
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the patch of the status of a queue, or None if nothing changes.
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
@@ -22,6 +22,7 @@ from kfp_placement_engine.contract.run_request import (
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.times import time_text
+from kfp_placement_kube.kinds import JsonObject
 
 
 class StartReason(NamedTuple):
@@ -86,9 +87,7 @@ class RunPlace:
     starts: StartRange | None
 
 
-def request_status_patch(
-    run: RequestedRun, place: RunPlace, now: datetime
-) -> dict[str, Any] | None:
+def request_status_patch(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject | None:
     """Return what to change in the status of a run's RunRequest, or None if nothing.
 
     Args:
@@ -104,7 +103,7 @@ def request_status_patch(
     return changed or None
 
 
-def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> dict[str, Any]:
+def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
     status, verdict = run.status, None
     since, admitted_at = status.waiting_since, status.admitted_at
     if run.observed.end is not None:
@@ -137,11 +136,11 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> dict[str, Any]
     }
 
 
-def _starts(starts: StartRange | None) -> Mapping[str, Any] | None:
+def _starts(starts: StartRange | None) -> JsonObject | None:
     return None if starts is None else starts.model_dump(mode="json", by_alias=True)
 
 
-def _nodes(groups: NodeGroups) -> list[Mapping[str, Any]]:
+def _nodes(groups: NodeGroups) -> list[JsonObject]:
     return [each.model_dump(mode="json", by_alias=True) for each in groups]
 
 

@@ -1,8 +1,7 @@
 """Argo Workflows as the source of runs, for planners and for queues."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
@@ -30,6 +29,7 @@ from kfp_placement_engine.readers.argo.holds import (
 )
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.units.times import read_moment
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_PREEMPTED_CHARACTERS = 63
 """Longest reason of a preemption that is kept, in characters; a uid has 36."""
@@ -63,7 +63,7 @@ class ArgoSource:
     observe = staticmethod(observe_workflow)
     hold_operations = staticmethod(hold_operations)
 
-    def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
+    def pipeline_end(self, raw: JsonObject) -> datetime | None:
         """Return the end of a Workflow; None = it has not ended, or KFP has not made it."""
         workflow = WorkflowObject.of(raw)
         if workflow.end is None or not workflow.is_pipeline:
@@ -87,7 +87,7 @@ class ArgoSource:
         """
         return step_of_executor(node_name(pod), pod.labels.get(WORKFLOW_LABEL, ""), steps)
 
-    def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
+    def observe_queued(self, raw: JsonObject) -> QueuedRun:
         """Read the progress of a Workflow, with or without our mark.
 
         Raises:

@@ -1,9 +1,8 @@
 """A Workflow from the API server, any part of which may be malformed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
@@ -12,7 +11,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.units.times import read_moment
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
 
@@ -44,13 +43,13 @@ class WorkflowObject:
         status: status of the Workflow.
     """
 
-    raw: Mapping[str, Any]
-    metadata: Mapping[str, Any]
-    spec: Mapping[str, Any]
-    status: Mapping[str, Any]
+    raw: JsonObject
+    metadata: JsonObject
+    spec: JsonObject
+    status: JsonObject
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> "WorkflowObject":
+    def of(cls, raw: JsonObject) -> "WorkflowObject":
         """Split a Workflow into its parts."""
         metadata, spec, status = (_mapping(raw.get(key)) for key in ("metadata", "spec", "status"))
         return cls(raw, metadata, spec, status)
@@ -100,7 +99,7 @@ class WorkflowObject:
         return _ENDS.get(self.phase)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

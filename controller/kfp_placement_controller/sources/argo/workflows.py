@@ -7,9 +7,8 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -28,6 +27,7 @@ from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_engine.units.times import read_moment
+from kfp_placement_kube.kinds import JsonObject
 
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Largest Workflow that is read, without its nodes; etcd takes 1.5 MB, so none is larger."""
@@ -108,7 +108,7 @@ def document_of(workflow: WorkflowObject) -> bytes:
     """
     metadata = workflow.metadata
     stored = workflow.status.get("storedWorkflowTemplateSpec")
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
         "kind": "Workflow",
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
@@ -122,7 +122,7 @@ def document_of(workflow: WorkflowObject) -> bytes:
         return _dumped_deep(document)
 
 
-def _dumped_deep(document: Mapping[str, Any]) -> bytes:
+def _dumped_deep(document: JsonObject) -> bytes:
     """Write JSON that is nested more than 254 deep: orjson reads such text but cannot write it."""
     try:
         return json.dumps(document, separators=(",", ":")).encode()
@@ -180,7 +180,7 @@ def _unpacked(packed: str) -> bytes:
 
 
 def observe_workflow(
-    raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+    raw: JsonObject, *, all_pipelines: bool = False, unplanned: bool = False
 ) -> ObservedRun | None:
     """Slim a Workflow to a run; None = the run gets no plan.
 
