@@ -47,6 +47,30 @@ def a_taint(text: str) -> Taint:
     return Taint(key, value, effect)
 
 
+def workflow_object(name: str = "wf", **parts: Any) -> dict[str, Any]:
+    """A Workflow of the namespace `team` as the API server prints it.
+
+    Args:
+        name: of the Workflow.
+        parts: of the Workflow; `metadata` adds to what is there.
+    """
+    metadata = {
+        "name": name,
+        "namespace": "team",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-05T08:00:00Z",
+        **parts.pop("metadata", {}),
+    }
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": metadata,
+        "spec": {},
+        **parts,
+    }
+
+
 def node_object(name: str = "n1", **status: Any) -> dict[str, Any]:
     """A Node as the API server prints it; `labels`, `spec` and parts of the status may be given."""
     labels = {"kubernetes.io/hostname": name} | status.pop("labels", {})

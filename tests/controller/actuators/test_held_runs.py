@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_kube.kinds import LEASES
 from kfp_placement_kube.times import micro_time_text
+from tests.support.kubernetes import workflow_object
 
 NOW = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 PLANNER, QUEUE = "kfp-placement-planner", "kfp-placement-queue"
@@ -31,16 +32,8 @@ def a_lease(seconds: float, holder: str = "one") -> dict[str, Any]:
 
 
 def a_workflow(name: str, labels: dict[str, str], **parts: Any) -> dict[str, Any]:
-    metadata = {
-        "name": name,
-        "namespace": "team",
-        "uid": f"uid-{name}",
-        "resourceVersion": "1",
-        "creationTimestamp": "2026-01-05T07:00:00Z",
-        "labels": labels,
-        **parts.pop("metadata", {}),
-    }
-    return {"metadata": metadata, "spec": {}, **parts}
+    metadata = {"uid": f"uid-{name}", "labels": labels, **parts.pop("metadata", {})}
+    return workflow_object(name, metadata=metadata, **parts)
 
 
 def preempted(name: str) -> dict[str, Any]:

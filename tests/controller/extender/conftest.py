@@ -102,12 +102,8 @@ class Extender:
 
     def set_policy(self, **spec: Any) -> None:
         """Change the policy."""
-        item = {
-            "apiVersion": API_VERSION,
-            "kind": "PlacementPolicy",
-            "metadata": {"name": "default"},
-        }
-        self.api.patch(item, {"spec": spec})
+        policy = objects.an_object(API_VERSION, "PlacementPolicy", "default")
+        self.api.patch(policy, {"spec": spec})
 
     def node_of(self, name: str, namespace: str) -> str:
         """Where a pod has been bound, once it is."""

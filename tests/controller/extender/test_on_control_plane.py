@@ -81,8 +81,8 @@ def test_room_that_another_scheduler_takes_is_not_booked_twice(
 
 
 def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
-    item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": nodes[0]}}
-    api.patch(item, {"metadata": {"labels": {"HOME-EDGE": "30"}}})
+    node = objects.an_object("v1", "Node", nodes[0])
+    api.patch(node, {"metadata": {"labels": {"HOME-EDGE": "30"}}})
     pod = extender.pod("predict", namespace, "predict", labels={"OurLocation": "HOME-EDGE"})
     hints = pod["metadata"]["annotations"]
     # No node is near enough either before the label is seen: only a wider limit tells.
@@ -104,29 +104,17 @@ def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
 def test_the_volume_of_a_running_pod_is_followed(extender, api, namespace, nodes):
     _, _, c = nodes
     extender.plan(namespace, [["train", 0, 0, 60]], nodes)
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "no-such-class",
-            "volumeName": f"{namespace}-data",
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
+    stored = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "no-such-class",
+        "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/data"},
     }
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"{namespace}-data"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "no-such-class",
-            "capacity": {"storage": "1Gi"},
-            "hostPath": {"path": "/data"},
-        },
-    }
-    api.create(volume)
+    volume = api.create(
+        objects.an_object("v1", "PersistentVolume", f"{namespace}-data", spec=stored)
+    )
+    claim = objects.claim("data", namespace, "no-such-class")
+    claim["spec"]["volumeName"] = f"{namespace}-data"
     api.create(claim)
     wait_until(
         lambda: (

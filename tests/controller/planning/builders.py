@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_kube.change import Change
+from tests.support.kubernetes import workflow_object
 
 NO_POLICY = PlacementPolicySpec()
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -88,18 +89,9 @@ def a_workflow(
     suspended: bool = False,
 ) -> ObservedRun:
     """A Workflow with our mark, created at `START`, as it is observed."""
-    return observed(
-        {
-            "metadata": {
-                "name": name,
-                "namespace": "team",
-                "uid": "w",
-                "creationTimestamp": created_at.isoformat(),
-            },
-            "spec": {"suspend": suspended, "podMetadata": {"labels": {SCHEDULER_LABEL: "x"}}},
-            "status": {"phase": phase},
-        }
-    )
+    metadata = {"uid": "w", "creationTimestamp": created_at.isoformat()}
+    spec = {"suspend": suspended, "podMetadata": {"labels": {SCHEDULER_LABEL: "x"}}}
+    return observed(workflow_object(name, metadata=metadata, spec=spec, status={"phase": phase}))
 
 
 def observed(raw: dict[str, Any], **options: Any) -> Any:

@@ -40,14 +40,7 @@ def installation(control_plane_programs):
 def team(installation):
     """A namespace with the claim that one of the pipelines mounts."""
     with installation.namespace() as name:
-        metadata = {"name": "datasets", "namespace": name}
-        spec = {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "kwok-volume",
-            "resources": {"requests": {"storage": "1Gi"}},
-        }
-        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
-        installation.api.create({**claim, "spec": spec})
+        installation.api.create(objects.claim("datasets", name, "kwok-volume"))
         yield name
 
 

@@ -32,7 +32,7 @@ from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.planning.builders import observed
 from tests.controller.planning.test_scenarios import a_chain, a_cluster, a_step, submit
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
-from tests.support.kubernetes import node_object
+from tests.support.kubernetes import node_object, workflow_object
 
 if TYPE_CHECKING:
     from tests.controller.planning.played_cluster import PlayedCluster
@@ -116,12 +116,16 @@ class QueuedCluster:
     def spec(self, name: str = "wf") -> Any:
         return self.requests[RunKey("team", name)].spec
 
-    def peak(self, name: str = "wf") -> dict[str, int]:
-        demand = self.spec(name).demand
-        return dict(demand.to_demand().peak)
+    def peak(self) -> dict[str, int]:
+        return dict(self.spec().demand.to_demand().peak)
 
 
-def wide(name: str = "wf", cpu: str = "1") -> Any:
+@pytest.fixture
+def cluster() -> QueuedCluster:
+    return QueuedCluster()
+
+
+def wide() -> Any:
     """`first`, then two steps at the same time."""
     graph = dag(
         "main",
@@ -129,13 +133,12 @@ def wide(name: str = "wf", cpu: str = "1") -> Any:
         task("left", depends="first"),
         task("right", depends="first"),
     )
-    made = workflow(graph, a_step(cpu=cpu))
-    made["metadata"]["name"] = name
+    made = workflow(graph, a_step())
+    made["metadata"]["name"] = "wf"
     return made
 
 
-def test_a_held_run_says_what_it_needs():
-    cluster = QueuedCluster()
+def test_a_held_run_says_what_it_needs(cluster):
     manifest = wide()
     manifest["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "nightly"}
     cluster.submit(manifest)
@@ -159,8 +162,7 @@ def test_what_a_run_needs_does_not_depend_on_the_runs_beside_it():
     assert cluster.peak()["cpu"] == 2000
 
 
-def test_steps_that_have_ended_count_no_more():
-    cluster = QueuedCluster()
+def test_steps_that_have_ended_count_no_more(cluster):
     first = a_step("large", cpu="4")
     cluster.submit(
         a_two_shapes(first, a_step("small", cpu="1")),
@@ -188,8 +190,7 @@ def a_two_shapes(first: Any, second: Any) -> Any:
     return made
 
 
-def test_an_unmarked_run_is_planned_for_its_need_alone():
-    cluster = QueuedCluster()
+def test_an_unmarked_run_is_planned_for_its_need_alone(cluster):
     plain = workflow(dag("main", task("first"), task("second", depends="first")), step("work"))
     plain["metadata"]["name"] = "wf"
     assert SCHEDULER_LABEL not in str(plain)
@@ -203,8 +204,7 @@ def test_an_unmarked_run_is_planned_for_its_need_alone():
     assert cluster.spec().end == "Succeeded"
 
 
-def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too():
-    cluster = QueuedCluster()
+def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too(cluster):
     cluster.queue(gone=True)
     cluster.submit(held=False)
     cluster.settle()
@@ -224,8 +224,7 @@ def test_a_namespace_that_refuses_takes_no_part(label):
     assert cluster.requests == {}
 
 
-def test_what_others_have_written_is_put_right():
-    cluster = QueuedCluster()
+def test_what_others_have_written_is_put_right(cluster):
     cluster.submit()
     cluster.settle()
     right, key = cluster.spec(), RunKey("team", "wf")
@@ -239,8 +238,7 @@ def test_what_others_have_written_is_put_right():
     assert cluster.spec() == right
 
 
-def test_a_request_of_an_earlier_run_is_removed_first():
-    cluster = QueuedCluster()
+def test_a_request_of_an_earlier_run_is_removed_first(cluster):
     cluster.store(RunKey("team", "wf"), RunRequestSpec.model_validate(MINIMAL), "another")
     cluster.submit()
     cluster.settle()
@@ -258,15 +256,13 @@ def named(queue: str, name: str, priority: int = 0) -> Any:
     return template
 
 
-def test_the_queue_and_the_priority_that_its_steps_name():
-    cluster = QueuedCluster()
+def test_the_queue_and_the_priority_that_its_steps_name(cluster):
     cluster.submit(a_two_shapes(named("gpu", "a", 3), named("gpu", "b", 5)))
     cluster.settle()
     assert (cluster.spec().queue, cluster.spec().priority) == ("gpu", 5)
 
 
-def test_several_queues_are_none():
-    cluster = QueuedCluster()
+def test_several_queues_are_none(cluster):
     cluster.submit(a_two_shapes(named("gpu", "a"), named("cpu", "b")))
     cluster.settle()
     assert cluster.spec().queue == "default"
@@ -275,8 +271,7 @@ def test_several_queues_are_none():
     )
 
 
-def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes():
-    cluster = QueuedCluster()
+def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes(cluster):
     cluster.submit(a_chain("wf", a_step(cpu="9")))
     cluster.settle()
     assert cluster.spec().unschedulable.startswith("step first: ")
@@ -287,8 +282,7 @@ def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes():
     assert cluster.peak()["cpu"] == 9000
 
 
-def test_without_nodes_it_waits_and_says_so():
-    cluster = QueuedCluster()
+def test_without_nodes_it_waits_and_says_so(cluster):
     for name in ("n0", "n1"):
         cluster.played.remove_node(name)
     cluster.submit()
@@ -299,8 +293,7 @@ def test_without_nodes_it_waits_and_says_so():
     )
 
 
-def test_a_run_that_cannot_be_read_says_why():
-    cluster = QueuedCluster()
+def test_a_run_that_cannot_be_read_says_why(cluster):
     broken = a_chain()
     broken["spec"]["entrypoint"] = "nothing"
     cluster.submit(broken)
@@ -309,8 +302,7 @@ def test_a_run_that_cannot_be_read_says_why():
     assert "nothing" in cluster.spec().problem
 
 
-def test_many_runs_are_planned_a_few_at_a_time():
-    cluster = QueuedCluster()
+def test_many_runs_are_planned_a_few_at_a_time(cluster):
     for number in range(3 * PLANS_PER_EVALUATION):
         cluster.submit(a_chain(f"wf-{number}"))
     cluster.played.tell()
@@ -325,8 +317,7 @@ def is_write(action: Action) -> bool:
     return isinstance(action, WriteRequest)
 
 
-def test_a_write_that_came_to_nothing_is_tried_again(monkeypatch):
-    cluster = QueuedCluster()
+def test_a_write_that_came_to_nothing_is_tried_again(cluster, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(cluster, "store", lambda *_: None)
         cluster.submit()
@@ -338,8 +329,7 @@ def test_a_write_that_came_to_nothing_is_tried_again(monkeypatch):
     assert len(cluster.writes) == tries + 1
 
 
-def test_a_new_leader_finds_nothing_to_change():
-    cluster = QueuedCluster()
+def test_a_new_leader_finds_nothing_to_change(cluster):
     cluster.submit()
     cluster.settle()
     successor = a_cluster().coordinator
@@ -354,8 +344,7 @@ def test_a_new_leader_finds_nothing_to_change():
     assert len(cluster.writes) == before
 
 
-def test_a_follower_writes_nothing():
-    cluster = QueuedCluster()
+def test_a_follower_writes_nothing(cluster):
     cluster.coordinator.follow()
     cluster.submit()
     cluster.settle()
@@ -363,13 +352,7 @@ def test_a_follower_writes_nothing():
 
 
 def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
-    raw = workflow(step("work"))
-    raw["metadata"] = {
-        "name": "wf",
-        "namespace": "team",
-        "uid": "u",
-        "creationTimestamp": "2026-01-05T08:00:00Z",
-    }
+    raw = workflow_object(spec=workflow(step("work"))["spec"])
     going_on = observed(raw, unplanned=True)
     assert not going_on.is_marked
     ended = observed({**raw, "status": {"phase": "Succeeded"}}, unplanned=True)
@@ -377,8 +360,7 @@ def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
     assert (ended.content.document, ended.content.nodes) == (b"", ())
 
 
-def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody():
-    cluster = QueuedCluster()
+def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody(cluster):
     manifest = wide()
     manifest["metadata"]["annotations"] = {"note": "x" * MAX_DOCUMENT_BYTES}
     cluster.submit(manifest)
@@ -389,9 +371,8 @@ def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody():
 
 
 @pytest.mark.parametrize("priority", [-1, -2, -1_000_000])
-def test_a_run_of_a_negative_priority_is_planned_like_any_other(priority):
+def test_a_run_of_a_negative_priority_is_planned_like_any_other(cluster, priority):
     """Its completion counts for less beside others', and never for nothing."""
-    cluster = QueuedCluster()
     cluster.submit(a_two_shapes(*(named("default", name, priority) for name in "ab")))
     cluster.settle()
     (run,) = cluster.coordinator.registry.planned()

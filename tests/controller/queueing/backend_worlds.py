@@ -35,6 +35,7 @@ from tests.controller.queueing.scene import (
 )
 from tests.controlplane.api import Api
 from tests.controlplane.kueue.running import KUEUE_VERSION
+from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 
 CHECK = "kfp-placement"
@@ -102,9 +103,9 @@ class KueueWorld(BuiltinWorld):
     def install(self, quota: Mapping[str, str | None]) -> None:
         """What an administrator sets up."""
         labels = {"pool": "large"}
-        flavor = _object("ResourceFlavor", self.name, {"nodeLabels": labels})
-        local = _object("LocalQueue", self.name, {"clusterQueue": self.name})
-        local["metadata"]["namespace"] = TEAM
+        flavor = an_object(KUEUE_VERSION, "ResourceFlavor", self.name, spec={"nodeLabels": labels})
+        spec = {"clusterQueue": self.name}
+        local = an_object(KUEUE_VERSION, "LocalQueue", self.name, TEAM, spec=spec)
         for each in (flavor, self.cluster_queue(quota), local):
             self.api.create(each)
 
@@ -123,7 +124,7 @@ class KueueWorld(BuiltinWorld):
                 }
             ],
         }
-        return _object("ClusterQueue", self.name, spec)
+        return an_object(KUEUE_VERSION, "ClusterQueue", self.name, spec=spec)
 
     def cut_quota(self, **quota: str) -> None:
         queue = self.cluster_queue(quota)
@@ -134,13 +135,9 @@ class KueueWorld(BuiltinWorld):
         self.read()
 
     def submit_run(self, name: str, *, priority: int = 0, **amounts: str) -> None:
-        body = {
-            "apiVersion": RUN_REQUESTS.api_version,
-            "kind": RUN_REQUESTS.kind,
-            "metadata": {"name": name, "namespace": TEAM},
-            "spec": {"workflowUID": f"uid-{name}", "submittedAt": time_text(self.now)},
-        }
-        self.uids[name] = self.api.create(body)["metadata"]["uid"]
+        spec = {"workflowUID": f"uid-{name}", "submittedAt": time_text(self.now)}
+        request = an_object(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, name, TEAM, spec=spec)
+        self.uids[name] = self.api.create(request)["metadata"]["uid"]
         super().submit_run(name, priority=priority, **amounts)
 
     def delete_run(self, name: str) -> None:
@@ -211,15 +208,6 @@ class KueueWorld(BuiltinWorld):
         wait_until(lambda: not any(map(self.workload, self.uids)), gone, 30)
         for kind, namespace in (("LocalQueue", TEAM), ("ClusterQueue", ""), ("ResourceFlavor", "")):
             self.api.delete(self.api.get(KUEUE_VERSION, kind, self.name, namespace))
-
-
-def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": KUEUE_VERSION,
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {**spec},
-    }
 
 
 def _large_node() -> Node:

@@ -9,6 +9,7 @@ from kfp_placement_kube.client import KubeClient
 from tests.controller.queueing.backend_worlds import KueueWorld
 from tests.controller.queueing.scene import TEAM
 from tests.controlplane import housekeeping
+from tests.controlplane.objects import an_object
 from tests.support.api_client import a_client
 from tests.support.custom_resources import installed_crds
 from tests.support.samples import ROOT
@@ -25,11 +26,7 @@ _OURS = "kfp-placement"
 def kueue_client(kueue: "Kueue") -> Iterator[KubeClient]:
     """Our client with the rights that the feature gives to the queue for Kueue's kinds, no more."""
     api = kueue.plane.api
-    account = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "queue", "namespace": _OURS},
-    }
+    account = an_object("v1", "ServiceAccount", "queue", _OURS)
     with (
         installed_crds(api, [crds()["RunRequest"]]),
         housekeeping.temporary_namespace(api, TEAM),

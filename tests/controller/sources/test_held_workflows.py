@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.sources.argo.source import ArgoSource
+from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from tests.support.kubernetes import workflow_object
 
 SOURCE = ArgoSource()
 HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
@@ -16,22 +18,16 @@ PENDING = {"phase": "Pending", "message": "waits"}
 
 
 def a_workflow(labels: Any = None, spec: Any = None, status: Any = None) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": "wf",
-            "namespace": "team",
-            "uid": "u",
-            "resourceVersion": "7",
-            "creationTimestamp": "2026-01-05T08:00:00Z",
-            "labels": labels,
-        },
-        "spec": spec,
-        "status": status,
-    }
+    return workflow_object(metadata={"labels": labels}, spec=spec, status=status)
+
+
+def queued(*parts: Any, **more: Any) -> QueuedRun:
+    """A Workflow as its queue sees it."""
+    return SOURCE.observe_queued(a_workflow(*parts, **more))
 
 
 def test_a_plain_workflow_is_active_whether_it_is_marked_or_not():
-    run = SOURCE.observe_queued(a_workflow())
+    run = queued()
     assert (run.key, run.version, run.owner.uid) == (("team", "wf"), "7", "u")
     assert run.is_active
     assert not run.has_begun
@@ -41,15 +37,15 @@ def test_a_plain_workflow_is_active_whether_it_is_marked_or_not():
     ("status", "says"), [(None, ""), ({}, ""), (PENDING, "waits"), ({"phase": "Running"}, "")]
 )
 def test_a_held_workflow_and_what_it_says(status, says):
-    run = SOURCE.observe_queued(a_workflow(HELD, status=status))
+    run = queued(HELD, status=status)
     assert run.is_held
     assert not run.is_active
     assert run.held_message == says
 
 
 def test_one_that_argo_lets_wait_or_another_controller_looks_after_is_not_held():
-    assert not SOURCE.observe_queued(a_workflow(status=PENDING)).is_held
-    other = SOURCE.observe_queued(a_workflow({INSTANCE_LABEL: "mine"}, status=PENDING))
+    assert not queued(status=PENDING).is_held
+    other = queued({INSTANCE_LABEL: "mine"}, status=PENDING)
     assert not other.is_held
     assert other.held_message == ""
 
@@ -66,12 +62,12 @@ def test_one_that_argo_lets_wait_or_another_controller_looks_after_is_not_held()
     ],
 )
 def test_whether_somebody_has_asked_for_its_end(spec, terminated):
-    assert SOURCE.observe_queued(a_workflow(HELD, spec)).is_terminated is terminated
+    assert queued(HELD, spec).is_terminated is terminated
 
 
 def test_one_that_is_tried_again_is_held_and_has_begun():
     status = {**PENDING, "startedAt": "2026-01-05T08:00:00Z", "nodes": {"1": {}}}
-    run = SOURCE.observe_queued(a_workflow(HELD, status=status))
+    run = queued(HELD, status=status)
     assert run.is_held
     assert run.has_begun
 
@@ -81,14 +77,14 @@ def test_one_that_is_tried_again_is_held_and_has_begun():
     [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", None)],
 )
 def test_how_it_has_ended(phase, end):
-    run = SOURCE.observe_queued(a_workflow(status={"phase": phase}))
+    run = queued(status={"phase": phase})
     assert run.end is end
     assert run.is_active is (end is None)
 
 
 @pytest.mark.parametrize("broken", [5, "text", [HELD], {"x": 1}])
 def test_whatever_else_it_says_it_can_be_read(broken):
-    run = SOURCE.observe_queued(a_workflow(broken, broken, broken))
+    run = queued(broken, broken, broken)
     assert not run.is_held
 
 
@@ -103,8 +99,8 @@ VERSION = {"resourceVersion": "7"}
 
 
 def test_patches_name_the_version_and_change_nothing_else():
-    silent = SOURCE.observe_queued(a_workflow(HELD))
-    speaking = SOURCE.observe_queued(a_workflow(HELD, status=PENDING))
+    silent = queued(HELD)
+    speaking = queued(HELD, status=PENDING)
     release = {**VERSION, "labels": {INSTANCE_LABEL: None}}
     assert SOURCE.held_patch(silent, "waits") == {"metadata": VERSION, "status": PENDING}
     assert SOURCE.release_patch(silent) == {"metadata": release}
@@ -121,13 +117,13 @@ def test_patches_name_the_version_and_change_nothing_else():
 
 def test_what_another_controller_has_done_with_a_workflow_is_no_beginning():
     began = {"phase": "Running", "startedAt": "2026-01-05T08:00:00Z"}
-    assert SOURCE.observe_queued(a_workflow(status=began)).has_begun
-    run = SOURCE.observe_queued(a_workflow({INSTANCE_LABEL: "mine"}, status=began))
+    assert queued(status=began).has_begun
+    run = queued({INSTANCE_LABEL: "mine"}, status=began)
     assert not run.has_begun
 
 
 def test_a_workflow_that_is_labelled_as_completed_has_ended():
-    run = SOURCE.observe_queued(a_workflow({COMPLETED_LABEL: "true"}))
+    run = queued({COMPLETED_LABEL: "true"})
     assert run.end is RunEnd.FAILED
 
 

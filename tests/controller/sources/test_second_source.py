@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -176,15 +177,6 @@ def a_batch_pod(step: str, node: str = "", **times: str) -> Json:
     }
 
 
-class Nobody:
-    """Takes events and rounds."""
-
-    def record(self, *arguments: object, **options: object) -> None:
-        """Said to nobody."""
-
-    submit = record
-
-
 class Plane:
     """A coordinator, what writes for it, and an extender, that know batches; and two nodes."""
 
@@ -197,7 +189,7 @@ class Plane:
         self.store = KnowledgeStore(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()
         api: Any = self.api
-        nobody: Any = Nobody()
+        nobody = Mock()
         self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         for name in ("n0", "n1"):
             raw = node_object(name)

@@ -22,25 +22,15 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from tests.controller.planning.builders import observed
 from tests.controlplane.argo.compression import compress_nodes
+from tests.support.kubernetes import workflow_object
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
 NODES = {"1": {"name": "wf", "phase": "Running", "type": "DAG"}}
 
 
 def a_workflow(spec=MARKED, **status):
-    return {
-        "apiVersion": "argoproj.io/v1alpha1",
-        "kind": "Workflow",
-        "metadata": {
-            "name": "wf",
-            "namespace": "team",
-            "uid": "u",
-            "creationTimestamp": "2026-01-05T08:00:00Z",
-            "managedFields": [{"manager": "argo"}],
-        },
-        "spec": spec,
-        "status": status,
-    }
+    managed = {"managedFields": [{"manager": "argo"}]}
+    return workflow_object(metadata=managed, spec=spec, status=status)
 
 
 def content(found):

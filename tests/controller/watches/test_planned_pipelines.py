@@ -13,6 +13,7 @@ from kfp_placement_engine.contract.keys import PIPELINES_LABEL, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES
+from tests.support.kubernetes import workflow_object
 
 Json = dict[str, Any]
 
@@ -21,8 +22,7 @@ MARK = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
 
 
 def a_workflow(spec: Json, uid: str = "u1") -> Json:
-    metadata = {"name": "run", "namespace": "team", "uid": uid}
-    return {"metadata": {**metadata, "creationTimestamp": "2026-01-05T08:00:00Z"}, "spec": spec}
+    return workflow_object("run", metadata={"uid": uid}, spec=spec)
 
 
 class Watched:
@@ -50,38 +50,38 @@ class Watched:
         return None if found is None else found.all_marked
 
 
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
 @pytest.mark.parametrize("value", [None, "", "marked", "ALL"])
-def test_without_the_label_only_marked_runs_are_kept(value):
-    watched = Watched()
+def test_without_the_label_only_marked_runs_are_kept(watched, value):
     watched.namespace(value)
     assert watched.kept(KFP) is None
     assert watched.kept({}) is None
     assert watched.kept({**KFP, **MARK}) is False
 
 
-def test_with_it_all_of_kfp_are_and_all_their_steps_count():
-    watched = Watched()
+def test_with_it_all_of_kfp_are_and_all_their_steps_count(watched):
     watched.namespace("all")
     assert watched.kept(KFP) is True
     assert watched.kept({**KFP, **MARK}) is True
 
 
-def test_a_plain_workflow_is_left_alone_and_a_marked_one_is_as_before():
-    watched = Watched()
+def test_a_plain_workflow_is_left_alone_and_a_marked_one_is_as_before(watched):
     watched.namespace("all")
     assert watched.kept({}) is None
     assert watched.kept(MARK) is False
 
 
-def test_other_kinds_do_not_matter():
-    watched = Watched()
+def test_other_kinds_do_not_matter(watched):
     watched.pipelines.changed(NODES, Change(("", "team"), None, object()))
     assert watched.kept(KFP) is None
 
 
-def test_a_label_that_goes_or_comes_counts_for_new_runs():
+def test_a_label_that_goes_or_comes_counts_for_new_runs(watched):
     """Planned ones go on as they were planned; after a restart, too, as their objects say it."""
-    watched = Watched()
     watched.namespace("all")
     watched.placement()
     watched.namespace("marked")
@@ -92,8 +92,7 @@ def test_a_label_that_goes_or_comes_counts_for_new_runs():
     assert watched.kept({**KFP, **MARK}) is False
 
 
-def test_a_namespace_or_a_placement_that_is_gone_says_nothing():
-    watched = Watched()
+def test_a_namespace_or_a_placement_that_is_gone_says_nothing(watched):
     watched.placement()
     watched.placement(is_gone=True)
     assert watched.kept(KFP) is None

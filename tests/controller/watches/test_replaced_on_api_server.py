@@ -16,11 +16,11 @@ from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from tests.controlplane.waiting import wait_until
+from tests.support.manifests import a_queue
 
 pytestmark = pytest.mark.cluster
 
@@ -79,11 +79,10 @@ def busy() -> Iterator[None]:
 
 @pytest.mark.usefixtures("busy")
 def test_a_queue_that_is_replaced_stays_known(control_plane, followed, namespace):
-    api, metadata = control_plane.api, {"name": "default", "namespace": namespace}
-    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata}
+    api = control_plane.api
     for last in range(AT_ONCE, ROUNDS * AT_ONCE + 1, AT_ONCE):
         for number in range(last - AT_ONCE + 1, last + 1):
-            api.delete(queue)
-            api.create({**queue, "spec": {"quota": {"runs": number}}})
+            api.delete(a_queue(namespace))
+            api.create(a_queue(namespace, quota={"runs": number}))
         wait_until(partial(followed.allows, namespace, last), f"queue {last}", 30)
         assert followed.max_runs(namespace, wait_seconds=0.2) == last
