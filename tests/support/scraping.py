@@ -4,6 +4,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
 from kfp_placement_controller.metrics import PREFIX
@@ -85,3 +86,8 @@ def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | No
             return least
         below, least = count, limit
     return least
+
+
+def own_metric(sample: str, **labels: str) -> float:
+    """One of our metrics as this process has it, named as in `Scraped.total`; 0 without any."""
+    return REGISTRY.get_sample_value(f"{PREFIX}_{sample}", labels) or 0.0

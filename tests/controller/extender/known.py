@@ -181,10 +181,10 @@ class Cluster:
         self.remove_pod(f"placed-by-{scheduler}")
         self.now += 1000
 
-    def remove_pod(self, name: str = "pod", namespace: str = NAMESPACE) -> None:
+    def remove_pod(self, name: str) -> None:
         """A pod goes."""
-        old = self._pods.pop((namespace, name))
-        self.store.pod_changed(Change((namespace, name), old, None))
+        key = (NAMESPACE, name)
+        self.store.pod_changed(Change(key, self._pods.pop(key), None))
 
     def plan(self, *rows: Sequence[Any], **given: Any) -> KnownPlan:
         """A plan is written."""

@@ -5,7 +5,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
@@ -14,13 +13,13 @@ from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
 from tests.controller.extender.known import Cluster, anything, pod_object, review
 from tests.support.data import data_path
+from tests.support.scraping import own_metric
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
 
 
-def count(verb: str, outcome: str) -> float:
-    labels = {"verb": verb, "outcome": outcome}
-    return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
+def count(outcome: str) -> float:
+    return own_metric("answers_total", verb="filter", outcome=outcome)
 
 
 @pytest.fixture
@@ -80,11 +79,11 @@ BAD_PODS = [
 
 @pytest.mark.parametrize("pod", BAD_PODS, ids=str)
 def test_a_pod_that_cannot_be_read_keeps_all_nodes(answers, pod):
-    before = count("filter", "malformed")
+    before = count("malformed")
     answer = answers.filter(question(Pod=pod))
     assert (answer.status, answer.outcome) == (200, "malformed")
     assert json.loads(answer.body)["NodeNames"] == ["a", "b"]
-    assert count("filter", "malformed") == before + 1
+    assert count("malformed") == before + 1
     assert json.loads(answers.prioritize(question(Pod=pod)).body) == []
 
 
@@ -95,8 +94,7 @@ def test_what_is_no_question_at_all_is_refused_so_that_the_scheduler_goes_on_wit
 
 def test_time_is_counted(answers):
     def counted() -> float:
-        name = "kfp_placement_answer_cpu_seconds_count"
-        return REGISTRY.get_sample_value(name, {"verb": "filter"}) or 0.0
+        return own_metric("answer_cpu_seconds_count", verb="filter")
 
     before = counted()
     answers.filter(question())
@@ -187,10 +185,10 @@ def held_back(cluster: Cluster) -> Answers:
 
 def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):
     answers = held_back(cluster)
-    before = count("filter", "yielded")
+    before = count("yielded")
     found = answers.filter(ONE_CPU)
     assert 0 < found.pause_seconds <= MAX_PAUSE_SECONDS
-    assert count("filter", "yielded") == before + 1
+    assert count("yielded") == before + 1
     cluster.now += found.pause_seconds
     cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", node="a")
     found = answers.filter(ONE_CPU, found.pause_seconds)

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
-from prometheus_client import REGISTRY
 
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender import app
@@ -29,6 +28,8 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.ports import LOOPBACK
+from tests.support.defects import fail
+from tests.support.scraping import own_metric
 
 QUESTION = {"Pod": pod_object(), "Nodes": None, "NodeNames": ["a", "b"]}
 
@@ -123,21 +124,17 @@ def test_bad_requests_do_not_harm_others():
 
 
 def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
-    def broken(*_):
-        raise ZeroDivisionError
-
     def count() -> float:
-        labels = {"verb": "filter", "outcome": "defect"}
-        return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
+        return own_metric("answers_total", verb="filter", outcome="defect")
 
     async def check():
         cluster = a_cluster()
-        answers = Answers(lambda: cluster.knowledge, broken)
+        answers = Answers(lambda: cluster.knowledge, fail)
         async with serving(scheduler_application(answers, lambda: True)) as ask:
             status, body = await ask("/scheduler/filter", json.dumps(QUESTION))
             assert (status, json.loads(body)["NodeNames"]) == (200, ["a", "b"])
         pod = {"uid": "1", "namespace": "team-a", "operation": "CREATE", "object": pod_object()}
-        unknown = Answers(lambda: broken(), lambda *_: None)
+        unknown = Answers(fail, lambda *_: None)
         async with serving(webhook_application(unknown, lambda: True)) as ask:
             status, body = await ask("/mutate", json.dumps({"request": pod}))
             assert (status, json.loads(body)["response"]) == (200, {"uid": "1", "allowed": True})

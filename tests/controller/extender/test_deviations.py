@@ -30,9 +30,20 @@ class DeviationRecorder:
             self.events.append((found.pod.name, found.message))
 
 
-def test_a_pod_on_another_node_is_told_once():
-    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
-    cluster.plan(ROW)
+@pytest.fixture
+def cluster() -> Cluster:
+    """A step is planned on the first of two nodes."""
+    found = Cluster("a", "b")
+    found.plan(ROW)
+    return found
+
+
+@pytest.fixture
+def recorder() -> DeviationRecorder:
+    return DeviationRecorder()
+
+
+def test_a_pod_on_another_node_is_told_once(cluster, recorder):
     cluster.pod(name="other", node="a", requests={"cpu": "7"})
     recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
     recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
@@ -44,9 +55,7 @@ def test_a_pod_on_another_node_is_told_once():
     assert recorder.events == [("pod", message)]
 
 
-def test_a_pod_that_reaches_its_node_in_the_end_is_not_told():
-    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
-    cluster.plan(ROW)
+def test_a_pod_that_reaches_its_node_in_the_end_is_not_told(cluster, recorder):
     recorder.ask(cluster, asked(), ["b"])
     recorder.ask(cluster, asked(), ["a", "b"])
     recorder.bind("a")
@@ -55,9 +64,7 @@ def test_a_pod_that_reaches_its_node_in_the_end_is_not_told():
     assert recorder.events == []
 
 
-def test_a_pod_that_is_deleted_is_forgotten():
-    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
-    cluster.plan(ROW)
+def test_a_pod_that_is_deleted_is_forgotten(cluster, recorder):
     recorder.ask(cluster, asked(), ["b"])
     recorder.bind(None)
     recorder.bind("b")
@@ -91,9 +98,7 @@ def full(cluster):
         pytest.param(lambda cluster: None, id="unknown"),
     ],
 )
-def test_why_the_scheduler_left_the_planned_node_out(before, golden):
-    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
-    cluster.plan(ROW)
+def test_why_the_scheduler_left_the_planned_node_out(cluster, recorder, before, golden):
     before(cluster)
     recorder.ask(cluster, asked(requests={"cpu": "1", "memory": "1Gi"}), ["b"])
     recorder.bind("b")

@@ -15,6 +15,11 @@ from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_o
 GIB = 2**30
 
 
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
 def test_bound_pods_take_room_until_they_have_ended():
     cluster = Cluster("a", "b")
     requests = {"cpu": "2", "memory": "1Gi"}
@@ -76,16 +81,14 @@ def test_what_was_taken_as_known_does_not_change_any_more():
     assert before.places == frozenset()
 
 
-def test_a_node_that_is_only_reported_again_changes_nothing():
-    cluster = Cluster()
+def test_a_node_that_is_only_reported_again_changes_nothing(cluster):
     cluster.node("a", {"HOME-EDGE": "1"})
     before = cluster.knowledge
     cluster.node("a", {"HOME-EDGE": "1"})
     assert cluster.knowledge is before
 
 
-def test_labels_state_round_trips_in_any_case():
-    cluster = Cluster()
+def test_labels_state_round_trips_in_any_case(cluster):
     cluster.node("a", {"HOME-EDGE": "9.8", "zone": "3", "example.com/x": "1", "rack": "x"})
     assert cluster.knowledge.nodes["a"].latencies_ms == {"home-edge": 9.8}
     assert cluster.knowledge.places == {"home-edge"}
@@ -96,8 +99,7 @@ def test_labels_state_round_trips_in_any_case():
     assert cluster.knowledge.places == frozenset()
 
 
-def test_a_location_goes_before_labels_of_its_name():
-    cluster = Cluster()
+def test_a_location_goes_before_labels_of_its_name(cluster):
     cluster.node("a", {"HOME-EDGE": "9.8", "site": "home"})
     cluster.node("b", {"HOME-EDGE": "5", "MOON": "7"})
     static = [{"topologyKey": "site", "value": "home", "rtt": "1ms"}]
@@ -116,8 +118,7 @@ def test_a_location_goes_before_labels_of_its_name():
     assert cluster.knowledge.nodes["c"].latencies_ms == {}
 
 
-def test_of_two_locations_of_one_place_the_first_by_object_name_counts():
-    cluster = Cluster()
+def test_of_two_locations_of_one_place_the_first_by_object_name_counts(cluster):
     cluster.node("a", {"site": "home"})
     near = [{"topologyKey": "site", "value": "home", "rtt": "1ms"}]
     far = [{"topologyKey": "site", "value": "home", "rtt": "50ms"}]
@@ -126,8 +127,7 @@ def test_of_two_locations_of_one_place_the_first_by_object_name_counts():
     assert cluster.knowledge.nodes["a"].latencies_ms == {"edge": 1.0}
 
 
-def test_only_the_policy_called_default_counts():
-    cluster = Cluster()
+def test_only_the_policy_called_default_counts(cluster):
     cluster.policy(paused=True)
     store = cluster.store
     store.policy_changed(Change(("", "other"), None, None))

@@ -3,19 +3,14 @@
 import dataclasses
 
 import pytest
-from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import asked
+from tests.support.scraping import own_metric
 
 OURS = ("kfp-placement",)
-
-
-def counted(scheduler: str) -> float:
-    labels = {"scheduler": scheduler}
-    return REGISTRY.get_sample_value("kfp_placement_pods_rejected_total", labels) or 0.0
 
 
 def failed(reason: str, scheduler: str = "kfp-placement"):
@@ -39,6 +34,6 @@ def failed(reason: str, scheduler: str = "kfp-placement"):
     ],
 )
 def test_refused_pods(old, new, scheduler, expected):
-    before = counted(scheduler)
+    before = own_metric("pods_rejected_total", scheduler=scheduler)
     count_rejection(Change(("team-a", "pod"), old, new), OURS)
-    assert counted(scheduler) - before == expected
+    assert own_metric("pods_rejected_total", scheduler=scheduler) - before == expected

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
@@ -17,6 +16,7 @@ from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, GROUP, INSTA
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import anything, patched, review
 from tests.controller.hold_cases import CHANGED, COMPLETED, NEW, a_workflow, is_held
+from tests.support.scraping import own_metric
 
 READY = {"status": {"ready": True}}
 WORKFLOWS = {"group": GROUP, "version": "v1alpha1", "resource": "workflows"}
@@ -144,8 +144,7 @@ MALFORMED = [
 @pytest.mark.parametrize("workflow", MALFORMED, ids=str)
 def test_a_run_that_cannot_be_read_begins_and_is_counted(webhook, workflow):
     def malformed() -> float:
-        labels = {"verb": "hold", "outcome": "malformed"}
-        return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
+        return own_metric("answers_total", verb="hold", outcome="malformed")
 
     before = malformed()
     answer = webhook.answers.hold(asked(workflow))

@@ -14,9 +14,15 @@ from kfp_placement_controller.metrics import PROMISE_COVERAGE
 from kfp_placement_controller.planning.actions import Action, WritePlacement
 from kfp_placement_controller.planning.rounds import PlanningRound
 from tests.controller.planning.builders import START
-from tests.controller.planning.noisy_cluster import ITERATIONS, NoisyCluster, a_run
+from tests.controller.planning.noisy_cluster import (
+    ITERATIONS,
+    NoisyCluster,
+    a_run,
+    promises_counted,
+)
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
+from tests.support.scraping import own_metric
 
 RUNS = 5
 SECRET = "hunter2"
@@ -125,48 +131,38 @@ def test_secrets_are_in_no_object_event_or_metric(caplog):
     assert [name for name, text in found.items() if SECRET in text] == []
 
 
-def sample(name: str, **labels: str) -> float:
-    return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
 def test_promises_are_counted(monkeypatch):
     monkeypatch.setattr(kept_promises, "LEAST_RUNS", 2)
-    outcomes = ("early", "kept", "late")
-    name = "kfp_placement_run_promises_total"
-    before = {each: sample(name, outcome=each) for each in outcomes}
-    errors = sample("kfp_placement_promise_error_count")
-    own = sample("kfp_placement_steps_forecast_total", level="iteration")
-    unknown = sample("kfp_placement_steps_forecast_total", level="none")
+    before = promises_counted()
+    errors = own_metric("promise_error_count")
+    own = own_metric("steps_forecast_total", level="iteration")
+    unknown = own_metric("steps_forecast_total", level="none")
     cluster = played()
     cluster.workload.factor = {"work": 10.0}
     cluster.play(RUNS)
     cluster.workload.factor = {"work": 0.01}
     cluster.play(RUNS + 1)
-    counted = {each: sample(name, outcome=each) - before[each] for each in outcomes}
+    after = promises_counted()
+    counted = {outcome: count - before[outcome] for outcome, count in after.items()}
     promised = sum(each.spec.first_ends is not None for each in cluster.placements.values())
     assert counted["late"] >= 1
     assert counted["early"] >= 1
     assert sum(counted.values()) == promised
-    assert sample("kfp_placement_promise_error_count") - errors == promised
-    coverage = sample("kfp_placement_promise_coverage")
+    assert own_metric("promise_error_count") - errors == promised
+    coverage = own_metric("promise_coverage")
     assert coverage == pytest.approx(counted["kept"] / promised)
-    assert sample("kfp_placement_promise_shortfall") == pytest.approx(0.9 - coverage, abs=1e-5)
+    assert own_metric("promise_shortfall") == pytest.approx(0.9 - coverage, abs=1e-5)
     steps = ITERATIONS + 2
-    assert sample("kfp_placement_steps_forecast_total", level="none") - unknown == steps
-    assert sample("kfp_placement_steps_forecast_total", level="iteration") - own >= steps
+    assert own_metric("steps_forecast_total", level="none") - unknown == steps
+    assert own_metric("steps_forecast_total", level="iteration") - own >= steps
     cluster.hand_over()
     cluster.run(lambda: True)
-    assert {each: sample(name, outcome=each) - before[each] for each in outcomes} == counted
+    assert promises_counted() == after
 
 
 def test_a_promise_is_counted_once_though_its_history_is_deleted():
-    def counted() -> float:
-        outcomes = ("early", "kept", "late")
-        name = "kfp_placement_run_promises_total"
-        return sum(sample(name, outcome=each) for each in outcomes)
-
     cluster = played()
-    before = counted()
+    before = promises_counted()
     (key,) = cluster.histories.stored
     del cluster.histories.stored[key]
     cluster.tell()
@@ -175,7 +171,7 @@ def test_a_promise_is_counted_once_though_its_history_is_deleted():
         labels["pipeline/persistedFinalState"] = "true"
     cluster.tell()
     cluster.pass_time(60)
-    assert counted() == before
+    assert promises_counted() == before
     assert not cluster.histories.stored
 
 
@@ -183,4 +179,4 @@ def test_who_leads_no_more_tells_no_coverage():
     PROMISE_COVERAGE.set(0.5)
     cluster = NoisyCluster()
     cluster.coordinator.follow()
-    assert math.isnan(sample("kfp_placement_promise_coverage"))
+    assert math.isnan(own_metric("promise_coverage"))

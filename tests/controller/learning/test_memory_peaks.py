@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.learning.actions import MemoryAnswer
+from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer
 from kfp_placement_controller.learning.memory_peaks import (
     PATIENCE_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
@@ -47,37 +47,51 @@ def ended(name: str = "nightly-0") -> TrackedRun:
     return run
 
 
-def asking(*runs: TrackedRun, now: datetime = SETTLED) -> Any:
-    peaks = MemoryPeaks()
-    peaks.use(settings())
-    return peaks, peaks.due(runs, now, now.timestamp())
+class Peaks:
+    """Peaks of the usual server, by a clock that nobody sets."""
+
+    def __init__(self) -> None:
+        self.peaks = MemoryPeaks()
+        self.peaks.use(settings())
+
+    def due(self, *runs: TrackedRun, now: datetime = SETTLED) -> Any:
+        return self.peaks.due(runs, now, now.timestamp())
+
+    def awaits(self, run: TrackedRun, now: datetime = SETTLED) -> bool:
+        return self.peaks.awaits(run, now, now.timestamp())
+
+    def answered(self, asked: AskMemory, now: datetime = SETTLED, **answer: Any) -> None:
+        self.peaks.answered(MemoryAnswer(asked, **answer), now.timestamp())
+
+
+def asking(*runs: TrackedRun) -> Any:
+    """Peaks, and what is asked for of these runs."""
+    peaks = Peaks()
+    return peaks, peaks.due(*runs)
 
 
 def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
-    run = ended()
-    peaks, early = asking(run, now=SETTLED - timedelta(seconds=1))
-    assert early is None
-    asked = peaks.due([run], SETTLED, SETTLED.timestamp())
+    run, peaks = ended(), Peaks()
+    assert peaks.due(run, now=SETTLED - timedelta(seconds=1)) is None
+    asked = peaks.due(run)
     assert (asked.url, asked.run) == (URL, run.key)
     assert [(each.uid, each.since_start_seconds) for each in asked.pods] == [
         ("nightly-0-first", (SETTLED - after(10)).total_seconds())
     ]
-    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
-    assert peaks.awaits(run, SETTLED, SETTLED.timestamp())
-    peaks.answered(
-        MemoryAnswer(asked, {"nightly-0-first": PEAK, "another": 1e9}), SETTLED.timestamp()
-    )
-    assert not peaks.awaits(run, SETTLED, SETTLED.timestamp())
-    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
+    assert peaks.due(run) is None
+    assert peaks.awaits(run)
+    peaks.answered(asked, peaks={"nightly-0-first": PEAK, "another": 1e9})
+    assert not peaks.awaits(run)
+    assert peaks.due(run) is None
     assert run.peaks == {"nightly-0-first": PEAK}
 
 
 def test_one_run_is_asked_for_after_the_other():
     runs = [ended(), ended("nightly-1")]
     peaks, first = asking(*runs)
-    assert peaks.due(runs, SETTLED, SETTLED.timestamp()) is None
-    peaks.answered(MemoryAnswer(first), SETTLED.timestamp())
-    second = peaks.due(runs, SETTLED, SETTLED.timestamp())
+    assert peaks.due(*runs) is None
+    peaks.answered(first)
+    second = peaks.due(*runs)
     assert [first.run, second.run] == [run.key for run in runs]
 
 
@@ -86,31 +100,31 @@ def test_amounts_that_cannot_be_true_are_unknown(amount):
     run = ended()
     peaks, asked = asking(run)
     assert asked is not None
-    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": amount}), SETTLED.timestamp())
+    peaks.answered(asked, peaks={"nightly-0-first": amount})
     assert run.peaks == {}
 
 
 def test_without_the_source_nothing_is_asked_and_nothing_awaited():
-    run, peaks = ended(), MemoryPeaks()
-    peaks.use(HistorySettings())
-    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is None
-    assert not peaks.awaits(run, END, END.timestamp())
+    run, peaks = ended(), Peaks()
+    peaks.peaks.use(HistorySettings())
+    assert peaks.due(run) is None
+    assert not peaks.awaits(run, END)
 
 
 def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(caplog):
     run = ended()
     peaks, asked = asking(run)
     assert asked is not None
-    peaks.answered(MemoryAnswer(asked, failure="refused"), SETTLED.timestamp())
-    assert not peaks.awaits(run, SETTLED, SETTLED.timestamp())
-    assert peaks.due([run], SETTLED + PAUSE / 2, (SETTLED + PAUSE / 2).timestamp()) is None
-    again = peaks.due([run], SETTLED + PAUSE, (SETTLED + PAUSE).timestamp())
+    peaks.answered(asked, failure="refused")
+    assert not peaks.awaits(run)
+    assert peaks.due(run, now=SETTLED + PAUSE / 2) is None
+    again = peaks.due(run, now=SETTLED + PAUSE)
     assert again is not None
-    peaks.answered(MemoryAnswer(again, failure="refused"), (SETTLED + PAUSE).timestamp())
+    peaks.answered(again, SETTLED + PAUSE, failure="refused")
     assert len(caplog.messages) == 1
     assert f"{URL}: refused" in caplog.messages[0]
-    peaks.use(settings("http://other:9090"))
-    assert peaks.due([run], SETTLED, SETTLED.timestamp()) is not None
+    peaks.peaks.use(settings("http://other:9090"))
+    assert peaks.due(run) is not None
 
 
 def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
@@ -118,18 +132,17 @@ def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
     peaks, asked = asking(run)
     assert asked is not None
     late = SETTLED + PATIENCE
-    assert not peaks.awaits(run, SETTLED + PATIENCE, (SETTLED + PATIENCE).timestamp())
-    assert peaks.due([run], late, late.timestamp()) is None
+    assert not peaks.awaits(run, late)
+    assert peaks.due(run, now=late) is None
     assert "has not answered in time" in caplog.messages[0]
-    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late.timestamp())
+    peaks.answered(asked, late, peaks={"nightly-0-first": PEAK})
     assert run.peaks is None
 
 
 def test_a_server_that_knows_no_pod_is_the_wrong_one(caplog):
-    peaks = MemoryPeaks()
-    peaks.use(settings())
+    peaks = Peaks()
     for number in range(20):
-        asked = peaks.due([ended(f"nightly-{number}")], SETTLED, SETTLED.timestamp())
+        asked = peaks.due(ended(f"nightly-{number}"))
         assert asked is not None
-        peaks.answered(MemoryAnswer(asked), SETTLED.timestamp())
+        peaks.answered(asked)
     assert "it knows none of 20 pods" in caplog.messages[0]

@@ -14,6 +14,7 @@ from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Duration, Workload, WorkloadSettings
 from tests.support.kubernetes import node_object
+from tests.support.scraping import own_metric
 
 TYPICAL_SECONDS = {"first": 120, "work": 240, "last": 60}
 NOISE = 0.1
@@ -115,6 +116,12 @@ class NoisyCluster(PlayedCluster):
         ends = self.placement(run).spec.first_ends
         assert ends is not None
         return ends
+
+
+def promises_counted() -> dict[str, float]:
+    """How many first promises have been compared with the ends of their runs, by outcome."""
+    outcomes = ("early", "kept", "late")
+    return {each: own_metric("run_promises_total", outcome=each) for each in outcomes}
 
 
 def cluster_with_past(runs: int, **options: Any) -> NoisyCluster:
