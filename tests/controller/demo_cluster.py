@@ -23,7 +23,6 @@ from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdic
 from tests.controller.demonstration import (
     POLICY,
     Clock,
-    Say,
     add_options,
     at_work,
     exit_code,
@@ -178,18 +177,11 @@ class Story:
         ended: whether all has been told.
     """
 
-    def __init__(
-        self,
-        installation: Installation,
-        run: str,
-        namespace: str,
-        say: Say = say,
-    ) -> None:
+    def __init__(self, installation: Installation, run: str, namespace: str) -> None:
         self.phase = ""
         self.ended = False
         self._installation = installation
         self._run, self._namespace = run, namespace
-        self._say = say
         self._plan: Mapping[str, str] = {}
         self._shown_phases: dict[str, str] = {}
         self._clock = Clock(say)
@@ -219,7 +211,7 @@ class Story:
         for row in placement.planned_rows().rows:
             if row is not None and row.name in moved:
                 why = reason_text(row.reason, placement.spec.nodes) if row.reason else ""
-                self._say(f"            {row.name:14}{plan[row.name]:18}{why}")
+                say(f"            {row.name:14}{plan[row.name]:18}{why}")
         self._plan = plan
 
     def _tell_pod(self, pod: JsonObject) -> None:

@@ -106,6 +106,11 @@ class Scene:
         return [each["name"] for each in self.server.pods[name]["spec"]["schedulingGates"]]
 
 
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
 @pytest.mark.parametrize(
     ("policy", "course"),
     [
@@ -139,8 +144,7 @@ def test_whether_the_scheduler_is_alive(policy, course):
         assert scene.flags() == (ready, False)
 
 
-def test_a_lease_that_is_given_back_means_no_scheduler():
-    scene = Scene()
+def test_a_lease_that_is_given_back_means_no_scheduler(scene):
     scene.pass_seconds(2, SCHEDULER)
     assert scene.flags()[0] is True
     scene.renew(SCHEDULER, holder="")
@@ -149,8 +153,7 @@ def test_a_lease_that_is_given_back_means_no_scheduler():
     assert scene.guard.findings() == []
 
 
-def test_only_a_planner_says_that_gates_are_ready():
-    scene = Scene()
+def test_only_a_planner_says_that_gates_are_ready(scene):
     scene.pass_seconds(3, SCHEDULER, PLANNER)
     assert scene.flags() == (True, None)
     scene.server.policy["status"]["gatesReady"] = True
@@ -160,8 +163,7 @@ def test_only_a_planner_says_that_gates_are_ready():
     assert scene.flags() == (True, False)
 
 
-def test_a_dead_planner_is_told_also_where_gates_are_not_installed():
-    scene = Scene()
+def test_a_dead_planner_is_told_also_where_gates_are_not_installed(scene):
     not_installed = gates_finding(leads=True, installed=False)
     status_patch = findings_patch(scene.server.policy, [not_installed], START)
     assert status_patch is not None
@@ -186,8 +188,7 @@ def test_overdue_gates_come_off_and_others_stay():
 @pytest.mark.parametrize(
     ("limit", "hosts"), [("20ms", ["h2", "h1"]), ("1ms", ["no-node-within-1ms"])]
 )
-def test_a_hard_limit_holds_past_the_deadline(limit, hosts):
-    scene = Scene()
+def test_a_hard_limit_holds_past_the_deadline(scene, limit, hosts):
     trips = {"n1": 12.0, "n2": 3.0, "n3": 90.0}
     scene.nodes = {
         name: KnownNode(
@@ -207,8 +208,7 @@ def test_a_hard_limit_holds_past_the_deadline(limit, hosts):
     assert [each["values"] for each in term["matchExpressions"]] == [hosts]
 
 
-def test_a_pod_whose_gate_is_off_is_forgotten():
-    scene = Scene()
+def test_a_pod_whose_gate_is_off_is_forgotten(scene):
     scene.add_pod("pod", 100)
     scene.add_pod("pod", 100, ())
     assert scene.guard.overdue(scene.now) == []
@@ -217,8 +217,7 @@ def test_a_pod_whose_gate_is_off_is_forgotten():
     assert scene.guard.overdue(scene.now) == []
 
 
-def test_what_does_not_work_is_tried_again(caplog):
-    scene = Scene()
+def test_what_does_not_work_is_tried_again(scene, caplog):
     scene.add_pod("pod", 100)
     scene.server.is_down = True
     scene.pass_seconds(2)
@@ -231,8 +230,7 @@ def test_what_does_not_work_is_tried_again(caplog):
 
 
 @pytest.mark.parametrize("name", [SCHEDULER, PLANNER])
-def test_a_lease_that_is_deleted_is_nobody_s(name):
-    scene = Scene()
+def test_a_lease_that_is_deleted_is_nobody_s(scene, name):
     scene.pass_seconds(3, SCHEDULER, PLANNER)
     scene.guard.lease_changed(Change(("", name), None, None))
     scene.guard.tick()

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -45,15 +46,6 @@ class AnElection:
             self.epoch = max(self.epoch, least)
 
 
-class Nobody:
-    """Takes events and rounds."""
-
-    def record(self, *arguments, **options):
-        """Said to nobody."""
-
-    submit = record
-
-
 class Scene:
     """One planner on an API server that others use too."""
 
@@ -64,7 +56,7 @@ class Scene:
             DEFAULT_SOURCES, self.monotonic, policy=PlacementPolicy(spec=a_policy())
         )
         election: Any = AnElection(epoch, **options)
-        nobody: Any = Nobody()
+        nobody = Mock()
         self.election = election
         self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         self.leading = Leading(election, self.runner, lambda: self.now, self.monotonic)
@@ -111,9 +103,9 @@ def a_scene(api, epoch: int | None, seconds: float = 5, **options: bool) -> Scen
     return scene
 
 
-def planned_by_another(api, epoch=3, seconds=20) -> dict[str, Any]:
+def planned_by_another(api, epoch=3) -> dict[str, Any]:
     """A planner has led and gone; returns what it has written of the run."""
-    scene = a_scene(api, epoch, seconds)
+    scene = a_scene(api, epoch, 20)
     assert scene.spec()["epoch"] == epoch
     assert scene.spec()["revision"] > 1
     api.calls.clear()
@@ -128,7 +120,7 @@ def test_who_leads_first_keeps_the_epoch_of_its_lease(api):
 
 @pytest.mark.parametrize("epoch", [0, 3])
 def test_with_a_lease_made_anew_the_epoch_is_raised_above_all_that_is_stored(api, epoch):
-    before = planned_by_another(api, epoch=3)
+    before = planned_by_another(api)
     scene = Scene(api, epoch)
     scene.submit()
     scene.submit("another", "w2")
@@ -195,7 +187,7 @@ def test_a_server_that_does_not_answer_is_not_asked_at_every_look(api, monkeypat
 @pytest.mark.parametrize("epoch", [MOST_EPOCH - 1, MOST_EPOCH])
 def test_the_highest_epoch_that_is_believed_is_led_with_and_gone_beyond(api, epoch):
     """Anybody who may write in one namespace may make it up: all runs keep their plans."""
-    planned_by_another(api, epoch=3)
+    planned_by_another(api)
     api.objects[RUN]["spec"]["epoch"] = epoch
     uid = api.objects[RUN]["metadata"]["uid"]
     scene = Scene(api, 4)

@@ -24,6 +24,11 @@ KNOWN = 4
 STEPS = ITERATIONS + 2
 
 
+@pytest.fixture
+def cluster() -> NoisyCluster:
+    return cluster_with_past(KNOWN)
+
+
 def is_planned(cluster: NoisyCluster, run: str) -> bool:
     """Whether every step has its node, and ran there."""
     rows = cluster.placement(run).planned_rows().rows
@@ -40,9 +45,8 @@ def uids(cluster: NoisyCluster) -> list[str]:
     [(Past, "observe"), (known_pasts, "with_history"), (promising, "promise_of")],
 )
 def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
-    monkeypatch, caplog, place, name
+    cluster, monkeypatch, caplog, place, name
 ):
-    cluster = cluster_with_past(KNOWN)
     monkeypatch.setattr(place, name, fail)
     cluster.hand_over()
     for number in range(10, 12):
@@ -68,9 +72,8 @@ def test_where_nothing_can_be_written_runs_are_planned_as_ever_and_teach_when_it
     assert cluster.first_ends(cluster.play(KNOWN + 1))
 
 
-def test_an_object_that_cannot_be_read_is_left_as_it_is(caplog):
+def test_an_object_that_cannot_be_read_is_left_as_it_is(cluster, caplog):
     """What the planner knew of the pipeline counts on."""
-    cluster = cluster_with_past(KNOWN)
     ((key, raw),) = cluster.histories.stored.items()
     foreign = {**raw, "status": {"runs": [{"uid": 7}]}}
     cluster.histories.stored[key] = foreign
@@ -84,8 +87,7 @@ def test_an_object_that_cannot_be_read_is_left_as_it_is(caplog):
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN, KNOWN + 4)]
 
 
-def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog):
-    cluster = cluster_with_past(KNOWN)
+def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(cluster, caplog):
     ((key, raw),) = cluster.histories.stored.items()
     theirs = {**raw, "spec": {"pipeline": "other"}}
     cluster.histories.stored[key] = theirs
@@ -96,9 +98,8 @@ def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog)
     assert times_said(caplog, "is of pipeline 'other'") == 1
 
 
-def test_two_leaders_learn_nothing_twice():
+def test_two_leaders_learn_nothing_twice(cluster):
     """The one before does not know yet that it leads no more."""
-    cluster = cluster_with_past(KNOWN)
     before = cluster.coordinator
     cluster.hand_over()
     run = cluster.begin_run(10)
@@ -108,7 +109,7 @@ def test_two_leaders_learn_nothing_twice():
         before.handle(kind, change, now)
         told(kind, change, now)
 
-    cluster.coordinator.handle = tell_both  # type: ignore[method-assign]
+    cluster.coordinator.handle = tell_both
     cluster.run()
     for action in before.tick(cluster.now):
         if type(action).__name__ == "WriteHistory":
@@ -119,8 +120,7 @@ def test_two_leaders_learn_nothing_twice():
     assert run in cluster.players
 
 
-def test_a_run_that_is_tried_again_counts_once():
-    cluster = cluster_with_past(KNOWN)
+def test_a_run_that_is_tried_again_counts_once(cluster):
     run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("last") in ("running", "waiting"))
     fail_last(cluster, run)
@@ -155,8 +155,7 @@ def fail_last(cluster: NoisyCluster, run: str) -> None:
     cluster.run()
 
 
-def test_a_run_that_is_deleted_halfway_teaches_nothing():
-    cluster = cluster_with_past(KNOWN)
+def test_a_run_that_is_deleted_halfway_teaches_nothing(cluster):
     run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("first") == "succeeded")
     del cluster.players[run]
@@ -166,8 +165,7 @@ def test_a_run_that_is_deleted_halfway_teaches_nothing():
     assert len(uids(cluster)) == KNOWN + 1
 
 
-def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
-    cluster = cluster_with_past(KNOWN)
+def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start(cluster):
     run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("last") == "running")
     promised = cluster.first_ends(run)
@@ -181,8 +179,7 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
     assert past.planned_seconds == pytest.approx(promised.planned)
 
 
-def test_what_is_there_at_the_start_is_learned_from_once():
-    cluster = cluster_with_past(KNOWN)
+def test_what_is_there_at_the_start_is_learned_from_once(cluster):
     writes = cluster.histories.writes
     for epoch in range(2, 5):
         cluster.hand_over(epoch=epoch)
@@ -192,8 +189,7 @@ def test_what_is_there_at_the_start_is_learned_from_once():
     assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]
 
 
-def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more():
-    cluster = cluster_with_past(KNOWN)
+def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more(cluster):
     (key,) = cluster.histories.stored
     stored = cluster.histories.stored[key]
     spec = {**stored["spec"], "forgetBefore": "9999-12-31T23:59:59Z"}

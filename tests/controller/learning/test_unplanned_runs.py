@@ -83,6 +83,11 @@ class Played(PlayedCluster):
         self.coordinator.pipeline_ended(run)
 
 
+@pytest.fixture
+def played() -> Played:
+    return Played()
+
+
 def a_run() -> Any:
     """Two steps of KFP that nobody has marked."""
 
@@ -92,8 +97,7 @@ def a_run() -> Any:
     return compiled_unmarked("nightly", body)
 
 
-def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan():
-    played = Played()
+def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(played):
     played.submit_unmarked()
     played.settle()
     (history,) = played.found()
@@ -108,8 +112,7 @@ def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan():
     assert not played.coordinator.registry.runs
 
 
-def test_it_is_learned_from_once_however_often_its_object_changes():
-    played = Played()
+def test_it_is_learned_from_once_however_often_its_object_changes(played):
     played.submit_unmarked()
     played.settle()
     workflow = played.players["run"].workflow
@@ -120,9 +123,8 @@ def test_it_is_learned_from_once_however_often_its_object_changes():
     assert len(played.found()[0].past_runs()) == 1
 
 
-def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted():
+def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted(played):
     """Also where the planner has found it written when it started."""
-    played = Played()
     played.submit_unmarked()
     played.settle()
     ((key, raw),) = played.histories.stored.items()
@@ -149,8 +151,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
     assert len(past.steps) == 2
 
 
-def test_one_that_only_follows_knows_it_when_it_leads():
-    played = Played()
+def test_one_that_only_follows_knows_it_when_it_leads(played):
     played.coordinator.follow()
     played.submit_unmarked()
     played.settle()
@@ -181,8 +182,7 @@ def test_one_that_asks_to_take_part_teaches():
     assert len(played.found()) == 1
 
 
-def test_a_run_that_is_deleted_before_its_end_teaches_nothing():
-    played = Played()
+def test_a_run_that_is_deleted_before_its_end_teaches_nothing(played):
     played.submit_unmarked()
     played.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in played.pods()))
     del played.players["run"]
@@ -192,8 +192,7 @@ def test_a_run_that_is_deleted_before_its_end_teaches_nothing():
     assert played.found() == []
 
 
-def test_workflows_that_are_no_pipelines_are_left_alone():
-    played = Played()
+def test_workflows_that_are_no_pipelines_are_left_alone(played):
     run = a_run()
     del run["spec"]["arguments"]
     raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
@@ -222,8 +221,7 @@ def loop_width(played: Played, name: str) -> tuple[int, int]:
     return loop.width, loop.learned_width.runs if loop.learned_width else 0
 
 
-def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before():
-    played = Played()
+def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(played):
     for number in range(2):
         played.submit_unmarked(f"run-{number}", loops(), LOOPS)
         played.settle()
@@ -238,8 +236,7 @@ def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before():
     assert loop_width(played, "run-2") == (5, 2)
 
 
-def test_a_run_tells_of_its_loop_what_past_runs_cannot():
-    played = Played()
+def test_a_run_tells_of_its_loop_what_past_runs_cannot(played):
     played.submit_unmarked("run-0", loops(), LOOPS)
     played.settle()
     played.says(ObservedNamespace(all_pipelines=True))
@@ -250,9 +247,8 @@ def test_a_run_tells_of_its_loop_what_past_runs_cannot():
     assert loop_width(played, "run-1") == (2, 0)
 
 
-def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty():
+def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(played):
     """It was planned with one, as it might run; samples were without."""
-    played = Played()
     for number in range(3):
         empty = DriverChoices(iteration_counts={"for-loop-2": 0})
         played.submit_unmarked(f"run-{number}", loops(), empty)
@@ -265,8 +261,7 @@ def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(
     assert played.states("run-3")["for-loop-2[0].print-struct"] == "pending"
 
 
-def test_what_came_from_the_cache_teaches_nothing():
-    played = Played()
+def test_what_came_from_the_cache_teaches_nothing(played):
     played.submit_unmarked("run", a_run(), DriverChoices(cached=frozenset({"first"})))
     played.settle()
     (past,) = played.found()[0].past_runs()
@@ -336,17 +331,15 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
     assert [len(runs.due(after(10).timestamp())) for _ in range(3)] == [2, 1, 0]
 
 
-def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
-    played = Played()
+def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(played):
     played.coordinator.pipeline_ended(waiting(1))
     played.submit_unmarked()
     played.settle()
     assert len(played.found()) == 1
 
 
-def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from():
+def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(played):
     """A Workflow a second that says it ended years ago, each before the one before."""
-    played = Played()
     played.submit_unmarked()
     played.settle()
     (told,) = played.told

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from kfp_placement_controller.loops.decision_loop import STUCK_SECONDS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
@@ -41,9 +43,13 @@ class Scene:
         self.inbox.put(lambda _coordinator, _now: self.seen.append(what))
 
 
-def test_what_was_there_at_the_start_is_taken_in_whole_before_the_election():
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_what_was_there_at_the_start_is_taken_in_whole_before_the_election(scene):
     """However long it takes."""
-    scene = Scene()
     for number in range(3):
         scene.tell(number)
     scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
@@ -51,8 +57,7 @@ def test_what_was_there_at_the_start_is_taken_in_whole_before_the_election():
     assert scene.loop.caught_up
 
 
-def test_nothing_is_decided_before_everything_was_seen():
-    scene = Scene()
+def test_nothing_is_decided_before_everything_was_seen(scene):
     synced = iter((False, False, True))
 
     def is_synced() -> bool:
@@ -64,8 +69,7 @@ def test_nothing_is_decided_before_everything_was_seen():
     assert scene.seen == ["looks", "looks", "looks", "stands for election", "decides"]
 
 
-def test_changes_after_the_start_hold_up_no_decision():
-    scene = Scene()
+def test_changes_after_the_start_hold_up_no_decision(scene):
     scene.loop.caught_up = True
     for number in range(3):
         scene.tell(number)
@@ -73,15 +77,13 @@ def test_changes_after_the_start_hold_up_no_decision():
     assert scene.seen == [0, "decides"]
 
 
-def test_a_loop_that_has_not_come_round_for_long_hangs():
-    scene = Scene()
+def test_a_loop_that_has_not_come_round_for_long_hangs(scene):
     assert scene.loop.stuck() == ""
     scene.now += timedelta(seconds=STUCK_SECONDS)
     assert scene.loop.stuck() == "the planner's loop has not come round for 122 s"
 
 
-def test_an_inbox_gives_messages_in_their_order_and_then_none():
-    scene = Scene()
+def test_an_inbox_gives_messages_in_their_order_and_then_none(scene):
     for number in range(2):
         scene.tell(number)
     while (message := scene.inbox.next_message()) is not None:

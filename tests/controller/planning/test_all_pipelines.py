@@ -28,10 +28,11 @@ ALL = ObservedNamespace(all_pipelines=True)
 class Played:
     """A cluster in memory, with the watch's own reader of runs."""
 
-    def __init__(self, *, queues: bool = False) -> None:
+    def __init__(self, *, queues: bool = False, says: ObservedNamespace = ALL) -> None:
         self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(queues=queues))
         self.pipelines = PlannedPipelines(reads_unplanned=queues)
         self.cluster.read[WORKFLOWS] = partial(self.pipelines.read, ArgoSource())
+        self.says(says)
 
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""
@@ -55,8 +56,7 @@ class Played:
 
     def phase(self, name: str = "run") -> str:
         """What is said of the run."""
-        status = self.cluster.placement(name).status
-        return "" if status is None else str(status.phase)
+        return str(self.cluster.placement(name).status.phase)
 
     def label(self, name: str = "run") -> str:
         """What the run's object says of its steps."""
@@ -74,16 +74,15 @@ def a_run(**place_second: Any) -> Any:
     return compiled_unmarked("made-up", body)
 
 
-def marks(played: Played, name: str = "run") -> dict[str, str]:
+def marks(played: Played) -> dict[str, str]:
     """What each step asks for, as the planner has read it."""
-    reading = played.cluster.tracked(name).reading
+    reading = played.cluster.tracked("run").reading
     return {step.name: step.scheduler for step in reading.graph.steps}
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     played = Played(queues=queues)
-    played.says(ALL)
     played.submit(a_run())
     played.cluster.run()
     assert (played.label(), played.phase()) == ("all", "Succeeded")
@@ -101,8 +100,7 @@ def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     ],
 )
 def test_where_nobody_asks_for_it_the_same_run_is_left_alone(says, queues):
-    played = Played(queues=queues)
-    played.says(says)
+    played = Played(queues=queues, says=says)
     played.submit(a_run())
     played.cluster.run()
     assert played.cluster.writes == []
@@ -110,7 +108,6 @@ def test_where_nobody_asks_for_it_the_same_run_is_left_alone(says, queues):
 
 def test_a_step_that_opts_out_is_not_marked():
     played = Played()
-    played.says(ALL)
     played.submit(a_run(scheduler="default-scheduler"))
     played.cluster.look()
     assert marks(played) == {"first": "kfp-placement", "second": ""}
@@ -121,7 +118,6 @@ def test_a_run_all_of_whose_steps_opt_out_is_not_planned():
         place(unmarked_step("only"), scheduler="default-scheduler")
 
     played = Played()
-    played.says(ALL)
     played.submit(compiled_unmarked("out", body))
     played.cluster.run()
     assert played.cluster.writes == []
@@ -129,7 +125,6 @@ def test_a_run_all_of_whose_steps_opt_out_is_not_planned():
 
 def test_steps_of_a_marked_run_all_count():
     played = Played()
-    played.says(ALL)
     played.submit(a_run(type="Training"))
     played.cluster.look()
     assert set(marks(played).values()) == {"kfp-placement"}
@@ -138,7 +133,6 @@ def test_steps_of_a_marked_run_all_count():
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
     played = Played(queues=queues)
-    played.says(ALL)
     played.submit(a_run())
     played.cluster.look()
     assert played.is_planned()
@@ -152,7 +146,6 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
 
 def test_another_planner_goes_on_with_it():
     played = Played()
-    played.says(ALL)
     played.submit(a_run())
     played.cluster.look()
     played.see_placements()
@@ -168,7 +161,6 @@ def test_another_planner_goes_on_with_it():
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_before_there_is_a_plan_leaves_none(queues):
     played = Played(queues=queues)
-    played.says(ALL)
     played.submit(a_run())
     played.cluster.coordinator.follow()
     played.cluster.look()
@@ -208,7 +200,6 @@ def test_unmarked_steps_ask_for_our_scheduler_where_their_namespace_does():
 def test_those_of_a_planned_run_do_so_to_its_end():
     """They were given to our scheduler when they were made, and must not wait for a dead one."""
     played = Played()
-    played.says(ALL)
     played.submit(a_run())
     played.cluster.look()
     registry = played.cluster.coordinator.registry

@@ -68,9 +68,9 @@ class Scene:
         self.watch.released([OpenGate(self.gated(), cause, node)])
         self.pod()
 
-    def other_pod(self, node, cpu):
-        """Somebody else's pod takes room."""
-        other = a_pod("other", node_name=node, workflow="", requests={"cpu": cpu})
+    def other_pod(self, cpu):
+        """Somebody else's pod takes room of the planned node."""
+        other = a_pod("other", node_name="a", workflow="", requests={"cpu": cpu})
         self.cluster.load.change(None, other)
 
     def deviations(self):
@@ -80,10 +80,17 @@ class Scene:
             assert each.message == f"planned on a, placed on b: {each.why}"
         return [(each.reason, each.why) for each in found]
 
+    def reasons(self):
+        return [reason for reason, _ in self.deviations()]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
 
 @pytest.mark.parametrize("cause", [Cause.OVERDUE, Cause.PAUSED, Cause.NOT_PLANNED, Cause.NODE_GONE])
-def test_a_gate_that_came_off_without_a_node(cause, golden):
-    scene = Scene()
+def test_a_gate_that_came_off_without_a_node(scene, cause, golden):
     scene.release(cause)
     scene.pod(node_name="b")
     ((ground, why),) = scene.deviations()
@@ -91,10 +98,9 @@ def test_a_gate_that_came_off_without_a_node(cause, golden):
     golden(why)
 
 
-def test_what_kept_an_overdue_pod_waiting_is_told_too(golden):
-    scene = Scene()
+def test_what_kept_an_overdue_pod_waiting_is_told_too(scene, golden):
     scene.release(Cause.OVERDUE)
-    scene.other_pod("a", cpu=3500)
+    scene.other_pod(cpu=3500)
     scene.pod(node_name="b")
     ((ground, why),) = scene.deviations()
     assert ground == "overdue"
@@ -103,7 +109,7 @@ def test_what_kept_an_overdue_pod_waiting_is_told_too(golden):
 
 
 def taken(scene):
-    scene.other_pod("a", cpu=3001)
+    scene.other_pod(cpu=3001)
 
 
 def lost(scene):
@@ -132,25 +138,22 @@ def not_ready(scene):
         ),
     ],
 )
-def test_a_gate_that_came_off_in_turn(before_bind, reason, why):
-    scene = Scene()
+def test_a_gate_that_came_off_in_turn(scene, before_bind, reason, why):
     scene.release(Cause.TURN, "a")
     before_bind(scene)
     scene.pod(node_name="b")
     assert scene.deviations() == [(reason, why)]
 
 
-def test_room_that_is_just_enough_is_room():
-    scene = Scene()
+def test_room_that_is_just_enough_is_room(scene):
     scene.release(Cause.TURN, "a")
-    scene.other_pod("a", cpu=3000)
+    scene.other_pod(cpu=3000)
     scene.pod(node_name="b")
-    assert [reason for reason, _ in scene.deviations()] == ["scores"]
+    assert scene.reasons() == ["scores"]
 
 
 @pytest.mark.parametrize("released_for", ["b", "c"])
-def test_a_plan_that_changed_between_gate_and_bind(released_for):
-    scene = Scene()
+def test_a_plan_that_changed_between_gate_and_bind(scene, released_for):
     scene.plan_on(released_for)
     scene.release(Cause.TURN, released_for)
     scene.plan_on("a")
@@ -159,8 +162,7 @@ def test_a_plan_that_changed_between_gate_and_bind(released_for):
     assert scene.deviations() == [("replanned", why)]
 
 
-def test_a_gate_that_somebody_else_took_off():
-    scene = Scene()
+def test_a_gate_that_somebody_else_took_off(scene):
     scene.gated()
     scene.pod()
     scene.pod(node_name="b")
@@ -174,14 +176,14 @@ def test_a_gate_that_others_took_off_by_our_rules():
     for scene in (late, paused):
         scene.gated()
         scene.pod(ALREADY_OVERDUE, node_name="b")
-    assert [reason for reason, _ in late.deviations()] == ["overdue"]
-    assert [reason for reason, _ in paused.deviations()] == ["paused"]
+    assert late.reasons() == ["overdue"]
+    assert paused.reasons() == ["paused"]
 
 
 def test_after_a_restart_it_is_told_whether_there_was_room(golden):
     """Its gate was off when we began to watch."""
     roomy, full = Scene(), Scene()
-    full.other_pod("a", cpu=4000)
+    full.other_pod(cpu=4000)
     for scene in (roomy, full):
         scene.pod()
         scene.pod(node_name="b")
@@ -217,11 +219,10 @@ def test_a_gate_taken_off_while_another_led_is_remembered():
     scene.release(Cause.OVERDUE)
     scene.leads = True
     scene.pod(node_name="b")
-    assert [reason for reason, _ in scene.deviations()] == ["overdue"]
+    assert scene.reasons() == ["overdue"]
 
 
-def test_it_is_told_once():
-    scene = Scene()
+def test_it_is_told_once(scene):
     scene.release(Cause.TURN, "a")
     for phase in ("Pending", "Running", "Succeeded"):
         scene.pod(node_name="b", phase=phase)
@@ -240,24 +241,20 @@ def test_it_is_told_once():
     ],
     ids=["as planned", "the extender's", "unmarked", "no run", "no step", "malformed"],
 )
-def test_nothing_is_told_of(fields):
-    scene = Scene()
+def test_nothing_is_told_of(scene, fields):
     scene.release(Cause.TURN, "a")
     scene.pod(**fields)
     assert scene.deviations() == []
 
 
 @pytest.mark.parametrize("all_pipelines", [False, True])
-def test_where_all_pipelines_are_planned_a_step_without_mark_is_told_of(all_pipelines):
-    scene = Scene()
+def test_where_all_pipelines_are_planned_a_step_without_mark_is_told_of(scene, all_pipelines):
     scene.watch.registry.namespaces["team"] = ObservedNamespace(all_pipelines=all_pipelines)
     scene.pod(node_name="b", scheduler_mark="", unmarked_step=True)
-    told = [reason for reason, _ in scene.deviations()]
-    assert told == (["no-gate"] if all_pipelines else [])
+    assert scene.reasons() == (["no-gate"] if all_pipelines else [])
 
 
-def test_a_later_pod_of_the_same_name_is_another():
-    scene = Scene()
+def test_a_later_pod_of_the_same_name_is_another(scene):
     scene.release(Cause.OVERDUE)
     scene.pod(uid="second", node_name="b")
-    assert [reason for reason, _ in scene.deviations()] == ["no-gate"]
+    assert scene.reasons() == ["no-gate"]

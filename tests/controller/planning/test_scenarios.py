@@ -62,6 +62,11 @@ def a_cluster(*nodes, policy=None, opt_in=False, **options):
     return PlayedCluster(*machines, coordinator=coordinator, **options)
 
 
+@pytest.fixture
+def cluster():
+    return a_cluster()
+
+
 def submit(cluster, manifest=None, **options):
     return cluster.submit(manifest or a_chain(), settings=NO_DEFAULTS, **options)
 
@@ -82,8 +87,7 @@ def conditions(cluster, run="wf"):
     }
 
 
-def test_a_plain_workflow_is_a_run_too():
-    cluster = a_cluster()
+def test_a_plain_workflow_is_a_run_too(cluster):
     submit(cluster)
     cluster.run()
     placement = cluster.placement("wf")
@@ -93,8 +97,7 @@ def test_a_plain_workflow_is_a_run_too():
     assert placement.metadata.owner_references[0].uid == "workflow-0"
 
 
-def test_a_plan_bears_the_name_of_its_run():
-    cluster = a_cluster()
+def test_a_plan_bears_the_name_of_its_run(cluster):
     run = a_chain()
     run["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "Run of Tuesday"}
     submit(cluster, run)
@@ -110,8 +113,7 @@ def test_an_unmarked_run_is_left_alone_and_is_load():
     assert cluster.writes == []
 
 
-def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound():
-    cluster = a_cluster()
+def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound(cluster):
     submit(cluster)
     cluster.place = lambda _pod: None
     cluster.look()
@@ -120,8 +122,7 @@ def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound():
     assert write.placement.status.phase == "Planned"
 
 
-def test_a_step_that_fails_fails_the_run_and_says_so():
-    cluster = a_cluster()
+def test_a_step_that_fails_fails_the_run_and_says_so(cluster):
     submit(cluster)
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
     cluster.run()
@@ -131,8 +132,7 @@ def test_a_step_that_fails_fails_the_run_and_says_so():
     assert (status, reason) == ("True", "Failed")
 
 
-def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_again():
-    cluster = a_cluster()
+def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_again(cluster):
     strategy = {"limit": "1", "retryPolicy": "Always"}
     submit(cluster, workflow(dag("main", task("first")), a_step(retryStrategy=strategy)))
     cluster.kubelets.faults.exit_codes["wf.first(0)"] = 3
@@ -144,8 +144,7 @@ def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_ag
     assert cluster.placement("wf").status.phase == "Running"
 
 
-def test_a_run_that_cannot_be_read_is_refused_and_others_go_on():
-    cluster = a_cluster()
+def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
     bad = a_chain("bad")
     bad["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
     player = submit(cluster, bad)
@@ -207,9 +206,8 @@ def test_a_lost_node_lets_waiting_steps_move():
 
 
 @pytest.mark.parametrize("first_failed", [True, False])
-def test_a_step_that_has_lost_its_node_is_planned_elsewhere(first_failed):
+def test_a_step_that_has_lost_its_node_is_planned_elsewhere(cluster, first_failed):
     """At once, long before the plan would call it overdue; its pod may fail first, or be gone."""
-    cluster = a_cluster()
     strategy = {"limit": "1", "retryPolicy": "Always"}
     long_step = a_step(seconds=3600, retryStrategy=strategy)
     submit(cluster, workflow(dag("main", task("first")), long_step))
@@ -245,8 +243,7 @@ def test_without_a_node_nothing_is_planned_until_one_comes():
     assert cluster.placement("wf").status.phase == "Succeeded"
 
 
-def test_a_step_that_fits_nowhere_is_said():
-    cluster = a_cluster()
+def test_a_step_that_fits_nowhere_is_said(cluster):
     cluster.place = lambda _pod: None
     submit(cluster, a_chain("wf", a_step(cpu="64")))
     cluster.look()
@@ -274,9 +271,8 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
     assert (cluster.now - asked_at).total_seconds() <= PARAMS.debounce_limit_seconds
 
 
-def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom():
+def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom(cluster):
     """Every plan supposes that it starts now, and ends in a write or two."""
-    cluster = a_cluster()
     cluster.place = lambda _pod: None
     submit(cluster, a_chain("wf"))
     submitted_at = cluster.now
@@ -294,9 +290,8 @@ def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom():
     assert len(moments) < 20 * 60 / (PARAMS.drift_seconds * MOST_PATIENCE) + 6
 
 
-def test_a_follower_takes_over_where_the_leader_was():
+def test_a_follower_takes_over_where_the_leader_was(cluster):
     """Another planner, which has seen everything, reads what there is and goes on."""
-    cluster = a_cluster()
     submit(cluster)
     cluster.run(started(cluster))
     before = cluster.placement("wf")
@@ -309,8 +304,7 @@ def test_a_follower_takes_over_where_the_leader_was():
     assert after.spec.epoch == 2
 
 
-def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
-    cluster = a_cluster()
+def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first(cluster):
     submit(cluster)
     cluster.coordinator.follow()
     cluster.look()
@@ -345,8 +339,7 @@ def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
     assert cluster.placement("next").status.phase == "Succeeded"
 
 
-def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
-    cluster = a_cluster()
+def test_a_defect_with_one_run_refuses_it_and_no_other(cluster, monkeypatch):
     look = TrackedRun.evaluate
 
     def broken(run, *arguments):
@@ -362,8 +355,7 @@ def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
     assert cluster.placement("good").status.phase == "Succeeded"
 
 
-def test_a_follower_writes_nothing():
-    cluster = a_cluster()
+def test_a_follower_writes_nothing(cluster):
     cluster.coordinator.follow()
     submit(cluster)
     cluster.run()
@@ -371,8 +363,7 @@ def test_a_follower_writes_nothing():
     assert cluster.rounds == []
 
 
-def test_what_asked_for_a_plan_keeps_no_follower_awake():
-    cluster = a_cluster()
+def test_what_asked_for_a_plan_keeps_no_follower_awake(cluster):
     submit(cluster)
     cluster.look()
     cluster.coordinator.plans.planner.may_gain()
@@ -383,8 +374,7 @@ def test_what_asked_for_a_plan_keeps_no_follower_awake():
     )
 
 
-def test_a_run_that_was_over_is_not_written_again_after_a_restart():
-    cluster = a_cluster()
+def test_a_run_that_was_over_is_not_written_again_after_a_restart(cluster):
     submit(cluster)
     cluster.run()
     writes = len(cluster.writes)
@@ -394,9 +384,8 @@ def test_a_run_that_was_over_is_not_written_again_after_a_restart():
 
 
 @pytest.mark.parametrize("restarted", [True, False])
-def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
+def test_a_failed_run_that_is_tried_again_is_written_on(cluster, restarted):
     """KFP's retry: the same Workflow, no longer ended; its plan is the one to go on from."""
-    cluster = a_cluster()
     tasks = [task("first"), task("second", depends="first"), task("third", depends="second")]
     submit(cluster, workflow(dag("main", *tasks), a_step()))
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
@@ -421,9 +410,8 @@ def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
     assert cluster.placement("wf").status.phase == "Succeeded"
 
 
-def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on():
+def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(cluster):
     """Soon, although nothing else happens to the run for an hour."""
-    cluster = a_cluster()
     submit(cluster, a_chain("wf", a_step(seconds=3600)))
     cluster.run(started(cluster))
     cluster.pass_moments(3)
@@ -439,8 +427,9 @@ def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(
 
 
 @pytest.mark.parametrize("restarted", [True, False])
-def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_again(restarted):
-    cluster = a_cluster()
+def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_again(
+    cluster, restarted
+):
     submit(cluster)
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
     cluster.run()
@@ -456,8 +445,9 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
 
 
 @pytest.mark.parametrize("restarted", [True, False])
-def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restarted, monkeypatch):
-    cluster = a_cluster()
+def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(
+    cluster, restarted, monkeypatch
+):
     for number in range(5):
         submit(cluster, a_chain(f"over-{number}"))
     cluster.run()
@@ -491,9 +481,8 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     assert set(looked_at) == {"going-on"}
 
 
-def test_what_is_learned_of_a_run_after_its_end_is_written_too():
+def test_what_is_learned_of_a_run_after_its_end_is_written_too(cluster):
     """Argo may say that a run has ended before the watch of pods tells of its last one."""
-    cluster = a_cluster()
     submit(cluster)
     cluster.run()
     cluster.pass_moments(3)
@@ -509,8 +498,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too():
     assert cluster.states("wf")["second"] == "failed"
 
 
-def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
-    cluster = a_cluster()
+def test_a_search_that_dies_twice_refuses_the_run_and_no_other(cluster):
     deadly = "team/wf"
 
     def search(asked):
@@ -529,8 +517,7 @@ def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
     assert conditions(cluster, "good")["Planned"][0] == "True"
 
 
-def test_a_search_that_fails_leaves_the_plan_made_at_once():
-    cluster = a_cluster()
+def test_a_search_that_fails_leaves_the_plan_made_at_once(cluster):
     cluster.search = lambda asked: RoundFailure(asked.number, "no", died=False)
     cluster.place = lambda _pod: None
     submit(cluster)
@@ -618,9 +605,8 @@ def test_statuses_are_written_in_turn():
     assert len(cluster.writes) < 12
 
 
-def test_what_was_planned_first_is_what_happens():
+def test_what_was_planned_first_is_what_happens(cluster):
     """With its overheads learned from earlier runs a first plan is right to 5 %."""
-    cluster = a_cluster()
     errors = []
     for number in range(4):
         name = f"run-{number}"
@@ -632,8 +618,8 @@ def test_what_was_planned_first_is_what_happens():
     assert max(errors) <= 0.05
 
 
-def many_steps(cluster, number=40):
-    tasks = [task(f"s{n}", depends=f"s{n - 8}") if n >= 8 else task(f"s{n}") for n in range(number)]
+def many_steps(cluster):
+    tasks = [task(f"s{n}", depends=f"s{n - 8}") if n >= 8 else task(f"s{n}") for n in range(40)]
     submit(cluster, workflow(dag("main", *tasks), a_step(seconds=5, cpu="10m")))
 
 
@@ -660,8 +646,7 @@ def test_a_run_whose_rows_can_never_fit_is_refused(monkeypatch):
     assert "split the pipeline" in cluster.announced[0].note
 
 
-def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
-    cluster = a_cluster()
+def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed(cluster):
     cluster.offload_nodes = True
     submit(cluster)
     cluster.run()
@@ -669,8 +654,7 @@ def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
     assert conditions(cluster)["RowsComplete"] == ("False", "StatusUnreadable")
 
 
-def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned():
-    cluster = a_cluster()
+def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned(cluster):
     for number in range(PLANS_PER_EVALUATION + 2):
         submit(cluster, a_chain(f"wf-{number}"))
     assert len(_planned(cluster)) == PLANS_PER_EVALUATION
@@ -679,9 +663,8 @@ def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned():
     assert cluster.coordinator.next_at(cluster.now) > cluster.now
 
 
-def test_nothing_is_written_of_a_run_before_its_plan():
+def test_nothing_is_written_of_a_run_before_its_plan(cluster):
     """Each of many new runs costs one write, however long it has to wait for its turn."""
-    cluster = a_cluster()
     for number in range(PLANS_PER_EVALUATION + 2):
         submit(cluster, a_chain(f"wf-{number}"))
     cluster.tell()
@@ -694,8 +677,7 @@ def test_nothing_is_written_of_a_run_before_its_plan():
                 cluster.coordinator.publisher.written(action, cluster.now)
 
 
-def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):
-    cluster = a_cluster()
+def test_runs_that_cannot_be_planned_keep_no_other_waiting(cluster, monkeypatch):
     for number in range(PLANS_PER_EVALUATION):
         submit(cluster, a_chain(f"bad-{number}"))
 

@@ -1,7 +1,8 @@
 """What the planner does about queues while nobody admits runs."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -12,15 +13,11 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import RunQueueSpec, RunQueueStatus
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
+from tests.controller.planning.builders import START, after
 
-START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 KEY = QueueKey("team", "default")
 OPEN = ObservedQueue(KEY, "1", 1, status=RunQueueStatus(ready=True))
 POLICY = PlacementPolicySpec()
-
-
-def at(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
 
 
 def a_watchdog(*queues: ObservedQueue) -> Watchdog:
@@ -32,13 +29,17 @@ def a_watchdog(*queues: ObservedQueue) -> Watchdog:
     return watchdog
 
 
+@pytest.fixture
+def watchdog() -> Watchdog:
+    return a_watchdog(OPEN)
+
+
 def closes(watchdog: Watchdog, seconds: float) -> bool:
     """Whether the queue is to hold no more runs from then on."""
     return list(watchdog.queue_due(POLICY, seconds)) == [CloseQueue(KEY)]
 
 
-def test_a_queue_is_closed_once_its_lease_is_stale_and_again_while_that_does_not_work():
-    watchdog = a_watchdog(OPEN)
+def test_a_queue_is_closed_once_its_lease_is_stale_and_again_while_that_does_not_work(watchdog):
     assert not closes(watchdog, 15)
     assert closes(watchdog, 16)
     assert not closes(watchdog, 18)
@@ -48,9 +49,8 @@ def test_a_queue_is_closed_once_its_lease_is_stale_and_again_while_that_does_not
     assert not closes(watchdog, 60)
 
 
-def test_a_queue_that_is_renewed_is_left_alone():
-    watchdog = a_watchdog(OPEN)
-    watchdog.queue_lease.observe(HeldLease("queue-1", at(10)), 10.0)
+def test_a_queue_that_is_renewed_is_left_alone(watchdog):
+    watchdog.queue_lease.observe(HeldLease("queue-1", after(10)), 10.0)
     assert not closes(watchdog, 20)
 
 
@@ -59,21 +59,18 @@ def test_a_queue_that_holds_without_a_controller_stays_open():
     assert not closes(a_watchdog(holding), 60)
 
 
-def test_a_malformed_queue_is_closed_as_well():
-    watchdog = a_watchdog(OPEN)
+def test_a_malformed_queue_is_closed_as_well(watchdog):
     malformed = replace(OPEN, problem="spec.quota: no")
     watchdog.queue_changed(Change(("team", "default"), OPEN, malformed))
     assert closes(watchdog, 16)
 
 
-def test_a_lease_that_was_given_back_counts_from_its_last_renewal():
-    watchdog = a_watchdog(OPEN)
+def test_a_lease_that_was_given_back_counts_from_its_last_renewal(watchdog):
     watchdog.queue_lease.observe(None, 1.0)
     assert not closes(watchdog, 15)
     assert closes(watchdog, 16)
 
 
-def test_a_queue_that_is_gone_is_forgotten():
-    watchdog = a_watchdog(OPEN)
+def test_a_queue_that_is_gone_is_forgotten(watchdog):
     watchdog.queue_changed(Change(("team", "default"), OPEN, None))
     assert not closes(watchdog, 60)
