@@ -3,7 +3,7 @@
 import contextlib
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -27,12 +27,17 @@ def sending(body: bytes, *, status: int = 200, reason: str | None = None, **head
 
 
 @contextmanager
-def web_server(answers: dict[str, Answer], pair: KeyPair | None = None) -> Iterator[str]:
+def web_server(
+    answers: Mapping[str, Answer],
+    pair: KeyPair | None = None,
+    context: ssl.SSLContext | None = None,
+) -> Iterator[str]:
     """Serves those paths, 404 for others; yields the address without a path.
 
     Args:
         answers: by path.
         pair: the server's certificate, for https.
+        context: in place of it, what serves https.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,11 +59,12 @@ def web_server(answers: dict[str, Answer], pair: KeyPair | None = None) -> Itera
     if pair is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
+    if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield f"{'http' if pair is None else 'https'}://127.0.0.1:{server.server_port}"
+        yield f"{'http' if context is None else 'https'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -1,8 +1,7 @@
 """The shipped registration of the webhook on a real API server, with our webhook behind it."""
 
 import base64
-import http.server
-import threading
+import contextlib
 import uuid
 from typing import Any
 
@@ -16,10 +15,10 @@ from kfp_placement_engine.contract.resources import PlacementPolicy, read_resour
 from tests.controller.admission_cases import CASES, OURS, READY, STOCK, AdmissionCase
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.housekeeping import temporary_namespace
-from tests.controlplane.ports import LOOPBACK
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
+from tests.support.web_server import sending, web_server
 
 pytestmark = pytest.mark.cluster
 
@@ -27,51 +26,23 @@ MARKED = AdmissionCase("marked", scheduler=OURS)
 
 
 class Webhook:
-    """Answers over HTTPS as long as the context lasts.
+    """What answers, as long as `serving` lasts.
 
     Attributes:
-        known: what it answers from.
-        port: where it listens.
+        knowledge: what it answers from.
+        serving: ends it.
     """
 
-    def __init__(self, files: CertificateFiles) -> None:
+    def __init__(self, serving: contextlib.ExitStack) -> None:
         self.knowledge = Knowledge(DEFAULT_SOURCES)
-        answers = Answers(lambda: self.knowledge, lambda *_: None)
+        self.serving = serving
+        self._answers = Answers(lambda: self.knowledge, lambda *_: None)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                path = self.path.partition("?")[0]
-                assert path in ("/mutate", "/mutate-pipelines")
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                answer = answers.mutate(body, all_pipelines=path == "/mutate-pipelines")
-                self.send_response(answer.status)
-                self.send_header("Content-Length", str(len(answer.body)))
-                self.end_headers()
-                self.wfile.write(answer.body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self._server.socket = files.context.wrap_socket(self._server.socket, server_side=True)
-        self.port = self._server.server_port
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}
-        )
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self) -> None:
-        """Answer no longer."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
+    def answer(self, request: Any) -> None:
+        """Answer one question of the API server."""
+        all_pipelines = request.path.partition("?")[0] == "/mutate-pipelines"
+        answer = self._answers.mutate(request.posted, all_pipelines=all_pipelines)
+        sending(answer.body, status=answer.status)(request)
 
     def follow(self, case: AdmissionCase) -> None:
         """Know the policy of a case."""
@@ -87,11 +58,15 @@ def webhook(control_plane, tmp_path_factory):
     """Registered as shipped, but called by an address instead of a Service."""
     authority = CertificateAuthority(tmp_path_factory.mktemp("webhook"))
     pair = authority.server("webhook")
-    with Webhook(CertificateFiles(pair.certificate, pair.key)) as served:
+    context = CertificateFiles(pair.certificate, pair.key).context
+    with contextlib.ExitStack() as serving:
+        served = Webhook(serving)
+        answers = dict.fromkeys(("/mutate", "/mutate-pipelines"), served.answer)
+        address = serving.enter_context(web_server(answers, context=context))
         (registration,) = of_kind(manifests.rendered("webhook"), "MutatingWebhookConfiguration")
         for hook in registration["webhooks"]:
             hook["clientConfig"] = {
-                "url": f"https://{LOOPBACK}:{served.port}{hook['clientConfig']['service']['path']}",
+                "url": f"{address}{hook['clientConfig']['service']['path']}",
                 "caBundle": base64.b64encode(authority.certificate.read_bytes()).decode(),
             }
         manifests.apply(control_plane.api, [registration])
@@ -139,5 +114,5 @@ def test_the_matrix(api, webhook, admitted, own_namespace, case):
 def test_without_the_webhook_pods_are_admitted_as_they_are(webhook, admitted, namespace):
     """The last here: it ends the webhook."""
     assert admitted(MARKED, namespace)["schedulerName"] == OURS
-    webhook.stop()
+    webhook.serving.close()
     assert admitted(MARKED, namespace)["schedulerName"] == STOCK
