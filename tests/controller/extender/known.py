@@ -29,6 +29,7 @@ def pod_object(
     node: str = "",
     labels: Mapping[str, str] | None = None,
     hints: str = "",
+    cpu: str = "",
     requests: Mapping[str, str] | None = None,
     claims: Sequence[str] = (),
     phase: str = "Pending",
@@ -38,7 +39,8 @@ def pod_object(
     refused: str = "",
     gates: Sequence[str] = (),
 ) -> JsonObject:
-    """A step's executor pod as the API server prints it."""
+    """A step's executor pod as the API server prints it; `cpu` is one of its requests."""
+    asked = {**({"cpu": cpu} if cpu else {}), **(requests or {})}
     pod = kubernetes.pod_object(
         name,
         node or None,
@@ -52,7 +54,7 @@ def pod_object(
         schedulerName=scheduler,
         schedulingGates=[{"name": each} for each in gates],
         volumes=[{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims],
-        containers=[kubernetes.container(requests or {})],
+        containers=[kubernetes.container(asked)],
     )
     annotations = {
         "workflows.argoproj.io/node-name": f"{workflow}(0).root(0).{step}(0).executor(0)"

@@ -170,14 +170,14 @@ def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     assert isinstance(json.loads(answers.prioritize(question(Pod=pod, NodeNames=names)).body), list)
 
 
-ONE_CPU = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
+ONE_CPU = question(Pod=pod_object(cpu="1"), NodeNames=["a"])
 
 
 def held_back(cluster: Cluster) -> Answers:
     """Another scheduler waits for all the room of the planned node, which has just become free."""
     cluster.seen_to_bind("other")
-    cluster.pod(name="left", node="a", requests={"cpu": "8"}, phase="Running")
-    cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", refused="no room")
+    cluster.pod(name="left", node="a", cpu="8", phase="Running")
+    cluster.pod(name="theirs", cpu="8", scheduler="other", refused="no room")
     cluster.now += 10
     cluster.remove_pod("left")
     return Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
@@ -190,7 +190,7 @@ def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):
     assert 0 < found.pause_seconds <= MAX_PAUSE_SECONDS
     assert count("yielded") == before + 1
     cluster.now += found.pause_seconds
-    cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", node="a")
+    cluster.pod(name="theirs", cpu="8", scheduler="other", node="a")
     found = answers.filter(ONE_CPU, found.pause_seconds)
     assert (found.outcome, found.pause_seconds) == ("taken", 0)
     failed = json.loads(found.body)["FailedAndUnresolvableNodes"]
@@ -217,7 +217,7 @@ def test_where_there_is_a_choice_settled_nodes_are_chosen(cluster):
     """The step is not planned."""
     answers = held_back(cluster)
     cluster.node("c")
-    pod = pod_object("unheard-of", requests={"cpu": "1"})
+    pod = pod_object("unheard-of", cpu="1")
     found = answers.filter(question(Pod=pod, NodeNames=["a", "c"]))
     assert json.loads(found.body)["NodeNames"] == ["c"]
 
@@ -228,7 +228,7 @@ def test_the_best_node_is_worth_a_pause_even_where_others_are_settled(cluster):
     cluster.node("d")
     cluster.plan(["train", 2, 0, 100, [], [[0, 5], [3, 600]]])
     answers = held_back(cluster)
-    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a", "d"])
+    asked = question(Pod=pod_object(cpu="1"), NodeNames=["a", "d"])
     pause = answers.filter(asked).pause_seconds
     assert pause > 0
     cluster.now += pause

@@ -83,15 +83,15 @@ def test_a_question_that_is_held_back_is_answered_from_what_has_become_of_the_ro
     async def check():
         cluster = a_cluster()
         cluster.seen_to_bind("other")
-        cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other")
+        cluster.pod(name="theirs", cpu="8", scheduler="other")
         answers = Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
-        question = {**QUESTION, "Pod": pod_object(requests={"cpu": "1"}), "NodeNames": ["a"]}
+        question = {**QUESTION, "Pod": pod_object(cpu="1"), "NodeNames": ["a"]}
         async with serving(scheduler_application(answers, lambda: True)) as ask:
             asked = asyncio.create_task(ask("/scheduler/filter", json.dumps(question)))
             await asyncio.sleep(0)
             # Meanwhile others are answered, and theirs is placed.
             assert (await ask("/scheduler/prioritize", json.dumps(QUESTION)))[0] == 200
-            cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", node="a")
+            cluster.pod(name="theirs", cpu="8", scheduler="other", node="a")
             status, body = await asked
             assert status == 200
             assert list(json.loads(body)["FailedAndUnresolvableNodes"]) == ["a"]

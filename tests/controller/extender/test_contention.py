@@ -20,7 +20,7 @@ LONG_AGO, JUST_NOW = 100.0, 0.05
 def waiting(cluster: Cluster, name: str, cpu: str, *, since: float = LONG_AGO, **given) -> None:
     """A pod of another scheduler that has waited so many seconds."""
     now, cluster.now = cluster.now, cluster.now - since
-    cluster.pod(name=name, requests={"cpu": cpu}, **{"scheduler": OTHERS, **given})
+    cluster.pod(name=name, cpu=cpu, **{"scheduler": OTHERS, **given})
     cluster.now = now
 
 
@@ -33,14 +33,14 @@ def freed(cluster: Cluster, cpu: str, *, since: float = JUST_NOW) -> None:
     """A pod has left node `a`, which is full but for that."""
     taken = {"cpu": str(8 - int(cpu))}
     cluster.pod(name="stays", node="a", requests=taken, phase="Running")
-    cluster.pod(name="left", node="a", requests={"cpu": cpu}, phase="Running")
+    cluster.pod(name="left", node="a", cpu=cpu, phase="Running")
     now, cluster.now = cluster.now, cluster.now - since
     cluster.remove_pod("left")
     cluster.now = now
 
 
 def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
-    pod = asked(requests={"cpu": cpu})
+    pod = asked(cpu=cpu)
     return settling_seconds(cluster.knowledge, pod, ["a", "b"], cluster.now)
 
 
@@ -86,7 +86,7 @@ def test_pauses_take_half_of_the_time_at_most():
 
 def test_pods_that_our_scheduler_places_are_no_others(cluster):
     freed(cluster, "2")
-    cluster.pod(name="ours", requests={"cpu": "1"}, refused=FULL)
+    cluster.pod(name="ours", cpu="1", refused=FULL)
     assert unsettled(cluster) == {}
 
 
@@ -104,7 +104,7 @@ def test_pods_that_are_not_to_be_placed_want_no_room(cluster, given):
 def test_who_has_been_placed_or_has_gone_is_waited_for_no_more(cluster):
     freed(cluster, "2")
     refused(cluster, "theirs", "1")
-    cluster.pod(name="theirs", requests={"cpu": "1"}, scheduler=OTHERS, node="b")
+    cluster.pod(name="theirs", cpu="1", scheduler=OTHERS, node="b")
     assert unsettled(cluster) == {}
     refused(cluster, "more", "1")
     cluster.remove_pod("more")
@@ -138,7 +138,7 @@ def test_who_is_merely_next_in_the_queue_counts_alone_and_only_while_new(cluster
 
 
 def test_a_room_that_kube_scheduler_saw_become_free_before_us_settles_too(cluster):
-    cluster.pod(name="on-a", node="a", requests={"cpu": "8"}, phase="Running")
+    cluster.pod(name="on-a", node="a", cpu="8", phase="Running")
     cluster.now += LONG_AGO
     assert unsettled(cluster) == {}
     refused(cluster, "theirs", "1")
@@ -150,38 +150,38 @@ def test_what_we_have_just_given_away_is_counted(cluster):
     freed(cluster, "4")
     refused(cluster, "theirs", "2")
     assert unsettled(cluster, "2") == {}
-    cluster.pod(name="before", requests={"cpu": "2"})
-    cluster.store.granted(asked(name="before", requests={"cpu": "2"}), "a")
+    cluster.pod(name="before", cpu="2")
+    cluster.store.granted(asked(name="before", cpu="2"), "a")
     assert list(unsettled(cluster, "2")) == ["a"]
 
 
 def test_a_grant_ends_when_its_pod_is_seen_on_a_node(cluster):
-    before = asked(name="before", requests={"cpu": "2"})
-    cluster.pod(name="before", requests={"cpu": "2"})
+    before = asked(name="before", cpu="2")
+    cluster.pod(name="before", cpu="2")
     cluster.store.granted(before, "a")
     assert cluster.knowledge.free("a")["cpu"] == 6000
     assert cluster.knowledge.free("a", besides=before.uid)["cpu"] == 8000
-    cluster.pod(name="before", requests={"cpu": "2"}, node="b")
+    cluster.pod(name="before", cpu="2", node="b")
     assert (cluster.knowledge.free("a")["cpu"], cluster.knowledge.free("b")["cpu"]) == (8000, 6000)
 
 
 def test_room_that_was_taken_meanwhile_is_not_given(cluster):
-    pod, asked_at = asked(requests={"cpu": "5"}), cluster.now
+    pod, asked_at = asked(cpu="5"), cluster.now
     cluster.now += 0.1
-    cluster.pod(name="theirs", node="a", requests={"cpu": "4"}, scheduler=OTHERS)
+    cluster.pod(name="theirs", node="a", cpu="4", scheduler=OTHERS)
     assert without_taken(cluster.knowledge, pod, ["a", "b", "unknown"], asked_at) == (
         "b",
         "unknown",
     )
-    small = asked(requests={"cpu": "4"})
+    small = asked(cpu="4")
     assert without_taken(cluster.knowledge, small, ["a", "b"], asked_at) == ("a", "b")
 
 
 def test_what_was_taken_before_is_kube_scheduler_s_to_judge(cluster):
     """Should our count be wrong, no pod is kept off a node for ever."""
-    cluster.pod(name="theirs", node="a", requests={"cpu": "8"}, scheduler=OTHERS)
+    cluster.pod(name="theirs", node="a", cpu="8", scheduler=OTHERS)
     asked_at = cluster.now + LONG_AGO
-    assert without_taken(cluster.knowledge, asked(requests={"cpu": "5"}), ["a"], asked_at) == ("a",)
+    assert without_taken(cluster.knowledge, asked(cpu="5"), ["a"], asked_at) == ("a",)
 
 
 def test_what_mattered_for_a_moment_is_forgotten(cluster):
@@ -201,7 +201,7 @@ def test_what_mattered_for_a_moment_is_forgotten(cluster):
 
 
 def test_nodes_that_are_not_known_are_not_judged(cluster):
-    pod = asked(requests={"cpu": "9"})
+    pod = asked(cpu="9")
     refused(cluster, "theirs", "1")
     assert settling_seconds(cluster.knowledge, pod, ["stranger"], cluster.now) == {}
 

@@ -53,7 +53,7 @@ def scores(cluster, pod, names=NODES):
 
 
 def test_the_planned_node_remains_alone_even_where_it_is_tight():
-    for pod in (asked("train"), asked("train", requests={"cpu": "8"})):
+    for pod in (asked("train"), asked("train", cpu="8")):
         found = filter_nodes(a_cluster().knowledge, pod, NODES)
         assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
 
@@ -75,15 +75,15 @@ def test_nodes_that_the_plan_does_not_name_are_ordered_by_speed():
 
 def test_of_equal_nodes_the_emptier_are_kept():
     cluster = a_cluster(["train", 1, 0, 100], "bvwxyz")
-    cluster.pod(name="other", node="v", requests={"cpu": "4"})
+    cluster.pod(name="other", node="v", cpu="4")
     assert left(cluster, asked("train"), "vwxyz") == "wxyz"
 
 
 def test_headroom_is_left_where_there_is_a_choice():
     """Node d is next best, but a full node is where two schedulers book the same room."""
     cluster = a_cluster()
-    cluster.pod(name="other", node="d", requests={"cpu": "6900m"})
-    tight = asked("train", requests={"cpu": "1"})
+    cluster.pod(name="other", node="d", cpu="6900m")
+    tight = asked("train", cpu="1")
     assert left(cluster, tight, "cd") == "cd"
     assert scores(cluster, tight, "cd") == {"c": 10, "d": 9}
     cluster.policy(headroom={"cpu": "100m", "memory": "0"})
@@ -316,7 +316,7 @@ def clusters(draw):
         cluster.node(name, draw(labels), unschedulable=draw(st.booleans()))
     cluster.plan(*draw(rows))
     for number, name in enumerate(draw(st.lists(names, max_size=3))):
-        cluster.pod(name=f"p{number}", node=name, claims=["data"], requests={"cpu": "7"})
+        cluster.pod(name=f"p{number}", node=name, claims=["data"], cpu="7")
     return cluster
 
 

@@ -44,9 +44,9 @@ def recorder() -> DeviationRecorder:
 
 
 def test_a_pod_on_another_node_is_told_once(cluster, recorder):
-    cluster.pod(name="other", node="a", requests={"cpu": "7"})
-    recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
-    recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
+    cluster.pod(name="other", node="a", cpu="7")
+    recorder.ask(cluster, asked(cpu="2"), ["b"])
+    recorder.ask(cluster, asked(cpu="2"), ["b"])
     recorder.bind("")
     assert recorder.events == []
     recorder.bind("b")

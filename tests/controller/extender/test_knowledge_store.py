@@ -51,7 +51,7 @@ def test_room_is_what_the_pods_of_the_moment_take(changes):
     alive: dict[str, tuple[str, int, list[str]]] = {}
     for name, node, phase, cpu, claims in changes:
         if phase != "gone":
-            cluster.pod(name=name, node=node, phase=phase, requests={"cpu": cpu}, claims=claims)
+            cluster.pod(name=name, node=node, phase=phase, cpu=cpu, claims=claims)
             alive[name] = ("" if phase == "Failed" else node, 1000 * int(cpu), claims)
         elif name in alive:
             cluster.remove_pod(name)
@@ -74,7 +74,7 @@ def test_room_is_what_the_pods_of_the_moment_take(changes):
 def test_what_was_taken_as_known_does_not_change_any_more():
     cluster = Cluster("a")
     before = cluster.knowledge
-    cluster.pod(name="one", node="a", requests={"cpu": "2"})
+    cluster.pod(name="one", node="a", cpu="2")
     cluster.node("b", {"HOME-EDGE": "1"})
     cluster.plan(["train", 0])
     assert (dict(before.used), set(before.nodes), dict(before.plans)) == ({}, {"a"}, {})

@@ -83,6 +83,10 @@ class KueueScene(Played):
         self.tell_kueue()
         return self.settle()
 
+    def admit(self, run: str) -> list[str]:
+        """Kueue admits a Workload; returns what happens to runs."""
+        return self.status(run, ADMITTED, admission=ADMISSION)
+
     def kinds_asked(self) -> list[type]:
         return [type(each) for each in self.asked]
 

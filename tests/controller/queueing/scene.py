@@ -204,6 +204,11 @@ class Played(Scene):
         self.known[name] = a_run(name, hours)
         self.change(name)
 
+    def submit_and_settle(self, name: str, hours: float = 0.0, **spec: Any) -> None:
+        """A run is there, and what follows from that has happened."""
+        self.submit(name, hours, **spec)
+        self.settle()
+
     def change(self, name: str, **fields: Any) -> None:
         """A run has changed."""
         fields["version"] = str(next(self.versions))

@@ -72,8 +72,7 @@ def a_scene_with_runs() -> KueueScene:
     """One run that waits, one that runs, and one that was preempted and still has a pod."""
     scene = KueueScene()
     for name in RUNS:
-        scene.submit(name, cpu="3", memory="1Gi")
-    scene.settle()
+        scene.submit_and_settle(name, cpu="3", memory="1Gi")
     fields: dict[str, Any] = {
         "admission": ADMISSION,
         "admissionChecks": [{"name": "ours", "state": "Ready", "message": "planned"}],

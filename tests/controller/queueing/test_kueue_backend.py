@@ -29,8 +29,7 @@ LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 @pytest.fixture
 def scene() -> KueueScene:
     made = KueueScene()
-    made.submit("run", cpu="3")
-    made.settle()
+    made.submit_and_settle("run", cpu="3")
     return made
 
 
@@ -61,7 +60,7 @@ def test_the_check_is_answered_once_the_run_is_planned_for_the_nodes_of_its_flav
 
 
 def test_an_evicted_run_stops_and_gives_its_quota_back_when_its_pods_are_gone(scene):
-    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.admit("run")
     pod = scene.pod("run", cpu=3000)
     evicted = {**ADMITTED, "Evicted": "preempted for another"}
     assert scene.status("run", evicted, admission=ADMISSION) == ["run stops for kueue"]
@@ -72,7 +71,7 @@ def test_an_evicted_run_stops_and_gives_its_quota_back_when_its_pods_are_gone(sc
 
 
 def test_steps_that_have_ended_give_units_back(scene):
-    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.admit("run")
     scene.say("run", cpu="1")
     scene.settle()
     assert scene.statuses_asked() == [{"reclaimablePods": [{"name": "cpu", "count": 100}]}]
@@ -80,7 +79,7 @@ def test_steps_that_have_ended_give_units_back(scene):
 
 @pytest.mark.parametrize(("end", "reason"), [("Succeeded", "Succeeded"), ("Failed", "Failed")])
 def test_a_run_that_has_ended_is_finished(scene, end, reason):
-    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.admit("run")
     scene.change("run", end=RunEnd(end))
     scene.settle()
     assert scene.asked == []
@@ -110,7 +109,7 @@ def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(sc
 
 
 def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
-    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.admit("run")
     scene.kueue.objects.not_listed("Kueue is not installed")
     scene.coordinator.decide_soon()
     scene.submit("new", 0.5, cpu="1")
@@ -123,8 +122,7 @@ def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
 
 def test_a_cluster_queue_with_quota_for_pods_is_refused():
     scene = KueueScene(resources=("cpu", "pods"))
-    scene.submit("run", cpu="3")
-    scene.settle()
+    scene.submit_and_settle("run", cpu="3")
     assert scene.workloads == {}
     assert "has quota for pods" in scene.message("run")
 
@@ -230,13 +228,12 @@ def test_an_evicted_workload_gives_back_its_admission_and_waits_again_as_kueue_l
 def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
     """Where the ClusterQueue does not count runs, its podSet is empty; others may write zeros."""
     scene = KueueScene(resources=("cpu",))
-    scene.submit("run", pods="1")
-    scene.settle()
+    scene.submit_and_settle("run", pods="1")
     (pod_set,) = scene.workloads["run"]["spec"]["podSets"]
     resources = pod_set["template"]["spec"]["containers"][0]["resources"]
     assert resources == {"requests": {}}
     resources["requests"] = requests
-    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
+    assert scene.admit("run") == ["run begins: admitted"]
     assert scene.statuses_asked() == []
 
 
@@ -257,15 +254,14 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
     said = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
     assert scene.message("broken") == said
     assert len([each for each in caplog.records if each.levelname == "WARNING"]) == 1
-    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
-    assert scene.status("waits", ADMITTED, admission=ADMISSION) == ["waits begins: admitted"]
+    assert scene.admit("run") == ["run begins: admitted"]
+    assert scene.admit("waits") == ["waits begins: admitted"]
 
 
 def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     scene = KueueScene(agingPerHour=1_000_000)
     for number in range(20):
-        scene.submit(f"run-{number}", number / 1000, cpu="1")
-    scene.settle()
+        scene.submit_and_settle(f"run-{number}", number / 1000, cpu="1")
     scene.asked.clear()
     ended = scene.now.timestamp() + 59
     while scene.now.timestamp() < ended:
@@ -310,9 +306,8 @@ class StoredWorkloads(KueueScene):
 @pytest.mark.parametrize("minutes", [-60, -1, 0, 1, 60])
 def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks_say(minutes):
     scene = StoredWorkloads(timedelta(minutes=minutes))
-    scene.submit("run", cpu="1")
-    scene.settle()
-    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
+    scene.submit_and_settle("run", cpu="1")
+    assert scene.admit("run") == ["run begins: admitted"]
     pod = scene.pod("run", cpu=100)
     scene.ask("run", PREEMPT_ANNOTATION)
     assert scene.settle() == ["run stops for request"]
@@ -325,7 +320,7 @@ def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks
 
 
 def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads(scene):
-    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.admit("run")
     scene.asked.clear()
     queue = scene.queue()
     scene.drop_queue()

@@ -45,8 +45,7 @@ def pass_days(scene: Played) -> list[str]:
 def stopped_for_another() -> tuple[Played, Any]:
     """A run of three of four CPUs has stopped for one that needs two and a GPU."""
     scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
-    scene.submit("low", 0.1, cpu="3")
-    scene.settle()
+    scene.submit_and_settle("low", 0.1, cpu="3")
     pod = scene.pod("low", cpu=3000)
     scene.submit("high", 0.2, priority=10, cpu="2", gpu="1")
     assert scene.settle() == ["low stops for uid-high"]
@@ -80,8 +79,7 @@ def two_of_two_cpus() -> Played:
     """Two runs use up a quota of four CPUs; the second began a minute after the first."""
     scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
     for name, hours in (("one", 0.1), ("two", 0.2)):
-        scene.submit(name, hours, cpu="2")
-        scene.settle()
+        scene.submit_and_settle(name, hours, cpu="2")
         scene.pass_time(60)
     return scene
 
@@ -97,8 +95,7 @@ def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is()
 def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
     scene = Played(quota=a_quota(cpu="10"), nodes=[a_node(cpu=64)])
     scene.submit("low", cpu="1")
-    scene.submit("middle", priority=10, cpu="9")
-    scene.settle()
+    scene.submit_and_settle("middle", priority=10, cpu="9")
     for number in range(30):
         hours = 0.1 + number / 1000
         scene.submit(f"large-{number}", hours, priority=10, cpu="5")
@@ -110,8 +107,7 @@ def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
 def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
     gang = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
     scene = Played(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
-    scene.submit("low", 0.1, demand=gang)
-    scene.settle()
+    scene.submit_and_settle("low", 0.1, demand=gang)
     pending = scene.pod("low", node_name="", phase="Pending", cpu=1000)
     scene.submit("high", 0.2, priority=10, demand=gang)
     assert scene.settle() == ["low stops for uid-high"]
@@ -125,8 +121,7 @@ def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
 
 def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_names():
     scene = Played()
-    scene.submit("one", 0.1)
-    scene.settle()
+    scene.submit_and_settle("one", 0.1)
     scene.pass_time(60)
     at = scene.now + timedelta(minutes=4)
     scene.say("one", annotations={PREEMPT_ANNOTATION: time_text(at)})
@@ -142,8 +137,7 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
 @pytest.mark.parametrize("place", ["annotation", "waitingSince", "admittedAt"])
 def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
     scene = Played(quota={"runs": 0})
-    scene.submit("run", 0.1)
-    scene.settle()
+    scene.submit_and_settle("run", 0.1)
     if place == "annotation":
         scene.say("run", annotations={PREEMPT_ANNOTATION: text})
     else:
@@ -164,8 +158,7 @@ def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
 
 def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
     scene = Played()
-    scene.submit("one", 0.1)
-    scene.settle()
+    scene.submit_and_settle("one", 0.1)
     right = dict(scene.written["one"])
     (condition,) = right["conditions"]
     scene.written["one"] |= {
@@ -183,8 +176,7 @@ def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
 
 def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
     scene = Played(holdDeadline="30s")
-    scene.submit("run", 1.0, demand=None)
-    scene.settle()
+    scene.submit_and_settle("run", 1.0, demand=None)
     scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
     scene.show("run")
     assert scene.settle_after(10) == []
@@ -339,8 +331,7 @@ def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
     scene = Played(quota={"runs": 1}, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
     scene.submit("old", 0.9, makespan="1h")
     for number in range(10):
-        scene.submit(f"run-{number}", 1.0 + number / 1000, makespan="5m")
-    scene.settle()
+        scene.submit_and_settle(f"run-{number}", 1.0 + number / 1000, makespan="5m")
     writes = []
     for _ in range(10 * 60 // 5):
         scene.pass_time(5)
@@ -380,8 +371,7 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
     scene = Played(overcommit=1, nodes=[a_node(cpu=64)])
     scene.submit("large", 0.0, cpu="60")
     for number in range(100):
-        scene.submit(f"run-{number:03}", 0.1, cpu="10")
-    scene.settle()
+        scene.submit_and_settle(f"run-{number:03}", 0.1, cpu="10")
     scene.settle_after(30)
     scene.say("large", cpu="59")
     scene.pass_time(1)
@@ -400,8 +390,7 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
 
 def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again():
     scene = Played(quota={"runs": 0})
-    scene.submit("run", 0.1)
-    scene.settle()
+    scene.submit_and_settle("run", 0.1)
     scene.written["run"] = {"phase": "Waiting", "admittedAt": "0001-01-01T00:00:00+14:00"}
     scene.show("run")
     scene.settle()
@@ -428,8 +417,7 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
 
 def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decision():
     scene = Played()
-    scene.submit("run")
-    scene.settle()
+    scene.submit_and_settle("run")
     decided_at = scene.coordinator.decided_at
     run = scene.known["run"]
     for version, end in (("98", None), ("99", RunEnd.SUCCEEDED)):

@@ -156,8 +156,7 @@ def test_priorities_are_clamped_and_the_run_says_so():
 def preempting() -> tuple[Played, ObservedPod]:
     """A cluster that a run of low priority fills with its pod, and one of high priority."""
     scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
-    scene.submit("low", 0.1, cpu="6")
-    scene.settle()
+    scene.submit_and_settle("low", 0.1, cpu="6")
     running = scene.pod("low", cpu=4000)
     scene.submit("high", 0.2, cpu="6", priority=10)
     return scene, running
@@ -234,8 +233,7 @@ def test_whoever_may_lets_a_run_begin_that_has_to_wait():
 def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation):
     scene = Played(quota={"runs": 1})
     scene.submit("first", 0.1)
-    scene.submit("second", 0.2)
-    scene.settle()
+    scene.submit_and_settle("second", 0.2)
     for name in ("first", "second"):
         scene.ask(name, annotation, seconds_ago=-3600)
         assert scene.settle() == []
@@ -245,8 +243,7 @@ def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation
 
 def test_a_status_that_others_have_edited_is_put_right():
     scene = Played(quota={"runs": 0})
-    scene.submit("run")
-    scene.settle()
+    scene.submit_and_settle("run")
     right = dict(scene.written["run"])
     scene.written["run"] = {**right, "phase": "Admitted", "position": 7, "queue": "mine"}
     scene.show("run")
@@ -257,8 +254,7 @@ def test_a_status_that_others_have_edited_is_put_right():
 
 def test_a_run_that_is_tried_again_waits_from_then_on():
     scene = Played(quota={"runs": 1})
-    scene.submit("run", 0.5)
-    scene.settle()
+    scene.submit_and_settle("run", 0.5)
     scene.change("run", end=RunEnd.FAILED)
     scene.settle()
     assert scene.phase("run") == "Finished"
@@ -287,8 +283,7 @@ def test_positions_alone_are_written_in_turn():
     """A hundred runs move up by one: that is not a hundred writes at once."""
     scene = Played(quota={"runs": 1})
     for number in range(100):
-        scene.submit(f"run-{number:03}", number / 1000)
-    scene.settle()
+        scene.submit_and_settle(f"run-{number:03}", number / 1000)
     scene.pass_time(20)
     scene.end("run-000")
     begun = [each for action in scene.actions() for each in scene.carry_out(action)]

@@ -176,8 +176,7 @@ def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
     scene.settle()
     assert scene.queue().status.wait_ratios == pytest.approx((0.5,), abs=0.01)
     scene.lead_again()
-    scene.submit("third", 1.4, makespan="1h")
-    scene.settle()
+    scene.submit_and_settle("third", 1.4, makespan="1h")
     scene.pass_time(3600)
     scene.end("next")
     scene.settle()
@@ -220,8 +219,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
 
 def test_a_run_that_never_begins_as_things_are_gets_no_range():
     scene = a_waiting_one()
-    scene.submit("large", 1.2, gpu="1", makespan="1h")
-    scene.settle()
+    scene.submit_and_settle("large", 1.2, gpu="1", makespan="1h")
     assert "starts" not in scene.written["large"]
 
 
