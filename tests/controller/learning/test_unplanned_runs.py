@@ -74,6 +74,13 @@ class Played(PlayedCluster):
         self.run()
         self.pass_time(60)
 
+    def teach(
+        self, name: str = "run", workflow: Any = None, choices: DriverChoices | None = None
+    ) -> None:
+        """A run without a mark, from its beginning to what is learned of it."""
+        self.submit_unmarked(name, workflow, choices)
+        self.settle()
+
     def found(self) -> list[PipelineHistory]:
         """The histories that are stored."""
         return [read_resource(PipelineHistory, raw) for raw in self.histories.stored.values()]
@@ -98,8 +105,7 @@ def a_run() -> Any:
 
 
 def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(played):
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     (history,) = played.found()
     (past,) = history.past_runs()
     assert history.spec.pipeline == "nightly"
@@ -113,8 +119,7 @@ def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(played):
 
 
 def test_it_is_learned_from_once_however_often_its_object_changes(played):
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     workflow = played.players["run"].workflow
     workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
     played.is_changed = True
@@ -125,8 +130,7 @@ def test_it_is_learned_from_once_however_often_its_object_changes(played):
 
 def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted(played):
     """Also where the planner has found it written when it started."""
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     ((key, raw),) = played.histories.stored.items()
     started = Played()
     kept = observe_history(raw)
@@ -139,8 +143,7 @@ def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_delete
 
 def test_a_planner_that_starts_learns_from_what_is_there_still():
     played = Played(history=False)
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     assert played.found() == []
     told = list(played.told)
     played.hand_over(a_coordinator())
@@ -153,8 +156,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
 
 def test_one_that_only_follows_knows_it_when_it_leads(played):
     played.coordinator.follow()
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     assert played.found() == []
     played.coordinator.lead(2, [], played.now)
     played.settle()
@@ -168,8 +170,7 @@ def test_one_that_only_follows_knows_it_when_it_leads(played):
 def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
     played = Played(opt_in=opt_in)
     played.says(says or ObservedNamespace("no"))
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     assert played.told == []
     assert played.found() == []
 
@@ -177,8 +178,7 @@ def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
 def test_one_that_asks_to_take_part_teaches():
     played = Played(opt_in=True)
     played.says(ObservedNamespace("true"))
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     assert len(played.found()) == 1
 
 
@@ -223,8 +223,7 @@ def loop_width(played: Played, name: str) -> tuple[int, int]:
 
 def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(played):
     for number in range(2):
-        played.submit_unmarked(f"run-{number}", loops(), LOOPS)
-        played.settle()
+        played.teach(f"run-{number}", loops(), LOOPS)
     (history,) = played.found()
     first, second = history.past_runs()
     widths = first.loops
@@ -237,8 +236,7 @@ def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(played):
 
 
 def test_a_run_tells_of_its_loop_what_past_runs_cannot(played):
-    played.submit_unmarked("run-0", loops(), LOOPS)
-    played.settle()
+    played.teach("run-0", loops(), LOOPS)
     played.says(ObservedNamespace(all_pipelines=True))
     played.submit_unmarked("run-1", loops(), DriverChoices(iteration_counts={"for-loop-2": 2}))
     played.step(lambda: bool(played.coordinator.registry.runs))
@@ -251,8 +249,7 @@ def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(
     """It was planned with one, as it might run; samples were without."""
     for number in range(3):
         empty = DriverChoices(iteration_counts={"for-loop-2": 0})
-        played.submit_unmarked(f"run-{number}", loops(), empty)
-        played.settle()
+        played.teach(f"run-{number}", loops(), empty)
     played.says(ObservedNamespace(all_pipelines=True))
     played.submit_unmarked("run-3", loops(), DriverChoices(iteration_counts={"for-loop-2": 1}))
     played.step(lambda: bool(played.coordinator.registry.runs))
@@ -262,8 +259,7 @@ def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(
 
 
 def test_what_came_from_the_cache_teaches_nothing(played):
-    played.submit_unmarked("run", a_run(), DriverChoices(cached=frozenset({"first"})))
-    played.settle()
+    played.teach("run", a_run(), DriverChoices(cached=frozenset({"first"})))
     (past,) = played.found()[0].past_runs()
     assert [each.identity.step for each in past.steps] == ["second"]
 
@@ -333,15 +329,13 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
 
 def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(played):
     played.coordinator.pipeline_ended(waiting(1))
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     assert len(played.found()) == 1
 
 
 def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(played):
     """A Workflow a second that says it ended years ago, each before the one before."""
-    played.submit_unmarked()
-    played.settle()
+    played.teach()
     (told,) = played.told
     unplanned, now = played.coordinator.learning.unplanned, played.now
     victim = replace(told, key=RunKey("team", "victim"), ended_at=now)

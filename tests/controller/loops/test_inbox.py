@@ -20,6 +20,7 @@ def test_messages_come_in_the_order_in_which_they_were_put():
     for name in ("one", "two"):
         inbox.put(lambda told, _now, name=name: told.append(name))  # type: ignore[misc]
     assert taken(inbox) == ["one", "two"]
+    assert inbox.next_message(wait_seconds=0.01) is None
 
 
 def test_a_renewed_lease_does_not_wait_behind_a_backlog():

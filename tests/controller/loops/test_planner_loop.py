@@ -81,12 +81,3 @@ def test_a_loop_that_has_not_come_round_for_long_hangs(scene):
     assert scene.loop.stuck() == ""
     scene.now += timedelta(seconds=STUCK_SECONDS)
     assert scene.loop.stuck() == "the planner's loop has not come round for 122 s"
-
-
-def test_an_inbox_gives_messages_in_their_order_and_then_none(scene):
-    for number in range(2):
-        scene.tell(number)
-    while (message := scene.inbox.next_message()) is not None:
-        message(scene.loop.decider, START)
-    assert scene.seen == [0, 1]
-    assert scene.inbox.next_message(0.01) is None

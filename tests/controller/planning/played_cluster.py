@@ -377,6 +377,11 @@ class PlayedCluster:
         """The `PipelinePlacement` of a run."""
         return self.placements[self.namespaces[run], run]
 
+    def phase(self, run: str) -> str | None:
+        """Phase of a run, as its object says."""
+        status = self.placement(run).status
+        return None if status is None else status.phase
+
     def states(self, run: str) -> Mapping[str, str]:
         """State of every step, as its object says."""
         return step_states(self.placement(run))

@@ -56,7 +56,7 @@ class Played:
 
     def phase(self, name: str = "run") -> str:
         """What is said of the run."""
-        return str(self.cluster.placement(name).status.phase)
+        return str(self.cluster.phase(name))
 
     def label(self, name: str = "run") -> str:
         """What the run's object says of its steps."""

@@ -91,8 +91,7 @@ def test_a_plain_run_with_workers(monkeypatch):
     """The peak of the two at once, until the one with workers has ended."""
     cluster = QueuedCluster()
     demands = Demands(cluster, monkeypatch)
-    cluster.submit(with_workers())
-    cluster.settle()
+    cluster.submit_and_settle(with_workers())
     demands.compare("wf", {})
     cluster.release()
 
@@ -120,8 +119,7 @@ def test_a_run_of_kubeflow_pipelines(monkeypatch, name):
     demands = Demands(cluster, monkeypatch)
     manifest = recorded_workflow(name)
     run = manifest["metadata"]["name"]
-    cluster.submit(manifest, held=False)
-    cluster.settle()
+    cluster.submit_and_settle(manifest, held=False)
 
     def is_over() -> bool:
         if not cluster.spec(run).end:

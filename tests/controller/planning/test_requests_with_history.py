@@ -78,8 +78,7 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     cluster.queue()
     for key, request in cluster.requests.items():
         cluster.tell(key, request)
-    cluster.settle()
-    cluster.settle()
+    cluster.settle(2)
     assert len(cluster.writes) == writes
 
 
@@ -105,8 +104,7 @@ def test_a_defect_in_one_run_hides_no_other(monkeypatch: Any):
     monkeypatch.setattr(RunNeed, "evaluate", fails_for_one)
     wait(cluster, "bad")
     wait(cluster, "good")
-    cluster.settle()
-    cluster.settle()
+    cluster.settle(2)
     assert makespan_seconds(cluster, "good") == pytest.approx(USUAL_SECONDS, rel=0.2)
 
 
@@ -132,8 +130,7 @@ def ends(cluster: QueuedCluster, name: str) -> None:
     cluster.played.now += timedelta(minutes=10)
     cluster.submit(a_run(name), held=False)
     cluster.played.run(lambda: cluster.played.players[name].phase == "Succeeded")
-    for _ in range(12):
-        cluster.settle()
+    cluster.settle(12)
 
 
 def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch: Any):
@@ -142,8 +139,7 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
         wait(cluster, name)
-    for _ in range(3):
-        cluster.settle()
+    cluster.settle(3)
     known = {name: makespan_seconds(cluster, name) for name in names}
     planned, writes = counted_plans(cluster, monkeypatch), len(cluster.writes)
     ends(cluster, "usual")
@@ -159,8 +155,7 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
         wait(cluster, name)
-    for _ in range(3):
-        cluster.settle()
+    cluster.settle(3)
     played.workload.factor = {"work": 5.0}
     for number in range(5):
         ends(cluster, f"slow-{number}")
@@ -190,8 +185,7 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
     monkeypatch.setattr(cluster.coordinator, "tick", counted_tick)
     monkeypatch.setattr(TrackedRun, "reread", counted_reread)
     ends(cluster, "nightly-9")
-    for _ in range(12):
-        cluster.settle()
+    cluster.settle(12)
     assert max(map(len, read)) == promising.PROMISED_AT_ONCE
     assert len(set().union(*read)) == waiting
 
@@ -209,8 +203,7 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
     cluster = QueuedCluster(played=played)
     wait(cluster, "first-version")
     for number in range(2):
-        cluster.submit(next_version(f"next-version-{number}"))
-    cluster.settle()
+        cluster.submit_and_settle(next_version(f"next-version-{number}"))
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") < 150
     played.workload.factor["work"] = 30
@@ -257,8 +250,7 @@ def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_
     cluster = ran(3)
     histories = cluster.coordinator.histories
     monkeypatch.setattr(histories, "past", lambda *_: None)
-    cluster.submit(unschedulable("waiting"))
-    cluster.settle()
+    cluster.submit_and_settle(unschedulable("waiting"))
     assert "none of 2 nodes" in cluster.spec("waiting").unschedulable
     monkeypatch.setattr(histories.pasts, "awaits", lambda namespace: namespace == awaited)
     larger_node(cluster)

@@ -73,14 +73,19 @@ class QueuedCluster:
         if held:
             self.played.postpone(name, "Pending")
 
+    def submit_and_settle(self, manifest: Any = None, *, held: bool = True) -> None:
+        self.submit(manifest, held=held)
+        self.settle()
+
     def release(self, name: str = "wf") -> None:
         del self.played.players[name].workflow["metadata"]["labels"]
         self.played.begin(name)
 
-    def settle(self) -> None:
-        """What is due now and in the next seconds."""
-        self.played.tell()
-        self.played.pass_time(4)
+    def settle(self, times: int = 1) -> None:
+        """What is due now and in the next seconds, so many times."""
+        for _ in range(times):
+            self.played.tell()
+            self.played.pass_time(4)
 
     def carry_out(self, action: Action) -> None:
         match action:
@@ -141,8 +146,7 @@ def wide() -> Any:
 def test_a_held_run_says_what_it_needs(cluster):
     manifest = wide()
     manifest["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "nightly"}
-    cluster.submit(manifest)
-    cluster.settle()
+    cluster.submit_and_settle(manifest)
     assert cluster.peak() == {"cpu": 2000, "pods": 2}
     spec = cluster.spec()
     assert (spec.queue, spec.priority, spec.display_name) == ("default", 0, "nightly")
@@ -157,17 +161,15 @@ def test_what_a_run_needs_does_not_depend_on_the_runs_beside_it():
     cluster = QueuedCluster(node_object("n", allocatable={"cpu": "2", "memory": "8Gi"}))
     submit(cluster.played, a_chain("busy", a_step(cpu="2")))
     cluster.settle()
-    cluster.submit(wide())
-    cluster.settle()
+    cluster.submit_and_settle(wide())
     assert cluster.peak()["cpu"] == 2000
 
 
 def test_steps_that_have_ended_count_no_more(cluster):
     first = a_step("large", cpu="4")
-    cluster.submit(
+    cluster.submit_and_settle(
         a_two_shapes(first, a_step("small", cpu="1")),
     )
-    cluster.settle()
     assert cluster.peak()["cpu"] == 4000
     cluster.release()
     cluster.played.run(lambda: cluster.peak()["cpu"] < 4000)
@@ -194,8 +196,7 @@ def test_an_unmarked_run_is_planned_for_its_need_alone(cluster):
     plain = workflow(dag("main", task("first"), task("second", depends="first")), step("work"))
     plain["metadata"]["name"] = "wf"
     assert SCHEDULER_LABEL not in str(plain)
-    cluster.submit(plain)
-    cluster.settle()
+    cluster.submit_and_settle(plain)
     assert cluster.peak()["pods"] == 1
     assert cluster.played.placements == {}
     cluster.release()
@@ -206,8 +207,7 @@ def test_an_unmarked_run_is_planned_for_its_need_alone(cluster):
 
 def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too(cluster):
     cluster.queue(gone=True)
-    cluster.submit(held=False)
-    cluster.settle()
+    cluster.submit_and_settle(held=False)
     assert cluster.requests == {}
     cluster.queue()
     cluster.settle()
@@ -219,14 +219,12 @@ def test_a_namespace_that_refuses_takes_no_part(label):
     cluster = QueuedCluster(opt_in=label is None)
     change = Change(("", "team"), None, ObservedNamespace(label or ""))
     cluster.coordinator.handle(NAMESPACES, change, cluster.played.now)
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     assert cluster.requests == {}
 
 
 def test_what_others_have_written_is_put_right(cluster):
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     right, key = cluster.spec(), RunKey("team", "wf")
     uid = cluster.played.players["wf"].workflow["metadata"]["uid"]
     cluster.store(key, right.model_copy(update={"priority": 9, "demand": None}), uid)
@@ -240,8 +238,7 @@ def test_what_others_have_written_is_put_right(cluster):
 
 def test_a_request_of_an_earlier_run_is_removed_first(cluster):
     cluster.store(RunKey("team", "wf"), RunRequestSpec.model_validate(MINIMAL), "another")
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     assert cluster.deleted == ["request"]
     assert cluster.spec().workflow_uid == "workflow-0"
 
@@ -257,14 +254,12 @@ def named(queue: str, name: str, priority: int = 0) -> Any:
 
 
 def test_the_queue_and_the_priority_that_its_steps_name(cluster):
-    cluster.submit(a_two_shapes(named("gpu", "a", 3), named("gpu", "b", 5)))
-    cluster.settle()
+    cluster.submit_and_settle(a_two_shapes(named("gpu", "a", 3), named("gpu", "b", 5)))
     assert (cluster.spec().queue, cluster.spec().priority) == ("gpu", 5)
 
 
 def test_several_queues_are_none(cluster):
-    cluster.submit(a_two_shapes(named("gpu", "a"), named("cpu", "b")))
-    cluster.settle()
+    cluster.submit_and_settle(a_two_shapes(named("gpu", "a"), named("cpu", "b")))
     assert cluster.spec().queue == "default"
     assert cluster.spec().notes == (
         "its steps name several RunQueues (cpu, gpu): it waits in default",
@@ -272,8 +267,7 @@ def test_several_queues_are_none(cluster):
 
 
 def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes(cluster):
-    cluster.submit(a_chain("wf", a_step(cpu="9")))
-    cluster.settle()
+    cluster.submit_and_settle(a_chain("wf", a_step(cpu="9")))
     assert cluster.spec().unschedulable.startswith("step first: ")
     assert cluster.spec().unschedulable.endswith(" (and 1 more)")
     cluster.played.set_node(node_object("large", allocatable={"cpu": "16", "memory": "64Gi"}))
@@ -285,8 +279,7 @@ def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes(cl
 def test_without_nodes_it_waits_and_says_so(cluster):
     for name in ("n0", "n1"):
         cluster.played.remove_node(name)
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     assert (cluster.spec().demand, cluster.spec().unschedulable) == (
         None,
         "the cluster has no nodes",
@@ -296,8 +289,7 @@ def test_without_nodes_it_waits_and_says_so(cluster):
 def test_a_run_that_cannot_be_read_says_why(cluster):
     broken = a_chain()
     broken["spec"]["entrypoint"] = "nothing"
-    cluster.submit(broken)
-    cluster.settle()
+    cluster.submit_and_settle(broken)
     assert cluster.spec().demand is None
     assert "nothing" in cluster.spec().problem
 
@@ -320,8 +312,7 @@ def is_write(action: Action) -> bool:
 def test_a_write_that_came_to_nothing_is_tried_again(cluster, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(cluster, "store", lambda *_: None)
-        cluster.submit()
-        cluster.settle()
+        cluster.submit_and_settle()
     tries = len(cluster.writes)
     assert 1 < tries < 6
     cluster.settle()
@@ -330,8 +321,7 @@ def test_a_write_that_came_to_nothing_is_tried_again(cluster, monkeypatch):
 
 
 def test_a_new_leader_finds_nothing_to_change(cluster):
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     successor = a_cluster().coordinator
     successor.follow()
     successor.queues = True
@@ -346,8 +336,7 @@ def test_a_new_leader_finds_nothing_to_change(cluster):
 
 def test_a_follower_writes_nothing(cluster):
     cluster.coordinator.follow()
-    cluster.submit()
-    cluster.settle()
+    cluster.submit_and_settle()
     assert cluster.writes == []
 
 
@@ -363,8 +352,7 @@ def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
 def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody(cluster):
     manifest = wide()
     manifest["metadata"]["annotations"] = {"note": "x" * MAX_DOCUMENT_BYTES}
-    cluster.submit(manifest)
-    cluster.settle()
+    cluster.submit_and_settle(manifest)
     spec = cluster.spec()
     assert spec.demand is None
     assert "it cannot be planned" in spec.problem

@@ -36,6 +36,7 @@ from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
 
 PARAMS = PlanningParams(evaluation_seconds=30)
+ONE_RETRY = {"limit": "1", "retryPolicy": "Always"}
 
 
 def a_step(name="work", seconds=60, cpu="1", **fields):
@@ -127,21 +128,20 @@ def test_a_step_that_fails_fails_the_run_and_says_so(cluster):
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
     cluster.run()
     assert cluster.states("wf") == {"first": "succeeded", "second": "failed"}
-    assert cluster.placement("wf").status.phase == "Failed"
+    assert cluster.phase("wf") == "Failed"
     status, reason = conditions(cluster)["Finished"]
     assert (status, reason) == ("True", "Failed")
 
 
 def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_again(cluster):
-    strategy = {"limit": "1", "retryPolicy": "Always"}
-    submit(cluster, workflow(dag("main", task("first")), a_step(retryStrategy=strategy)))
+    submit(cluster, workflow(dag("main", task("first")), a_step(retryStrategy=ONE_RETRY)))
     cluster.kubelets.faults.exit_codes["wf.first(0)"] = 3
     attempts = iter(["n0"])
     cluster.place = lambda _pod: next(attempts, None)
     cluster.run(lambda: len(cluster.pods()) == 2)
     cluster.step()
     assert cluster.states("wf") == {"first": "pending"}
-    assert cluster.placement("wf").status.phase == "Running"
+    assert cluster.phase("wf") == "Running"
 
 
 def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
@@ -155,7 +155,7 @@ def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
     assert placement.status.phase == "Refused"
     assert conditions(cluster, "bad")["Planned"] == ("False", "Misconfigured")
     assert [each.key for each in cluster.announced] == [("team", "bad")]
-    assert cluster.placement("good").status.phase == "Succeeded"
+    assert cluster.phase("good") == "Succeeded"
 
 
 def test_two_runs_are_planned_beside_each_other():
@@ -208,8 +208,7 @@ def test_a_lost_node_lets_waiting_steps_move():
 @pytest.mark.parametrize("first_failed", [True, False])
 def test_a_step_that_has_lost_its_node_is_planned_elsewhere(cluster, first_failed):
     """At once, long before the plan would call it overdue; its pod may fail first, or be gone."""
-    strategy = {"limit": "1", "retryPolicy": "Always"}
-    long_step = a_step(seconds=3600, retryStrategy=strategy)
+    long_step = a_step(seconds=3600, retryStrategy=ONE_RETRY)
     submit(cluster, workflow(dag("main", task("first")), long_step))
     cluster.run(started(cluster))
 
@@ -236,11 +235,11 @@ def test_without_a_node_nothing_is_planned_until_one_comes():
     cluster.remove_node("n0")
     submit(cluster)
     cluster.look()
-    assert cluster.placement("wf").status.phase == "Planning"
+    assert cluster.phase("wf") == "Planning"
     assert conditions(cluster)["Planned"] == ("False", "PendingEvaluation")
     cluster.set_node(node_object("n1"))
     cluster.run()
-    assert cluster.placement("wf").status.phase == "Succeeded"
+    assert cluster.phase("wf") == "Succeeded"
 
 
 def test_a_step_that_fits_nowhere_is_said(cluster):
@@ -336,7 +335,7 @@ def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
     says(cluster, "true")
     submit(cluster, a_chain("next"))
     cluster.run()
-    assert cluster.placement("next").status.phase == "Succeeded"
+    assert cluster.phase("next") == "Succeeded"
 
 
 def test_a_defect_with_one_run_refuses_it_and_no_other(cluster, monkeypatch):
@@ -351,8 +350,8 @@ def test_a_defect_with_one_run_refuses_it_and_no_other(cluster, monkeypatch):
     submit(cluster)
     submit(cluster, a_chain("good"))
     cluster.run()
-    assert cluster.placement("wf").status.phase == "Refused"
-    assert cluster.placement("good").status.phase == "Succeeded"
+    assert cluster.phase("wf") == "Refused"
+    assert cluster.phase("good") == "Succeeded"
 
 
 def test_a_follower_writes_nothing(cluster):
@@ -405,9 +404,9 @@ def test_a_failed_run_that_is_tried_again_is_written_on(cluster, restarted):
     assert "Finished" not in conditions(cluster)
     assert again.spec.first_makespan_seconds == failed.spec.first_makespan_seconds
     cluster.run(lambda: cluster.placement("wf").spec.revision > failed.spec.revision)
-    assert cluster.placement("wf").status.phase == "Running"
+    assert cluster.phase("wf") == "Running"
     cluster.run()
-    assert cluster.placement("wf").status.phase == "Succeeded"
+    assert cluster.phase("wf") == "Succeeded"
 
 
 def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(cluster):
@@ -441,7 +440,7 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     cluster.kubelets.faults.exit_codes.clear()
     cluster.retry("wf")
     cluster.run()
-    assert cluster.placement("wf").status.phase == "Succeeded"
+    assert cluster.phase("wf") == "Succeeded"
 
 
 @pytest.mark.parametrize("restarted", [True, False])
@@ -512,8 +511,8 @@ def test_a_search_that_dies_twice_refuses_the_run_and_no_other(cluster):
     submit(cluster, a_chain("good"))
     cluster.run(lambda: bool(cluster.announced))
     assert [each.key for each in cluster.announced] == [("team", "wf")]
-    assert cluster.placement("wf").status.phase == "Refused"
-    assert cluster.placement("good").status.phase == "Planned"
+    assert cluster.phase("wf") == "Refused"
+    assert cluster.phase("good") == "Planned"
     assert conditions(cluster, "good")["Planned"][0] == "True"
 
 
@@ -642,7 +641,7 @@ def test_a_run_whose_rows_can_never_fit_is_refused(monkeypatch):
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "100"}))
     many_steps(cluster)
     cluster.look()
-    assert cluster.placement("wf").status.phase == "Refused"
+    assert cluster.phase("wf") == "Refused"
     assert "split the pipeline" in cluster.announced[0].note
 
 
