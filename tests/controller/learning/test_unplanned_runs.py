@@ -18,7 +18,6 @@ from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
-from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
@@ -81,10 +80,6 @@ class Played(PlayedCluster):
         self.submit_unmarked(name, workflow, choices)
         self.settle()
 
-    def found(self) -> list[PipelineHistory]:
-        """The histories that are stored."""
-        return [read_resource(PipelineHistory, raw) for raw in self.histories.stored.values()]
-
     def _tell(self, run: EndedPipeline) -> None:
         self.told.append(run)
         self.coordinator.pipeline_ended(run)
@@ -106,7 +101,7 @@ def a_run() -> Any:
 
 def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(played):
     played.teach()
-    (history,) = played.found()
+    history = played.history()
     (past,) = history.past_runs()
     assert history.spec.pipeline == "nightly"
     assert past.uid == "workflow-0"
@@ -125,7 +120,7 @@ def test_it_is_learned_from_once_however_often_its_object_changes(played):
     played.is_changed = True
     played.settle()
     assert len(played.told) == 1
-    assert len(played.found()[0].past_runs()) == 1
+    assert len(played.history().past_runs()) == 1
 
 
 def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted(played):
@@ -144,23 +139,23 @@ def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_delete
 def test_a_planner_that_starts_learns_from_what_is_there_still():
     played = Played(history=False)
     played.teach()
-    assert played.found() == []
+    assert not played.histories.stored
     told = list(played.told)
     played.hand_over(a_coordinator())
     for each in told:
         played.coordinator.pipeline_ended(each)
     played.settle()
-    (past,) = played.found()[0].past_runs()
+    (past,) = played.history().past_runs()
     assert len(past.steps) == 2
 
 
 def test_one_that_only_follows_knows_it_when_it_leads(played):
     played.coordinator.follow()
     played.teach()
-    assert played.found() == []
+    assert not played.histories.stored
     played.coordinator.lead(2, [], played.now)
     played.settle()
-    assert len(played.found()[0].past_runs()) == 1
+    assert len(played.history().past_runs()) == 1
 
 
 @pytest.mark.parametrize(
@@ -172,14 +167,14 @@ def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
     played.says(says or ObservedNamespace("no"))
     played.teach()
     assert played.told == []
-    assert played.found() == []
+    assert not played.histories.stored
 
 
 def test_one_that_asks_to_take_part_teaches():
     played = Played(opt_in=True)
     played.says(ObservedNamespace("true"))
     played.teach()
-    assert len(played.found()) == 1
+    assert len(played.histories.stored) == 1
 
 
 def test_a_run_that_is_deleted_before_its_end_teaches_nothing(played):
@@ -189,7 +184,7 @@ def test_a_run_that_is_deleted_before_its_end_teaches_nothing(played):
     played.is_changed = True
     played.settle()
     assert played.told == []
-    assert played.found() == []
+    assert not played.histories.stored
 
 
 def test_workflows_that_are_no_pipelines_are_left_alone(played):
@@ -224,8 +219,7 @@ def loop_width(played: Played, name: str) -> tuple[int, int]:
 def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(played):
     for number in range(2):
         played.teach(f"run-{number}", loops(), LOOPS)
-    (history,) = played.found()
-    first, second = history.past_runs()
+    first, second = played.history().past_runs()
     widths = first.loops
     assert widths["for-loop-2"] == 5
     assert first.loops == second.loops
@@ -260,7 +254,7 @@ def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(
 
 def test_what_came_from_the_cache_teaches_nothing(played):
     played.teach("run", a_run(), DriverChoices(cached=frozenset({"first"})))
-    (past,) = played.found()[0].past_runs()
+    (past,) = played.history().past_runs()
     assert [each.identity.step for each in past.steps] == ["second"]
 
 
@@ -330,7 +324,7 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
 def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(played):
     played.coordinator.pipeline_ended(waiting(1))
     played.teach()
-    assert len(played.found()) == 1
+    assert len(played.histories.stored) == 1
 
 
 def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(played):

@@ -7,7 +7,6 @@ from typing import Any
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.placement import FirstEnds
-from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from tests.controller.planning import played_cluster
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
@@ -105,11 +104,6 @@ class NoisyCluster(PlayedCluster):
     def hand_over(self, successor: Coordinator | None = None, epoch: int = 2) -> None:
         """Another planner that learns leads from now on."""
         super().hand_over(successor or a_coordinator(), epoch)
-
-    def history(self, namespace: str = "team") -> PipelineHistory:
-        """The only history of a namespace."""
-        (raw,) = (raw for key, raw in self.histories.stored.items() if key[0] == namespace)
-        return read_resource(PipelineHistory, raw)
 
     def first_ends(self, run: str) -> FirstEnds:
         """What was promised first of a run."""

@@ -39,6 +39,7 @@ from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import (
+    PipelineHistory,
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
@@ -376,6 +377,11 @@ class PlayedCluster:
     def placement(self, run: str) -> Any:
         """The `PipelinePlacement` of a run."""
         return self.placements[self.namespaces[run], run]
+
+    def history(self, namespace: str = "team") -> PipelineHistory:
+        """The only history of a namespace."""
+        (raw,) = (raw for key, raw in self.histories.stored.items() if key[0] == namespace)
+        return read_resource(PipelineHistory, raw)
 
     def phase(self, run: str) -> str | None:
         """Phase of a run, as its object says."""

@@ -8,7 +8,6 @@ import pytest
 from kfp import dsl
 
 from kfp_placement import place
-from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.contract.rows import PlannedRow
 from tests.controller.end_to_end.small_pipelines import compiled
 from tests.controller.planning.noisy_cluster import a_coordinator
@@ -71,11 +70,6 @@ class Trained:
         self.rows.append(row)
         return row
 
-    def history(self) -> PipelineHistory:
-        """What is kept of the pipeline."""
-        (raw,) = self.cluster.histories.stored.values()
-        return read_resource(PipelineHistory, raw)
-
 
 @pytest.fixture(scope="module")
 def trained() -> Trained:
@@ -86,7 +80,7 @@ def trained() -> Trained:
 
 
 def test_a_run_with_more_epochs_is_planned_for_as_many(trained):
-    kept = [[each.arguments for each in run.steps] for run in trained.history().past_runs()]
+    kept = [[each.arguments for each in run.steps] for run in trained.cluster.history().past_runs()]
     assert kept[: len(EPOCHS)] == [[(epochs, 0.001)] for epochs in EPOCHS]
     row = trained.rows[len(EPOCHS)]
     assert (row.duration_basis.by_argument, row.duration_basis.runs) == ("epochs", len(EPOCHS))

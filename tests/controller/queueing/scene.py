@@ -39,7 +39,16 @@ from tests.controller.queueing.builders import GPU, START
 TEAM = "team"
 
 
-def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> ObservedQueue:
+def a_queue(
+    version: str = "1",
+    status: dict[str, Any] | None = None,
+    *,
+    runs: int | None = None,
+    **spec: Any,
+) -> ObservedQueue:
+    """The RunQueue `default` with this spec; `runs` is short for a quota of so many runs."""
+    if runs is not None:
+        spec["quota"] = {"runs": runs}
     return observe_queue(
         {
             "metadata": {

@@ -16,13 +16,13 @@ WAITS = "waits in RunQueue default"
 
 
 def test_runs_are_admitted_in_the_order_of_submission_up_to_the_quota():
-    scene = Scene(quota={"runs": 2})
+    scene = Scene(runs=2)
     scene.tell(a_run("third", 0.3), a_run("first", 0.1), a_run("second", 0.2))
     assert scene.runs() == [("first", "admitted"), ("second", "admitted"), ("third", WAITS)]
 
 
 def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", WAITS)]
     assert scene.runs() == []
@@ -31,7 +31,7 @@ def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
 
 
 def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     going_on = a_run("run", is_held=False, has_begun=True)
     scene.tell(going_on)
     assert scene.runs() == []
@@ -42,7 +42,7 @@ def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
 
 
 def test_a_run_that_is_tried_again_after_its_end_waits():
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     ended = a_run("run", is_held=False, has_begun=True, end=RunEnd.FAILED)
     scene.tell(replace(ended, end=None), ended)
     scene.tell(replace(ended, end=None, is_held=True, version="2"))
@@ -50,7 +50,7 @@ def test_a_run_that_is_tried_again_after_its_end_waits():
 
 
 def test_without_its_queue_a_run_begins():
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     scene.tell(a_run("run", held_message="waits"))
     assert scene.runs() == []
     scene.drop_queue()
@@ -65,7 +65,7 @@ def after_a_moment(scene: Scene) -> list[tuple[str, str]]:
 
 
 def test_a_queue_that_is_replaced_frees_nobody():
-    queue = a_queue(quota={"runs": 0})
+    queue = a_queue(runs=0)
     scene = Scene(queue)
     scene.tell(a_run("run", held_message="waits"))
     for _ in range(3):
@@ -81,7 +81,7 @@ def test_a_queue_that_is_replaced_frees_nobody():
 
 
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     scene.coordinator.opt_in = True
     scene.label_namespace("")
     scene.tell(a_run("run"))
@@ -93,7 +93,7 @@ def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
 
 def test_a_held_run_of_a_namespace_that_has_not_been_seen_yet_is_not_let_go():
     """Admission has seen it, and has held the run."""
-    scene = Scene(quota={"runs": 0})
+    scene = Scene(runs=0)
     scene.coordinator.opt_in = True
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", WAITS)]
@@ -119,7 +119,7 @@ def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
 
 @pytest.mark.parametrize("says", ["run", "hold"])
 def test_a_run_that_cannot_be_planned_begins_whatever_its_queue_holds(says):
-    scene = Scene(quota={"runs": 0}, onControllerDown=says)
+    scene = Scene(runs=0, onControllerDown=says)
     scene.tell(a_run("run"), demand=None, problem="it cannot be read")
     assert scene.runs() == [("run", "unplannable")]
 

@@ -103,7 +103,7 @@ def test_a_waiting_run_that_needs_something_else_asks_for_that(scene):
 
 def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(scene):
     scene.asked.clear()
-    scene.set_queue(a_queue("2", quota={"runs": 0}))
+    scene.set_queue(a_queue("2", runs=0))
     scene.settle()
     assert scene.kinds_asked() == [DeleteWorkload]
 

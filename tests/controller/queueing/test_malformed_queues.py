@@ -15,7 +15,7 @@ def condition(scene: Scene, name: str) -> Any:
 
 
 def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit("one", 0.1)
     scene.submit("two", 0.2)
     scene.submit("runs")
@@ -34,12 +34,12 @@ def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
     valid = condition(scene, "Valid")
     assert valid.status == "False"
     assert valid.message.startswith("nobody is admitted; correct the queue: RunQueue 'default'")
-    scene.set_queue(a_queue("99", quota={"runs": 2}))
+    scene.set_queue(a_queue("99", runs=2))
     assert scene.settle() == ["one begins: admitted"]
 
 
 def test_of_one_that_was_read_the_last_valid_rules_hold():
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     broken = a_queue("9", quota=BROKEN)
     for _ in range(2):
         scene.set_queue(broken)
@@ -74,7 +74,7 @@ def test_with_a_dead_planner_its_runs_begin_as_those_of_any_other(quota):
 
 
 def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
 
     def writes() -> int:
         """How often the status of the queue is written in 20 seconds."""

@@ -136,7 +136,7 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
 )
 @pytest.mark.parametrize("place", ["annotation", "waitingSince", "admittedAt"])
 def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit_and_settle("run", 0.1)
     if place == "annotation":
         scene.say("run", annotations={PREEMPT_ANNOTATION: text})
@@ -191,7 +191,7 @@ def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
 )
 def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins):
     """By what the planner has said before, runs of other queues are admitted as usual."""
-    scene = Played(onControllerDown=policy, quota={"runs": 1})
+    scene = Played(onControllerDown=policy, runs=1)
     scene.pass_time(20, planner=False)
     scene.settle()
     scene.submit("old", 0.1)
@@ -280,7 +280,7 @@ def play_but(
 
 
 def two_for_one_place() -> Played:
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     scene.submit("first", 0.1)
     scene.submit("next", 0.2)
     return scene
@@ -320,7 +320,7 @@ def test_where_a_run_cannot_be_stopped_another_is():
 
 
 def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit("run", 0.1)
     said = play_but(scene, ShowHeld, "run", 300, refused=True)
     assert 3 <= len(said) <= 6
@@ -328,7 +328,7 @@ def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
 
 def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
     """Only as what is left of its wait is halved, and halved again."""
-    scene = Played(quota={"runs": 1}, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
+    scene = Played(runs=1, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
     scene.submit("old", 0.9, makespan="1h")
     for number in range(10):
         scene.submit_and_settle(f"run-{number}", 1.0 + number / 1000, makespan="5m")
@@ -343,7 +343,7 @@ def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     scene.submit("first", 0.1)
     scene.submit("next", 0.2, demand=None)
     assert scene.settle() == ["first begins: admitted"]
@@ -389,7 +389,7 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
 
 
 def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again():
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit_and_settle("run", 0.1)
     scene.written["run"] = {"phase": "Waiting", "admittedAt": "0001-01-01T00:00:00+14:00"}
     scene.show("run")
@@ -400,7 +400,7 @@ def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again()
 
 def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
     """Of many new runs the last is planned after minutes; it must not pass the quota."""
-    scene = Played(holdDeadline="30s", quota={"runs": 1})
+    scene = Played(holdDeadline="30s", runs=1)
     scene.submit("first", 1.0)
     scene.submit("last", 1.0, demand=None)
     assert scene.settle() == ["first begins: admitted"]
@@ -428,7 +428,7 @@ def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decis
 
 
 def test_a_run_that_was_stopped_by_request_stops_nobody_else_and_stops_once():
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     scene.submit("high", 0.1, priority=50)
     scene.submit("low", 0.2)
     assert scene.settle() == ["high begins: admitted"]

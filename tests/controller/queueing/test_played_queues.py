@@ -39,7 +39,7 @@ def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says
 
 @pytest.mark.parametrize("is_deleted", [True, False])
 def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_waits(is_deleted):
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit("run")
     assert scene.settle() == []
     assert scene.phase("run") == "Waiting"
@@ -131,7 +131,7 @@ def test_two_gangs_that_would_block_each_other_go_in_turn():
 
 
 def test_a_run_goes_to_the_queue_that_it_names():
-    gpu = replace(a_queue(quota={"runs": 0}), key=QueueKey(TEAM, "gpu"))
+    gpu = replace(a_queue(runs=0), key=QueueKey(TEAM, "gpu"))
     scene = Played(a_queue(), gpu, nodes=[a_node()])
     scene.submit("a", queue="gpu")
     scene.submit("b", queue="tpu")
@@ -143,7 +143,7 @@ def test_a_run_goes_to_the_queue_that_it_names():
 
 
 def test_priorities_are_clamped_and_the_run_says_so():
-    scene = Played(quota={"runs": 1}, priorities={"min": 5, "max": 5})
+    scene = Played(runs=1, priorities={"min": 5, "max": 5})
     for number, priority in enumerate((-50, 5, 50)):
         scene.submit(f"run-{number}", number / 10, priority=priority)
     # Nobody stops: all are equal.
@@ -219,7 +219,7 @@ def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
 
 
 def test_whoever_may_lets_a_run_begin_that_has_to_wait():
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit("run")
     assert scene.settle() == []
     scene.ask("run", ADMIT_ANNOTATION, seconds_ago=7200)
@@ -231,7 +231,7 @@ def test_whoever_may_lets_a_run_begin_that_has_to_wait():
 
 @pytest.mark.parametrize("annotation", [ADMIT_ANNOTATION, PREEMPT_ANNOTATION])
 def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation):
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     scene.submit("first", 0.1)
     scene.submit_and_settle("second", 0.2)
     for name in ("first", "second"):
@@ -242,7 +242,7 @@ def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation
 
 
 def test_a_status_that_others_have_edited_is_put_right():
-    scene = Played(quota={"runs": 0})
+    scene = Played(runs=0)
     scene.submit_and_settle("run")
     right = dict(scene.written["run"])
     scene.written["run"] = {**right, "phase": "Admitted", "position": 7, "queue": "mine"}
@@ -253,7 +253,7 @@ def test_a_status_that_others_have_edited_is_put_right():
 
 
 def test_a_run_that_is_tried_again_waits_from_then_on():
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     scene.submit_and_settle("run", 0.5)
     scene.change("run", end=RunEnd.FAILED)
     scene.settle()
@@ -281,7 +281,7 @@ def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
 
 def test_positions_alone_are_written_in_turn():
     """A hundred runs move up by one: that is not a hundred writes at once."""
-    scene = Played(quota={"runs": 1})
+    scene = Played(runs=1)
     for number in range(100):
         scene.submit_and_settle(f"run-{number:03}", number / 1000)
     scene.pass_time(20)

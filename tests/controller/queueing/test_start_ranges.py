@@ -33,9 +33,9 @@ def ranges_of(ratios=(), ends_at=None, **params):
     return ranges
 
 
-def said_by(ranges):
-    """What they say first of when the next run begins."""
-    return ranges.starts(RUN, QUEUE, None, START, START)
+def said_by(ranges, before=None, now=START):
+    """What they say of when the next run begins, after what they have said before."""
+    return ranges.starts(RUN, QUEUE, before, START, now)
 
 
 def queues(ends_at):
@@ -65,7 +65,7 @@ def test_a_range_leaves_out_a_tenth_of_the_last_runs_at_either_end():
 
 def test_a_range_is_of_what_is_left_of_the_wait():
     now = START + timedelta(minutes=30)
-    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, now)
+    said = said_by(ranges_of(HALVES), now=now)
     assert (said.earliest, said.latest) == (after(0.75), after(1.5))
 
 
@@ -74,13 +74,13 @@ def test_what_was_said_stays_while_it_is_about_right():
     said = said_by(ranges)
     for seconds, is_new in ((60.0, False), (-60.0, False), (600.0, True), (-600.0, True)):
         moved = ranges_of(HALVES, ends_at=after(1) + timedelta(seconds=seconds))
-        assert (moved.starts(RUN, QUEUE, said, START, START) != said) is is_new
+        assert (said_by(moved, said) != said) is is_new
 
 
 def test_the_end_of_a_range_is_said_as_soon_as_there_is_one():
     early = said_by(ranges_of())
     assert early.latest is None
-    assert ranges_of(HALVES).starts(RUN, QUEUE, early, START, START).latest == after(2)
+    assert said_by(ranges_of(HALVES), early).latest == after(2)
 
 
 def test_what_became_of_a_forecast_is_learned_once():
@@ -137,31 +137,31 @@ def test_a_start_is_early_kept_or_late_if_an_end_was_promised(latest, hours, out
 def a_waiting_one(ratios=(), **queue) -> Played:
     """A queue of one run at a time, in which one goes on for an hour and one waits."""
     status = {"waitRatios": [*ratios]}
-    scene = Played(quota={"runs": 1}, status=status, **queue)
+    scene = Played(runs=1, status=status, **queue)
     scene.submit("old", 0.9, makespan="1h")
     scene.submit("next", 1.0, makespan="1h")
     assert scene.settle() == ["old begins: admitted"]
     return scene
 
 
-def hours_from(scene: Played, text: str) -> float:
-    return (datetime.fromisoformat(text) - scene.now) / timedelta(hours=1)
+def hours_until(scene: Played, run: str, moment: str, field: str = "starts") -> float:
+    """How long it is to a moment that is said of a run."""
+    said = datetime.fromisoformat(scene.written[run][field][moment])
+    return (said - scene.now) / timedelta(hours=1)
 
 
 def test_a_waiting_run_s_request_says_when_it_starts_and_keeps_what_was_first_said():
     scene = a_waiting_one(HALVES)
     starts, first = scene.written["next"]["starts"], scene.written["next"]["firstStarts"]
     assert starts == first
-    assert hours_from(scene, starts["earliest"]) == pytest.approx(0.5, abs=0.001)
-    assert hours_from(scene, starts["latest"]) == pytest.approx(2.0, abs=0.001)
+    assert hours_until(scene, "next", "earliest") == pytest.approx(0.5, abs=0.001)
+    assert hours_until(scene, "next", "latest") == pytest.approx(2.0, abs=0.001)
     assert "starts" not in scene.written["old"]
     # By its plan in force, the one that goes on ends later.
     scene.pass_time(60)
     scene.say("old", finishesAt=time_text(scene.now + timedelta(hours=2)))
     scene.settle()
-    assert hours_from(scene, scene.written["next"]["starts"]["earliest"]) == pytest.approx(
-        1.0, abs=0.01
-    )
+    assert hours_until(scene, "next", "earliest") == pytest.approx(1.0, abs=0.01)
     assert scene.written["next"]["firstStarts"] == first
     scene.end("old")
     assert scene.settle_after(1) == ["next begins: admitted"]
@@ -212,9 +212,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
     assert scene.settle() == ["urgent begins: admitted"]
     scene.settle_after(15)
     # It was submitted first, so it is next.
-    assert hours_from(scene, scene.written["old"]["firstStarts"]["forecast"]) == pytest.approx(
-        0.5, abs=0.02
-    )
+    assert hours_until(scene, "old", "forecast", "firstStarts") == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_run_that_never_begins_as_things_are_gets_no_range():
@@ -228,7 +226,5 @@ def test_a_new_run_is_given_a_range_at_once_and_others_now_and_then():
     before = scene.written["next"]["starts"]
     scene.submit("third", 1.2, makespan="1h")
     scene.settle_after(1)
-    assert hours_from(scene, scene.written["third"]["starts"]["forecast"]) == pytest.approx(
-        2.0, abs=0.01
-    )
+    assert hours_until(scene, "third", "forecast") == pytest.approx(2.0, abs=0.01)
     assert scene.written["next"]["starts"] == before
