@@ -45,10 +45,6 @@ class DurationSource(StrEnum):
     ASSUMED = "assumed"
 
 
-Branch = tuple[str, tuple[str, ...]]
-"""Steps in one group with the same conditions run together, or not at all."""
-
-
 def is_guess(source: DurationSource, basis: Basis | None) -> bool:
     """Return whether a run time is assumed, or rests on steps with little in common."""
     return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
@@ -266,11 +262,6 @@ class Step:
     def is_conditional(self) -> bool:
         """True if the step runs only if conditions hold."""
         return bool(self.conditions)
-
-    @property
-    def branch(self) -> Branch:
-        """The branch that it is in."""
-        return self.group, self.conditions
 
     @property
     def input_bytes(self) -> int | None:

@@ -30,37 +30,24 @@ def warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
 def placement_by_plan(lowered: Lowered, plan: Plan) -> Placement:
     """Return the placement of a run by its plan, even if run or cluster have changed since.
 
-    Steps keep their nodes, as far as those are still there and allowed. Where plans may hold a step
-    back (`ordered`), steps keep the plan's order and do not start earlier than planned.
+    Steps keep their nodes, as far as those are still there and allowed; else a list schedule
+    decides. A step without a start comes right after the steps before it. Where plans may hold a
+    step back (`ordered`), steps keep the plan's order and do not start earlier than planned.
 
     Args:
         lowered: problem of that run alone.
         plan: plan of the run.
     """
-    nodes = {step.name: step.node for step in plan.steps}
+    run = lowered.runs[0].key
+    kept = _kept_nodes(lowered, {(run, step.name): step.node for step in plan.steps})
+    if (kept < 0).any():
+        kept = np.where(kept >= 0, kept, list_schedule(lowered.problem).placement.gene_nodes)
     starts = {
         step.name: step.start_seconds for step in plan.steps if step.start_seconds is not None
     }
-    placement = placement_by_starts(lowered, nodes, starts)
+    placement = Placement(kept, _starts(lowered, starts))
     holds = lowered.problem.dispatch == "ordered"
     return replace(placement, not_before=placement.priority) if holds else placement
-
-
-def placement_by_starts(
-    lowered: Lowered, nodes: Mapping[str, str | None], starts: Mapping[str, float]
-) -> Placement:
-    """Return the placement of a run by the nodes of its steps and the order of their starts.
-
-    Args:
-        lowered: problem of that run alone.
-        nodes: node by step; where it is not there or not allowed, a list schedule decides.
-        starts: seconds by step; a missing step comes right after the steps before it.
-    """
-    run = lowered.runs[0].key
-    kept = _kept_nodes(lowered, {(run, name): node for name, node in nodes.items()})
-    if (kept < 0).any():
-        kept = np.where(kept >= 0, kept, list_schedule(lowered.problem).placement.gene_nodes)
-    return Placement(kept, _starts(lowered, starts))
 
 
 def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:

@@ -123,8 +123,6 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
     loop_last = np.full(arrays.loop_parallelism.size, -1, np.int64)
     np.minimum.at(loop_first, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
     np.maximum.at(loop_last, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
-    place = np.empty(problem.activities, np.int32)
-    place[problem.topological] = np.arange(problem.activities)
     preorder = np.empty(nodes, np.int32)
     preorder[_heap_walk(nodes)] = np.arange(nodes)
     return ProblemTables(
@@ -141,7 +139,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         predecessors=arrays.predecessors.astype(np.int32),
         successors_start=arrays.successors_start.astype(np.int32),
         successors=np.append(arrays.successors, 0).astype(np.int32),
-        place=place,
+        place=problem.places.astype(np.int32),
         occupied=np.ascontiguousarray(seconds),
         transfer_seconds=arrays.transfer_bytes / problem.link_bytes_per_second,
         preorder=preorder,

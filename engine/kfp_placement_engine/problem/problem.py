@@ -294,6 +294,13 @@ class PlacementProblem:
         return max(1, moving * (10 + self.nodes + queue) + fixed * 10)
 
     @property
+    def places(self) -> Integers:
+        """[A] place of each activity in the topological order."""
+        places = np.empty(self.activities, np.int64)
+        places[self.topological] = np.arange(self.activities)
+        return places
+
+    @property
     def genes(self) -> int:
         """Number of genes (G)."""
         return len(self.gene_activities)

@@ -123,8 +123,7 @@ class PaperSearch:
 
     def _decoded(self, nodes: Integers) -> Candidate:
         """Decode the nodes by list scheduling in gene order; the paper leaves the decoder open."""
-        order = np.empty(self._problem.activities)
-        order[self._problem.topological] = np.arange(self._problem.activities)
+        order = self._problem.places.astype(np.float64)
         placement = Placement(nodes.copy(), order)
         if self._problem.dispatch == "ordered":
             schedule = simulate_planned(self._problem, nodes, order)

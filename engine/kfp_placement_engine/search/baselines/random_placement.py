@@ -13,9 +13,7 @@ def random_placement(problem: PlacementProblem, seed: int) -> Placement:
     rng = np.random.default_rng(seed)
     draws = np.where(problem.arrays.allowed, rng.random(problem.arrays.allowed.shape), -1.0)
     nodes = draws.argmax(axis=1).astype(np.int64) if problem.genes else np.zeros(0, np.int64)
-    order = np.empty(problem.activities)
-    order[problem.topological] = np.arange(problem.activities)
-    return Placement(nodes, order)
+    return Placement(nodes, problem.places.astype(np.float64))
 
 
 def random_schedule(problem: PlacementProblem, seed: int) -> Schedule:
