@@ -40,6 +40,11 @@ class Planner:
         return self.calls[-1][0]
 
     @property
+    def steps(self):
+        """The steps of the run, by name."""
+        return {step.name: step for step in self.graph.steps}
+
+    @property
     def cluster(self):
         return self.calls[-1][1]
 

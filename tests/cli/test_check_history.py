@@ -27,13 +27,17 @@ def hinted(name, seconds, **fields):
     )
 
 
+def ended_run(hour, *steps):
+    return PastRun(f"u{hour}", "taxi", DAY + timedelta(hours=hour), steps)
+
+
+def taxi(*steps):
+    return RunGraph(name="taxi", source="test", steps=steps)
+
+
 def past_of_step(step, times):
     """Each time in a run of its own."""
-    runs = [
-        PastRun(f"u{number}", "taxi", DAY + timedelta(hours=number), (observed(step, seconds),))
-        for number, seconds in enumerate(times)
-    ]
-    return Past(runs)
+    return Past([ended_run(hour, observed(step, each)) for hour, each in enumerate(times)])
 
 
 def observed(step, seconds):
@@ -42,8 +46,7 @@ def observed(step, seconds):
 
 
 def found(step, times, *more):
-    run = RunGraph(name="taxi", source="test", steps=(step, *more))
-    return list(check_run(run, past=past_of_step(step, times)).of("hint-off"))
+    return list(check_run(taxi(step, *more), past=past_of_step(step, times)).of("hint-off"))
 
 
 def test_a_hint_that_is_far_too_long_or_too_short():
@@ -71,16 +74,10 @@ def test_no_single_duration_is_advised_where_the_time_follows_something(given, b
         return hinted("train", 1200.0, **given(number))
 
     runs = [
-        PastRun(
-            f"u{number}",
-            "taxi",
-            DAY + timedelta(hours=number),
-            (observed(step_of(number), 6.0 * number),),
-        )
+        ended_run(number, observed(step_of(number), 6.0 * number))
         for number in (50, 200, 100, 150, 80, 180, 120, 60, 160)
     ]
-    run = RunGraph(name="taxi", source="test", steps=(step_of(50.0),))
-    (only,) = check_run(run, past=Past(runs)).of("hint-off")
+    (only,) = check_run(taxi(step_of(50.0)), past=Past(runs)).of("hint-off")
     assert only.message.startswith(f"the hint says 20m, 9 runs, by {by}, tell 5m")
     assert "write duration" not in only.message
 
@@ -107,24 +104,16 @@ def test_iterations_of_a_loop_have_one_hint():
         hinted(f"for-loop-1[{n}].work", 10.0, task="for-loop-1[*].work", iteration_key=str(n))
         for n in range(3)
     ]
-    runs = [
-        PastRun(
-            f"u{hour}",
-            "taxi",
-            DAY + timedelta(hours=hour),
-            tuple(observed(step, 100.0 + 20 * index) for index, step in enumerate(steps)),
-        )
-        for hour in range(4)
-    ]
-    run = RunGraph(name="taxi", source="test", steps=tuple(steps))
-    (only,) = check_run(run, past=Past(runs)).of("hint-off")
+    times = [observed(step, 100.0 + 20 * index) for index, step in enumerate(steps)]
+    runs = [ended_run(hour, *times) for hour in range(4)]
+    (only,) = check_run(taxi(*steps), past=Past(runs)).of("hint-off")
     assert only.step == "for-loop-1[*].work"
     assert "4 runs tell 2m" in only.message
 
 
 def test_a_step_that_past_runs_know_needs_no_duration():
     step = Step(name="train", task="train")
-    run = RunGraph(name="taxi", source="test", steps=(step,))
+    run = taxi(step)
     assert check_run(run).of("no-durations")
     assert not check_run(run, past=past_of_step(step, [252.0])).of("no-durations")
 
@@ -132,9 +121,8 @@ def test_a_step_that_past_runs_know_needs_no_duration():
 def memory_findings(asked, runs):
     requests = {} if asked is None else {"memory": asked * GIB}
     step = Step(name="train", task="train", requests=requests)
-    run = RunGraph(name="taxi", source="test", steps=(step,))
     past = Past(runs, memory=MemoryHistory())
-    return [each for each in check_run(run, past=past).findings if "memory" in each.code]
+    return [each for each in check_run(taxi(step), past=past).findings if "memory" in each.code]
 
 
 def bare_runs(count=9):

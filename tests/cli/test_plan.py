@@ -72,7 +72,7 @@ def test_options_of_the_run(plan, planner, tmp_path):
         *("--durations", tmp_path / "times.yaml", "--duration", "train=2h"),
         *("--assume-cached", "fetch-2", "--arg", "rows=5000"),
     )
-    steps = {step.name: step for step in planner.graph.steps}
+    steps = planner.steps
     assert steps["train"].duration_seconds == 7200
     assert steps["fetch"].duration_seconds == 45
     assert steps["train"].duration_source == "given"

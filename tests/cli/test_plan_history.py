@@ -129,8 +129,7 @@ def test_the_only_namespace_of_a_file_is_that_of_the_run(run, history, tmp_path)
 def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp_path):
     (tmp_path / "times.yaml").write_text("train: 1h\n", encoding="utf-8")
     plan("--history", history, "--durations", tmp_path / "times.yaml")
-    steps = {step.name: step for step in planner.graph.steps}
-    assert steps["train"].duration_seconds == 3600
+    assert planner.steps["train"].duration_seconds == 3600
 
 
 def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):

@@ -1,7 +1,6 @@
 """What only a process of its own shows: imports, signals, pipes, terminals."""
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -11,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CLUSTER, RUN
+from tests.support.terminals import in_terminal
 
 PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
 HEAVY = (
     *("kfp", "numpy", "numpy.ma", "numba", "yaml", "pydantic", "kubernetes", "google"),
-    *(
-        "jsonschema",
-        "kfp_placement_engine.plans.what_if_changes",
-        "kfp_placement.clusters.download",
-    ),
+    *("jsonschema", "kfp_placement_engine.plans.what_if_changes"),
+    "kfp_placement.clusters.download",
 )
 
 WATCHED = """
@@ -46,6 +43,11 @@ def ended(*command, stdout=subprocess.PIPE, **environment):
     )
 
 
+def program(*arguments, **options):
+    """The program, run with these arguments."""
+    return ended(*PROGRAM, *arguments, **options)
+
+
 def loaded_by(*arguments, **environment):
     source = WATCHED.format(arguments=list(arguments), heavy=HEAVY)
     return ended(sys.executable, "-c", source, **environment).stdout.splitlines()[-1]
@@ -54,17 +56,9 @@ def loaded_by(*arguments, **environment):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--help"],
-        ["--version"],
-        ["plan", "--help"],
-        ["check", "--help"],
-        ["cluster", "--help"],
-        ["demo", "--help"],
-        ["list", "--help"],
-        ["explain", "--help"],
-        ["watch", "--help"],
-        ["release", "--help"],
-        ["completion", "zsh"],
+        *(["--help"], ["--version"], ["completion", "zsh"]),
+        *([command, "--help"] for command in ("plan", "check", "cluster", "demo")),
+        *([command, "--help"] for command in ("list", "explain", "watch", "release")),
     ],
     ids=" ".join,
 )
@@ -95,14 +89,14 @@ def test_a_plan_loads_no_library_that_it_does_not_use(cluster):
 
 
 def test_exit_codes_reach_the_shell():
-    def code(*arguments):
-        return ended(*PROGRAM, *arguments).returncode
-
-    assert code("--version") == 0
-    assert code() == 2
-    assert code("nonsense") == 2
-    assert code("check", "gone.yaml") == 3
-    assert code("check", os.devnull) == 1
+    for arguments, code in (
+        (["--version"], 0),
+        ([], 2),
+        (["nonsense"], 2),
+        (["check", "gone.yaml"], 3),
+        (["check", os.devnull], 1),
+    ):
+        assert program(*arguments).returncode == code
 
 
 def test_interrupt():
@@ -138,7 +132,7 @@ def test_interrupt():
 )
 def test_a_full_disk_is_an_ordinary_error(command, place):
     with open("/dev/full", "w") as full:
-        done = ended(*PROGRAM, *command, stdout=full)
+        done = program(*command, stdout=full)
     assert done.stderr == f"Error: {place}: cannot be written: No space left on device\n"
     assert done.returncode == 1
 
@@ -160,28 +154,9 @@ def test_a_reader_that_goes_away():
     assert (done.stdout, done.stderr) == ("<", "")
 
 
-def in_terminal(*arguments, **environment):
-    """What a terminal of 100 columns would have received."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update({"COLUMNS": "100", "TERM": "xterm", **environment})
-        os.execv(sys.executable, [*PROGRAM, *arguments])
-    received = b""
-    while True:
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        received += chunk
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return received.decode(), os.waitstatus_to_exitcode(status)
-
-
 def test_colour_and_progress_on_a_terminal():
-    text, code = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "400ms")
+    command = [*PROGRAM, "plan", RUN, "-c", CLUSTER, "--budget", "400ms"]
+    text, code = in_terminal(command, COLUMNS="100", TERM="xterm")
     assert code == 0
     assert "\x1b[1mtaxi: " in text
     assert "\r\x1b[K" in text  # the live line, and its end
@@ -189,15 +164,15 @@ def test_colour_and_progress_on_a_terminal():
 
 
 def test_output_without_unicode():
-    command = [*PROGRAM, "demo", "--budget", "50ms", "--output", os.devnull]
-    done = ended(*command, PYTHONIOENCODING="ascii")
+    command = ["demo", "--budget", "50ms", "--output", os.devnull]
+    done = program(*command, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell):
-    done = ended(*PROGRAM, "completion", shell)
+    done = program("completion", shell)
     assert "_KFP_PLACEMENT_COMPLETE" in done.stdout
     assert f"{shell}_complete" in done.stdout
 
@@ -212,8 +187,7 @@ def test_completion_scripts(shell):
     ],
 )
 def test_completion(words, expected):
-    done = ended(
-        *PROGRAM,
+    done = program(
         _KFP_PLACEMENT_COMPLETE="bash_complete",
         COMP_WORDS=words,
         COMP_CWORD=str(words.count(" ")),
@@ -244,5 +218,5 @@ def test_both_programs_are_installed():
 
 def test_every_command_has_examples():
     for command in ("plan", "check", "cluster", "demo", "completion"):
-        said = ended(*PROGRAM, command, "--help").stdout
+        said = program(command, "--help").stdout
         assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", said)

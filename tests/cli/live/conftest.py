@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kfp_placement.live.kinds import EVENTS, PLACEMENTS, WORKFLOWS
+from kfp_placement.live.notebook import Run
+from kfp_placement_engine.views.runs import NamedRun
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.support.fake_cluster import FakeCluster
 from tests.support.structural_schemas import MANIFESTS, documents
@@ -41,6 +43,11 @@ def condition(kind, status="False", reason="WaitingForQuota", message="3/4 GPU a
 def is_harmless(text):
     """Return whether nothing of `HOSTILE` acts on who reads the text."""
     return not {"\x1b", "\u202e"} & set(text)
+
+
+def notebook_run(cluster, name="taxi-x7k2p"):
+    """A run of namespace `team-a`, as a notebook has it."""
+    return Run(cluster, NamedRun("team-a", name), now=lambda: NOW)
 
 
 @pytest.fixture

@@ -118,8 +118,7 @@ def test_the_plan_follows_the_policy(run, nodes, planner, source):
     assert replace(planner.options, assumptions=None) == as_asked
     assert planner.graph.steps[0].type == "Fetch"
     assert planner.graph.steps[0].max_latency_ms is None
-    (predict,) = (step for step in planner.graph.steps if step.name == "predict")
-    assert predict.priority == 7
+    assert planner.steps["predict"].priority == 7
 
 
 def test_nodes_are_needed(nodes):

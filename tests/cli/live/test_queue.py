@@ -7,11 +7,9 @@ import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
-from kfp_placement.live.notebook import Run
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
-from kfp_placement_engine.views.runs import NamedRun
 from kfp_placement_kube.kinds import NAMESPACES
-from tests.cli.live.conftest import HOSTILE, NOW, is_harmless, placement
+from tests.cli.live.conftest import HOSTILE, condition, is_harmless, notebook_run, placement
 from tests.support.fake_cluster import workflow
 from tests.support.structural_schemas import MANIFESTS, documents
 
@@ -91,13 +89,7 @@ def run_queue(namespace="team-a", **status):
     return {"metadata": metadata, "spec": {}, "status": status}
 
 
-DOWN = {
-    "type": "Ready",
-    "status": "False",
-    "reason": "LeaseStale",
-    "message": "not renewed",
-    "lastTransitionTime": "2026-11-20T10:00:01Z",
-}
+DOWN = condition("Ready", reason="LeaseStale", message="not renewed")
 
 
 def test_a_namespace_without_a_queue_is_told_apart_from_an_empty_queue(live, cluster):
@@ -177,10 +169,15 @@ def test_who_may_not_is_told_which_role_may(live, queued, monkeypatch):
 WAITS = "queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota, starts 2026-11-22 14:20-15:40 UTC"
 
 
+def waiting_line(live):
+    """How the sample run waits, as `explain` says it."""
+    return live("explain", "taxi-x7k2p").stdout.splitlines()[1]
+
+
 def test_list_and_explain_say_that_a_run_is_queued(live, queued):
     listed = " ".join(live("list").stdout.split())
     assert WAITS in listed
-    assert live("explain", "taxi-x7k2p").stdout.splitlines()[1] == f"{WAITS} (80%)"
+    assert waiting_line(live) == f"{WAITS} (80%)"
 
 
 def test_without_the_right_to_see_queues_they_say_all_else(live, queued):
@@ -191,7 +188,7 @@ def test_without_the_right_to_see_queues_they_say_all_else(live, queued):
 
 
 def test_in_a_notebook(queued):
-    run = Run(queued, NamedRun("team-a", "taxi-x7k2p"), now=lambda: NOW)
+    run = notebook_run(queued)
     queue = run.queue
     assert queue is not None
     assert (queue.phase, queue.position, queue.waiting, queue.queue) == ("Waiting", 3, 7, "gpu")
@@ -203,7 +200,7 @@ def test_in_a_notebook(queued):
 
 def test_in_a_notebook_without_queues(cluster):
     cluster.put(WORKFLOWS, {"metadata": {"name": "plain", "namespace": "team-a"}})
-    assert Run(cluster, NamedRun("team-a", "plain"), now=lambda: NOW).queue is None
+    assert notebook_run(cluster, "plain").queue is None
 
 
 @pytest.mark.parametrize(
@@ -222,13 +219,13 @@ def test_in_a_notebook_without_queues(cluster):
 )
 def test_a_run_without_a_position_says_why(live, queued, status, text):
     queued.put(RUN_REQUESTS, request("taxi-x7k2p", position=None, starts=None, **status))
-    assert live("explain", "taxi-x7k2p").stdout.splitlines()[1].startswith(text)
+    assert waiting_line(live).startswith(text)
 
 
 def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued):
     starts = {"earliest": "2026-11-22T14:20:00Z", "forecast": "2026-11-22T16:00:00Z"}
     queued.put(RUN_REQUESTS, request("taxi-x7k2p", starts=starts))
-    said = live("explain", "taxi-x7k2p").stdout.splitlines()[1]
+    said = waiting_line(live)
     assert said.endswith("starts not before 2026-11-22 14:20 UTC")
 
 
@@ -277,8 +274,8 @@ def test_what_the_author_should_know_is_said_wherever_the_queue_is(live, cluster
     cluster.put(RUN_REQUESTS, request(starts=None, notes=notes))
     line = f"queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota; {MOVED}"
     assert line in " ".join(live("list").stdout.split())
-    assert live("explain", "taxi-x7k2p").stdout.splitlines()[1] == line
-    run = Run(cluster, NamedRun("team-a", "taxi-x7k2p"), now=lambda: NOW)
+    assert waiting_line(live) == line
+    run = notebook_run(cluster)
     assert repr(run.queue) == f"<team-a/taxi-x7k2p: {line}>"
 
 

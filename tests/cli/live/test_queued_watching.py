@@ -5,9 +5,7 @@ import pytest
 from kfp_placement.live import watching
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
-from kfp_placement.live.notebook import Run
-from kfp_placement_engine.views.runs import NamedRun
-from tests.cli.live.conftest import NOW, placement
+from tests.cli.live.conftest import notebook_run, placement
 from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import workflow
 
@@ -86,7 +84,7 @@ def test_without_an_answer_about_queues_the_run_is_followed(live, cluster, error
 def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, monkeypatch, capsys):
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.05)
     cluster.put(RUN_REQUESTS, second())
-    run = Run(cluster, NamedRun("team-a", "taxi-x7k2p"), now=lambda: NOW)
+    run = notebook_run(cluster)
     assert repr(run) == "<Run team-a/taxi-x7k2p: no plan yet>"
     run.watch(timeout=0.3)
     assert QUEUED in capsys.readouterr().out.splitlines()
@@ -98,7 +96,7 @@ def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, monkeypatch, capsys
 
 def test_in_a_notebook_a_run_without_a_plan_explains_itself(plain):
     plain.put(RUN_REQUESTS, second("plain"))
-    run = Run(plain, NamedRun("team-a", "plain"), now=lambda: NOW)
+    run = notebook_run(plain, "plain")
     assert run.explain().splitlines() == [
         "team-a/plain: no plan yet",
         f"queued {LACKS}",

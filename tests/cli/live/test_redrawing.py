@@ -1,9 +1,8 @@
 """On a terminal the block is redrawn below the lines that stay."""
 
-import os
-import pty
-import subprocess
 import sys
+
+from tests.support.terminals import in_terminal
 
 SOURCE = """
 from kfp_placement.cli.redrawing import RedrawnBlock
@@ -16,28 +15,15 @@ with RedrawnBlock() as block:
 """
 
 
-def drawn(**environment):
-    ours, theirs = pty.openpty()
-    done = subprocess.Popen(
-        [sys.executable, "-c", SOURCE],
-        stdout=theirs,
-        env={**os.environ, "COLUMNS": "40", "LINES": "10", "NO_COLOR": "1", **environment},
-    )
-    os.close(theirs)
-    parts = []
-    try:
-        while part := os.read(ours, 65536):
-            parts.append(part)
-    except OSError:
-        pass  # the terminal's other end is closed
-    finally:
-        os.close(ours)
-    assert done.wait(timeout=60) == 0
-    return b"".join(parts).decode().replace("\r\n", "\n")
+def drawn(term):
+    size = {"COLUMNS": "40", "LINES": "10"}
+    text, code = in_terminal([sys.executable, "-c", SOURCE], TERM=term, NO_COLOR="1", **size)
+    assert code == 0
+    return text.replace("\r\n", "\n")
 
 
 def test_the_block_stays_below():
-    text = drawn(TERM="xterm")
+    text = drawn("xterm")
     first, block, after, last = text.split("\x1b[J")
     assert first.startswith("first\n\none\ntwo\nx")
     assert "…" in first  # cut to the terminal's width, so that a line is a line
@@ -48,4 +34,4 @@ def test_the_block_stays_below():
 
 
 def test_a_dumb_terminal_gets_lines_alone():
-    assert drawn(TERM="dumb") == "first\nsecond\n"
+    assert drawn("dumb") == "first\nsecond\n"
