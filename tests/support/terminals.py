@@ -2,10 +2,9 @@
 
 import os
 import pty
-from collections.abc import Sequence
 
 
-def in_terminal(command: Sequence[str], **environment: str) -> tuple[str, int]:
+def in_terminal(command: list[str], **environment: str) -> tuple[str, int]:
     """Run a program on a terminal; return what the terminal receives, and the exit code."""
     pid, terminal = pty.fork()
     if pid == 0:
