@@ -41,14 +41,14 @@ hints = st.builds(
 
 
 @given(hints)
-def test_what_is_written_is_read_again(given_hints: StepHints) -> None:
+def test_what_is_written_is_read_again(given_hints):
     """Exactly, and without warnings."""
     found, warnings = decode_hints(encode_hints(given_hints))
     assert found == given_hints
     assert warnings == []
 
 
-def test_only_what_is_set_is_written() -> None:
+def test_only_what_is_set_is_written():
     assert encode_hints(StepHints()) == '{"v":1}'
     full = StepHints(
         duration_seconds=1200,
@@ -78,7 +78,7 @@ def test_only_what_is_set_is_written() -> None:
     }
 
 
-def test_unknown_keys_are_kept_and_named() -> None:
+def test_unknown_keys_are_kept_and_named():
     """A part that does not know a key hands it on."""
     found, warnings = decode_hints('{"v":1,"duration":"5m","colour":["red"],"nodes":{"a":1}}')
     assert found.duration_seconds == 300
@@ -87,14 +87,14 @@ def test_unknown_keys_are_kept_and_named() -> None:
     assert json.loads(encode_hints(found))["nodes"] == {"a": 1}
 
 
-def test_names_of_python_fields_are_not_keys() -> None:
+def test_names_of_python_fields_are_not_keys():
     """`duration_seconds` in an annotation is as unknown as any other key."""
     found, warnings = decode_hints('{"v":1,"duration_seconds":5,"version":9}')
     assert found == StepHints(unknown={"duration_seconds": 5, "version": 9})
     assert "duration_seconds (did you mean duration?), version" in warnings[0]
 
 
-def test_a_newer_version_is_read_as_far_as_known() -> None:
+def test_a_newer_version_is_read_as_far_as_known():
     text = '{"v":7,"duration":"5m","outputs":["changed its form"],"fresh":1}'
     found, warnings = decode_hints(text)
     assert found.version == 7
@@ -147,7 +147,7 @@ def test_a_newer_version_is_read_as_far_as_known() -> None:
         (" " * (MAX_ANNOTATION_CHARACTERS + 1), "characters"),
     ],
 )
-def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) -> None:
+def test_bad_annotations_are_refused_with_the_reason(text, problem):
     with pytest.raises(HintsError, match=problem) as caught:
         decode_hints(text)
     assert len(str(caught.value)) < 400
@@ -159,7 +159,7 @@ def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) ->
         JSON_VALUES,
     )
 )
-def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
+def test_any_object_is_read_or_refused(entries):
     """Nothing else is raised, and what is read can be written and printed."""
     try:
         found, warnings = decode_hints(json.dumps(entries))
@@ -170,7 +170,7 @@ def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text):
     try:
         decode_hints(text)
     except HintsError:

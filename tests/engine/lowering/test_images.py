@@ -38,7 +38,7 @@ DIGEST = "sha256:" + "0" * 64
         (f"registry:5000/tool@{DIGEST}", f"registry:5000/tool@{DIGEST}"),
     ],
 )
-def test_a_reference_in_full(image: str, full: str):
+def test_a_reference_in_full(image, full):
     """As the reference library of Docker and containerd reads it; what is full stays so."""
     assert canonical(image) == full
     assert canonical(full) == full
@@ -46,7 +46,7 @@ def test_a_reference_in_full(image: str, full: str):
 
 @pytest.mark.parametrize("reported", ["python:3.12", FULL])
 @pytest.mark.parametrize("asked", ["python:3.12", FULL])
-def test_nothing_is_pulled_where_the_image_is_held_under_any_name(reported: str, asked: str):
+def test_nothing_is_pulled_where_the_image_is_held_under_any_name(reported, asked):
     """The node that holds it wins, the step waits for no pull, and no size is assumed."""
     members = (a_node("lacks"), a_node("holds", images={reported: 1000}))
     run = a_run(a_step("a", image=asked))
@@ -65,7 +65,7 @@ def test_two_names_of_one_image_are_pulled_once():
 
 
 @pytest.mark.parametrize(("reported", "node"), [("big:1", 1), ("docker.io/library/big:1", 0)])
-def test_kube_scheduler_scores_only_the_very_name(reported: str, node: int):
+def test_kube_scheduler_scores_only_the_very_name(reported, node):
     """1 GiB held draws a pod to the fuller node, unless the node calls it something else."""
     members = (
         a_node("empty", cpu=16),

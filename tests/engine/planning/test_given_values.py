@@ -25,7 +25,7 @@ def seconds(graph: RunGraph) -> list[float | None]:
     return [step.duration_seconds for step in graph.steps]
 
 
-def test_a_step_a_task_or_a_path_may_be_named() -> None:
+def test_a_step_a_task_or_a_path_may_be_named():
     """The more precise name wins."""
     assert seconds(with_durations(GRAPH, {"train": "20m"})) == [1200, None, None, None]
     assert seconds(with_durations(GRAPH, {"loop[1].work": 5})) == [None, None, 5, None]
@@ -35,7 +35,7 @@ def test_a_step_a_task_or_a_path_may_be_named() -> None:
     assert seconds(with_durations(GRAPH, given)) == [None, 3, 2, None]
 
 
-def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it() -> None:
+def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it():
     """A step outside of all loops keeps its name; of two inside, one must be named."""
     assert seconds(with_durations(GRAPH, {"work": 7})) == [None, 7, 7, None]
     assert seconds(with_durations(GRAPH, {"work": 7, "loop.work": 8})) == [None, 8, 8, None]
@@ -47,7 +47,7 @@ def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it() -> 
         with_durations(twice, {"work": 7})
 
 
-def test_a_display_name_will_do_where_one_task_has_it() -> None:
+def test_a_display_name_will_do_where_one_task_has_it():
     train, *others = GRAPH.steps
     named = replace(GRAPH, steps=(replace(train, display_name="xgboost"), *others))
     assert seconds(with_durations(named, {"xgboost": "20m"})) == [1200, None, None, None]
@@ -55,13 +55,13 @@ def test_a_display_name_will_do_where_one_task_has_it() -> None:
     assert with_cached(named, ["xgboost"]).steps[0].assumed_cached
 
 
-def test_given_durations_say_where_they_come_from() -> None:
+def test_given_durations_say_where_they_come_from():
     step = with_durations(GRAPH, {"train": "20m"}).steps[0]
     assert step.duration_source is DurationSource.GIVEN
     assert GRAPH.steps[0].duration_seconds is None
 
 
-def test_unknown_names_are_refused_with_close_ones() -> None:
+def test_unknown_names_are_refused_with_close_ones():
     with pytest.raises(InputError, match=r"no step 'trian'; did you mean 'train'\?"):
         with_durations(GRAPH, {"trian": 5})
     with pytest.raises(InputError, match=r"did you mean 'loop\[\*\].work'"):
@@ -71,24 +71,24 @@ def test_unknown_names_are_refused_with_close_ones() -> None:
 
 
 @pytest.mark.parametrize("duration", ["soon", -1, "4000d", None, []])
-def test_bad_durations_name_their_step(duration: object) -> None:
+def test_bad_durations_name_their_step(duration):
     with pytest.raises(QuantityError, match="step 'train'"):
         with_durations(GRAPH, {"train": duration})
 
 
-def test_cache_hits_are_assumed_by_step_or_task() -> None:
+def test_cache_hits_are_assumed_by_step_or_task():
     graph = with_cached(GRAPH, ["train", "loop[1].work"])
     assert [step.assumed_cached for step in graph.steps] == [True, False, True, False]
     assert [notice.step for notice in graph.notices] == ["loop[*].work"]
     assert all(step.assumed_cached for step in with_cached(GRAPH, ["loop.work"]).steps[1:3])
 
 
-def test_what_kfp_never_caches_cannot_be_assumed_cached() -> None:
+def test_what_kfp_never_caches_cannot_be_assumed_cached():
     with pytest.raises(InputError, match="importer"):
         with_cached(GRAPH, ["bring"])
 
 
-def test_durations_files_are_mappings(tmp_path) -> None:
+def test_durations_files_are_mappings(tmp_path):
     path = tmp_path / "durations.yaml"
     path.write_text("train: 20m\nloop[*].work: 1.5\n")
     assert read_durations_file(path) == {"train": 1200, "loop[*].work": 1.5}
@@ -103,7 +103,7 @@ def test_durations_files_are_mappings(tmp_path) -> None:
             read_durations(data, name="d")
 
 
-def test_where_all_pipelines_are_planned_every_executor_of_kfp_counts_as_marked() -> None:
+def test_where_all_pipelines_are_planned_every_executor_of_kfp_counts_as_marked():
     """Not what KFP's driver does, nor a step of a plain Workflow, nor one that is left out."""
     train, *others = GRAPH.steps
     asks, left = replace(train, scheduler="volcano"), replace(train, unplanned=True)

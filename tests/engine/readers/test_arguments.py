@@ -50,7 +50,7 @@ def image_with(name: str, value: Any) -> str:
         ("settings", '{"a": 1}', 'i:{"a": 1}'),
     ],
 )
-def test_text_is_converted_to_the_parameter_s_type(name: str, value: Any, image: str) -> None:
+def test_text_is_converted_to_the_parameter_s_type(name, value, image):
     assert image_with(name, value) == image
 
 
@@ -72,13 +72,13 @@ def test_text_is_converted_to_the_parameter_s_type(name: str, value: Any, image:
         ("texd", "x", "no parameter 'texd'; did you mean 'text'"),
     ],
 )
-def test_other_values_are_refused_with_the_name(name: str, value: Any, problem: str) -> None:
+def test_other_values_are_refused_with_the_name(name, value, problem):
     with pytest.raises(InputError, match=problem) as caught:
         image_with(name, value)
     assert name in str(caught.value)
 
 
-def test_parameters_without_a_value_are_said_once() -> None:
+def test_parameters_without_a_value_are_said_once():
     parameters = {
         "b": {"parameterType": "STRING"},
         "a": {"parameterType": "STRING"},
@@ -92,7 +92,7 @@ def test_parameters_without_a_value_are_said_once() -> None:
     assert "a, b;" in graph.notices[0].message
 
 
-def test_types_of_older_packages_are_known() -> None:
+def test_types_of_older_packages_are_known():
     parameters = {"n": {"type": "INT"}, "d": {"type": "DOUBLE"}}
     documents = a_package(parameters=parameters)
     assert read_package(documents, arguments={"n": "1", "d": "0.5"}).notices == ()

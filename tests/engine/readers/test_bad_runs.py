@@ -49,20 +49,20 @@ def read(text: str | bytes):
         "kind: List\nitems: 5",
     ],
 )
-def test_other_files_are_refused_with_what_they_are(text: str, golden) -> None:
+def test_other_files_are_refused_with_what_they_are(text, golden):
     with pytest.raises(InputError) as caught:
         read(text)
     golden(str(caught.value))
     assert str(caught.value).startswith("run.yaml")
 
 
-def test_a_file_with_several_runs_is_refused() -> None:
+def test_a_file_with_several_runs_is_refused():
     package = json.dumps(a_package()[0])
     with pytest.raises(InputError, match="holds 2 runs; give one at a time"):
         read(package + "\n" + package)
 
 
-def test_objects_of_the_api_hold_packages_and_workflows() -> None:
+def test_objects_of_the_api_hold_packages_and_workflows():
     """A list with one Workflow, a PipelineVersion, what KFP's API answers."""
     documents = a_package(kubernetes={"exec-work": {"x": 1}})
     workflow = {
@@ -80,7 +80,7 @@ def test_objects_of_the_api_hold_packages_and_workflows() -> None:
         assert len(read(json.dumps(document)).steps) == 1
 
 
-def test_large_files_are_refused_unread(tmp_path) -> None:
+def test_large_files_are_refused_unread(tmp_path):
     data = b"a: 1\n" * (RUN_MAX_BYTES // 5 + 1)
     with pytest.raises(LimitError, match="larger than 16 MiB"):
         read(data)
@@ -202,20 +202,20 @@ def looping_over(raw: str):
         ),
     ],
 )
-def test_broken_packages_are_refused_with_the_place(change, problem: str) -> None:
+def test_broken_packages_are_refused_with_the_place(change, problem):
     with pytest.raises(InputError) as caught:
         read_package(broken(change))
     assert problem in str(caught.value)
     assert str(caught.value).startswith("run.yaml")
 
 
-def test_an_unknown_schema_version_is_a_warning() -> None:
+def test_an_unknown_schema_version_is_a_warning():
     documents = a_package()
     documents[0]["schemaVersion"] = "3.0.0"
     assert [notice.code for notice in read_package(documents).notices] == ["unknown-version"]
 
 
-def test_what_stands_beside_a_run_is_a_warning(golden) -> None:
+def test_what_stands_beside_a_run_is_a_warning(golden):
     documents = a_package(kubernetes={"exec-work": {}})
     assert len(documents) == 2
     assert read_package(documents).notices == ()
@@ -225,14 +225,14 @@ def test_what_stands_beside_a_run_is_a_warning(golden) -> None:
     assert "ConfigMap" in notice.message
 
 
-def test_a_submitted_run_takes_no_arguments() -> None:
+def test_a_submitted_run_takes_no_arguments():
     documents = a_package(parameters={"x": {"parameterType": "STRING"}})
     with pytest.raises(InputError, match="arguments of a submitted KFP run are fixed"):
         read_as_workflow(documents, arguments={"x": "1"})
 
 
 @pytest.mark.parametrize("length", [64, 10_000])
-def test_long_names_are_cut_in_messages_only(length: int) -> None:
+def test_long_names_are_cut_in_messages_only(length):
     name = "x" * length
     assert read_package(a_package({name: a_task()})).steps[0].name == name
     with pytest.raises(InputError) as caught:

@@ -52,7 +52,7 @@ def uses(graph) -> dict[str, list[str]]:
         {"componentInputParameter": "claim"},
     ],
 )
-def test_existing_claims_are_named_in_every_form(read, mount) -> None:
+def test_existing_claims_are_named_in_every_form(read, mount):
     """The forms of today and the deprecated ones."""
     documents = a_package(
         parameters={"claim": {"parameterType": "STRING", "defaultValue": "data"}},
@@ -66,7 +66,7 @@ def test_existing_claims_are_named_in_every_form(read, mount) -> None:
 @pytest.mark.parametrize(
     "form", [{"pvcNameParameter": output_of("make", "name")}, output_of("make", "name")]
 )
-def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form) -> None:
+def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form):
     access = inputs(access_modes=["ReadWriteMany"], pvc_name_suffix="-x")
     documents = with_maker(
         {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
@@ -77,7 +77,7 @@ def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form) -> None:
     assert graph.claims == (RunClaim("make", ("ReadWriteMany",), created_by="make"),)
 
 
-def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read) -> None:
+def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read):
     """Made in a nested pipeline, mounted in a loop of another."""
     access = inputs(access_modes=input_of_dag("modes"))
     maker = a_dag({"make": a_task("make", inputs=access)})
@@ -99,7 +99,7 @@ def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read) -> None:
     assert graph.claims == (RunClaim("maker.make", ("ReadWriteOnce",), created_by="maker.make"),)
 
 
-def test_each_iteration_makes_its_own_claim(read) -> None:
+def test_each_iteration_makes_its_own_claim(read):
     tasks = {"make": a_task("make"), "work": a_task(after=["make"])}
     documents = with_maker(
         {"loop": a_loop("body", [1, 2])},
@@ -110,7 +110,7 @@ def test_each_iteration_makes_its_own_claim(read) -> None:
     assert uses(graph) == {"loop[0].make": ["loop[0].work"], "loop[1].make": ["loop[1].work"]}
 
 
-def test_a_claim_made_under_a_fixed_name_is_that_claim(read) -> None:
+def test_a_claim_made_under_a_fixed_name_is_that_claim(read):
     """Whether a step mounts it by the maker's output or by its name."""
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
     documents = with_maker(
@@ -122,7 +122,7 @@ def test_a_claim_made_under_a_fixed_name_is_that_claim(read) -> None:
     assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)
 
 
-def test_names_of_claims_are_unique(read) -> None:
+def test_names_of_claims_are_unique(read):
     """An existing claim that is called like the step that makes another one."""
     tasks = {
         "make": a_task("make", after=["first"]),
@@ -139,7 +139,7 @@ def test_names_of_claims_are_unique(read) -> None:
     assert uses(graph) == {"make": ["first"], "make-2": ["last"]}
 
 
-def test_steps_that_mount_what_nobody_named_yet_still_share_it(read) -> None:
+def test_steps_that_mount_what_nobody_named_yet_still_share_it(read):
     """A pipeline parameter without a value is one claim, whatever it is."""
     documents = a_package(
         {"one": a_task(), "two": a_task()},
@@ -151,7 +151,7 @@ def test_steps_that_mount_what_nobody_named_yet_still_share_it(read) -> None:
     assert notice_codes(graph) == ["missing-argument", "unknown-claim"]
 
 
-def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read) -> None:
+def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read):
     documents = a_package(
         {"find": a_task("finder"), "one": a_task(after=["find"]), "two": a_task(after=["find"])},
         executors={"finder": {"container": {"image": "x"}}},
@@ -163,7 +163,7 @@ def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read) -> 
     assert set(notice_codes(graph)) == {"unknown-claim"}
 
 
-def test_the_workspace_is_mounted_where_an_input_names_it(read) -> None:
+def test_the_workspace_is_mounted_where_an_input_names_it(read):
     """Also through a nested pipeline, inside of other text, and by its mount path."""
     place = "{{$.workspace_path}}"
     passed = a_dag({"work": a_task(inputs=inputs(path=input_of_dag("folder")))})
@@ -181,14 +181,14 @@ def test_the_workspace_is_mounted_where_an_input_names_it(read) -> None:
     assert graph.claims == (RunClaim("kfp-workspace", ("ReadWriteMany",), is_workspace=True),)
 
 
-def test_without_a_workspace_nothing_is_mounted(read) -> None:
+def test_without_a_workspace_nothing_is_mounted(read):
     tasks = {"work": a_task(inputs=inputs(path="{{$.workspace_path}}"))}
     graph = read(a_package(tasks))
     assert graph.claims == ()
     assert uses(graph) == {}
 
 
-def test_a_claim_may_be_named_before_it_is_made(read) -> None:
+def test_a_claim_may_be_named_before_it_is_made(read):
     """A step that mounts it by name without waiting for its maker."""
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
     documents = with_maker(
@@ -201,7 +201,7 @@ def test_a_claim_may_be_named_before_it_is_made(read) -> None:
 
 
 @pytest.mark.parametrize("name", ["", None])
-def test_no_name_is_no_claim(read, name) -> None:
+def test_no_name_is_no_claim(read, name):
     documents = a_package(
         parameters={"claim": {"parameterType": "STRING", "isOptional": True, "defaultValue": name}},
         kubernetes=mounting(input_of_dag("claim")),
@@ -209,13 +209,13 @@ def test_no_name_is_no_claim(read, name) -> None:
     assert read(documents).claims == ()
 
 
-def test_a_claim_that_nothing_names_is_said(read) -> None:
+def test_a_claim_that_nothing_names_is_said(read):
     graph = read(a_package(kubernetes=mounting(input_of_dag("gone"))))
     assert graph.claims == ()
     assert told_steps(graph) == [("unknown-claim", "work")]
 
 
-def test_readers_of_what_an_importer_downloads_mount_the_workspace(read) -> None:
+def test_readers_of_what_an_importer_downloads_mount_the_workspace(read):
     """The importer fills it; the reader gets a path in it."""
     source = {"taskOutputArtifact": {"producerTask": "bring", "outputArtifactKey": "artifact"}}
     documents = a_package(

@@ -2,7 +2,6 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import yaml
@@ -52,11 +51,11 @@ def load(data: bytes | str, max_bytes: int = MIB, **options) -> list:
         ("just text", ["just text"]),
     ],
 )
-def test_yaml_and_json_are_told_apart_by_content(text: str, documents: list) -> None:
+def test_yaml_and_json_are_told_apart_by_content(text, documents):
     assert load(text) == documents
 
 
-def test_utf_16_with_its_mark_is_read() -> None:
+def test_utf_16_with_its_mark_is_read():
     """What Windows shells write when output is sent to a file."""
     assert load("a: é".encode("utf-16")) == [{"a": "é"}]
 
@@ -94,7 +93,7 @@ def test_utf_16_with_its_mark_is_read() -> None:
         ("-", [None]),
     ],
 )
-def test_scalars_are_those_of_kubernetes_tools(text: str, value: object) -> None:
+def test_scalars_are_those_of_kubernetes_tools(text, value):
     """Times and base-60 numbers stay text."""
     assert load(f"- {text}" if text != "-" else "-")[0] == ([value] if text != "-" else value)
 
@@ -103,19 +102,19 @@ def test_scalars_are_those_of_kubernetes_tools(text: str, value: object) -> None
     "path",
     [*data_files("kfp-2.17.0/pipelines", "*.yaml"), *data_files("labelled/workflows", "*.yaml")],
 )
-def test_real_files_are_what_pyyaml_makes_of_them(path: Path) -> None:
+def test_real_files_are_what_pyyaml_makes_of_them(path):
     documents = yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader)
     assert load(path.read_bytes()) == [document for document in documents if document is not None]
 
 
-def test_keys_are_always_text() -> None:
+def test_keys_are_always_text():
     """`n`, `on`, `1` and null as names of parameters."""
     assert load("n: 1\non: 2\n1: 3\nnull: 4\n1.0: 5") == [
         {"n": 1, "on": 2, "1": 3, "null": 4, "1.0": 5}
     ]
 
 
-def test_anchors_aliases_and_merges_are_followed() -> None:
+def test_anchors_aliases_and_merges_are_followed():
     text = (
         "base: &b {x: 1, y: 2}\nuse: *b\nmerged: {<<: *b, y: 3}\nboth: {<<: [*b, {z: 4}]}\n*b : 1"
     )
@@ -128,7 +127,7 @@ def test_anchors_aliases_and_merges_are_followed() -> None:
     assert load("a: &k name\nb: {*k : 1}")[0]["b"] == {"name": 1}
 
 
-def test_many_harmless_aliases_are_accepted() -> None:
+def test_many_harmless_aliases_are_accepted():
     text = "base: &b {labels: {a: b}}\n" + "".join(f"k{number}: *b\n" for number in range(5000))
     assert len(load(text)[0]) == 5001
 
@@ -152,7 +151,7 @@ def bomb(levels: int = 9, width: int = 9) -> str:
     ],
     ids=["lists", "doubling", "mappings", "mixed", "merges"],
 )
-def test_bombs_are_refused_quickly(text: str) -> None:
+def test_bombs_are_refused_quickly(text):
     def refuse() -> None:
         with pytest.raises(LimitError, match=r"line \d+: aliases repeat more than"):
             load(text, 16 * MIB)
@@ -198,7 +197,7 @@ def test_bombs_are_refused_quickly(text: str) -> None:
         (b"%YAML 9.9\n---\na: 1", "YAML"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_place(data: bytes, problem: str) -> None:
+def test_what_cannot_be_read_is_refused_with_the_place(data, problem):
     with pytest.raises(InputError, match=problem) as caught:
         load(data)
     assert str(caught.value).startswith("file.yaml")
@@ -217,12 +216,12 @@ def test_what_cannot_be_read_is_refused_with_the_place(data: bytes, problem: str
     ],
     ids=["open", "lists", "objects", "dashes", "block", "flow"],
 )
-def test_deep_nesting_is_refused(data: bytes) -> None:
+def test_deep_nesting_is_refused(data):
     with pytest.raises(LimitError, match="deep"):
         load(data, 16 * MIB)
 
 
-def test_the_depth_limit_is_the_same_for_both() -> None:
+def test_the_depth_limit_is_the_same_for_both():
     for text in ("[" * MAX_DEPTH + "]" * MAX_DEPTH, "- " * (MAX_DEPTH - 1) + "1"):
         assert load(text)
     for text in ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "- " * (MAX_DEPTH + 1) + "1"):
@@ -230,12 +229,12 @@ def test_the_depth_limit_is_the_same_for_both() -> None:
             load(text)
 
 
-def test_brackets_in_text_are_no_nesting() -> None:
+def test_brackets_in_text_are_no_nesting():
     text = json.dumps({"a": "[" * 500, "b": '\\"{' * 500})
     assert load(text) == [json.loads(text)]
 
 
-def test_progress_goes_from_nothing_to_all() -> None:
+def test_progress_goes_from_nothing_to_all():
     """For JSON by objects, for YAML by bytes."""
     items = [{"name": f"n{number}", "labels": {"a": "b"}} for number in range(20_000)]
     for text in (json.dumps(items), yaml.dump(items[:4000], Dumper=yaml.CSafeDumper)):
@@ -248,21 +247,21 @@ def test_progress_goes_from_nothing_to_all() -> None:
         assert max(b - a for a, b in pairwise(shares)) < 0.9
 
 
-def test_unwanted_parts_of_objects_are_dropped() -> None:
+def test_unwanted_parts_of_objects_are_dropped():
     """Saves most of the memory that a dump of pods takes."""
     text = '{"metadata": {"name": "a", "managedFields": [{"b": 1}]}, "env": "kept"}'
     found = load(text, drop=frozenset({"managedFields", "env"}))[0]
     assert found == {"metadata": {"name": "a"}, "env": "kept"}
 
 
-def test_embedded_json_is_read_with_its_place() -> None:
+def test_embedded_json_is_read_with_its_place():
     assert parse_json('{"a": [1]}', place=Place("file: argument x")) == {"a": [1]}
     for text in ("", "{", "1 2", '{"a": 1, "a": 2}', "[" * 500 + "]" * 500, "NaN"):
         with pytest.raises(InputError, match="file: argument x"):
             parse_json(text, place=Place("file: argument x"))
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path) -> None:
+def test_files_that_cannot_be_read_are_named(tmp_path):
     path = tmp_path / "run.yaml"
     with pytest.raises(InputNotFoundError, match="no such file"):
         read_file(path, max_bytes=MIB)
@@ -291,14 +290,14 @@ plain = st.recursive(
 
 
 @given(plain.filter(lambda value: value is not None))
-def test_what_yaml_and_json_write_is_read_again(value: object) -> None:
+def test_what_yaml_and_json_write_is_read_again(value):
     assert load(json.dumps([value])) == [[value]]
     assert load(json.dumps([value], ensure_ascii=False)) == [[value]]
     assert load(yaml.safe_dump([value], allow_unicode=True)) == [[value]]
 
 
 @given(st.binary(max_size=200) | st.text("{}[]:,-\n &*!'\"ab1<#|>?", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_read_or_refused(data):
     try:
         load(data)
     except InputError as error:

@@ -1,7 +1,6 @@
 """Which pods execute a step of KFP, told without our mark; against what KFP really makes."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def a_pod(
 
 
 @pytest.mark.parametrize("path", data_files("argo-4.0.5", "*.json"))
-def test_of_recorded_pods_all_executors_are_told_and_no_driver_or_importer(path: Path) -> None:
+def test_of_recorded_pods_all_executors_are_told_and_no_driver_or_importer(path):
     pods = json.loads(path.read_text("utf-8"))["pods"]
     names = {pod["metadata"]["annotations"][NODE_NAME_ANNOTATION]: told(pod) for pod in pods}
     # Argo's own name of a level that KFP's compiler makes for executors alone, retries included.
@@ -43,12 +42,12 @@ def test_of_recorded_pods_all_executors_are_told_and_no_driver_or_importer(path:
 
 
 @pytest.mark.parametrize("path", data_files("labelled/recordings", "*.json"))
-def test_recorded_pods_with_our_mark_are_not_unmarked(path: Path) -> None:
+def test_recorded_pods_with_our_mark_are_not_unmarked(path):
     pods = json.loads(path.read_text("utf-8"))["pods"]
     assert not any(told(pod) for pod in pods if SCHEDULER_LABEL in pod["metadata"]["labels"])
 
 
-def test_all_three_signs_are_needed() -> None:
+def test_all_three_signs_are_needed():
     assert told(a_pod())
     assert not told(a_pod(labels={}))
     assert not told(a_pod(containers=["init"]))
@@ -58,7 +57,7 @@ def test_all_three_signs_are_needed() -> None:
     assert not told({"metadata": {"labels": KFP}})
 
 
-def test_a_step_that_says_what_it_wants_is_not_one() -> None:
+def test_a_step_that_says_what_it_wants_is_not_one():
     assert not told(a_pod(labels={**KFP, SCHEDULER_LABEL: "volcano"}))
     assert not told(a_pod(labels={**KFP, UNPLANNED_LABEL: "true"}))
     assert told(a_pod(labels={**KFP, UNPLANNED_LABEL: "false"}))
@@ -67,10 +66,10 @@ def test_a_step_that_says_what_it_wants_is_not_one() -> None:
 @pytest.mark.parametrize(
     "pod", [a_pod(owners=[7, None, {}]), {**a_pod(), "spec": {"initContainers": [7, None]}}]
 )
-def test_odd_entries_are_none(pod: Json) -> None:
+def test_odd_entries_are_none(pod):
     assert not told(pod)
 
 
-def test_a_malformed_pod_is_refused() -> None:
+def test_a_malformed_pod_is_refused():
     with pytest.raises(InputError):
         told({**a_pod(), "spec": 7})

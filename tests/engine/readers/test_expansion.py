@@ -23,7 +23,7 @@ from tests.support.packages import (
 )
 
 
-def test_groups_have_the_path_of_their_steps(read) -> None:
+def test_groups_have_the_path_of_their_steps(read):
     components = {"outer": a_dag({"loop": a_loop("body", ["a", "b"])})}
     tasks = {"before": a_task(), "nested": a_task("outer", after=["before"])}
     graph = read(a_package(tasks, components=components))
@@ -42,7 +42,7 @@ def test_groups_have_the_path_of_their_steps(read) -> None:
     assert graph.step("nested.loop[1].work").iteration == (1,)
 
 
-def test_a_loop_over_a_container_is_a_step_per_item(read) -> None:
+def test_a_loop_over_a_container_is_a_step_per_item(read):
     """Without a DAG inside there are no iteration groups."""
     graph = read(a_package({"each": a_loop("work", [1, 2])}))
     assert [step.name for step in graph.steps] == ["each[0]", "each[1]"]
@@ -50,7 +50,7 @@ def test_a_loop_over_a_container_is_a_step_per_item(read) -> None:
     assert graph.step("each[1]").group == "each"
 
 
-def test_an_empty_loop_lets_the_next_task_start(read) -> None:
+def test_an_empty_loop_lets_the_next_task_start(read):
     tasks = {
         "before": a_task(),
         "loop": a_loop("body", [], dependentTasks=["before"]),
@@ -60,7 +60,7 @@ def test_an_empty_loop_lets_the_next_task_start(read) -> None:
     assert graph.step("after").depends_on == ("before",)
 
 
-def test_widths_follow_parameters_down_to_their_default(read) -> None:
+def test_widths_follow_parameters_down_to_their_default(read):
     """From the pipeline's parameter through a nested pipeline's into the loop's input."""
     loop = a_loop_over(input_of_dag("inner"))
     components = {"outer": a_dag({"loop": loop})}
@@ -72,7 +72,7 @@ def test_widths_follow_parameters_down_to_their_default(read) -> None:
     assert graph.notices == ()
 
 
-def test_an_argument_changes_the_width() -> None:
+def test_an_argument_changes_the_width():
     loop = a_loop_over(input_of_dag("numbers"))
     parameters = list_parameter("numbers", [4])
     documents = a_package({"loop": loop}, parameters=parameters)
@@ -80,7 +80,7 @@ def test_an_argument_changes_the_width() -> None:
     assert len(read_package(documents, arguments={"numbers": "[1, 2, 3]"}).steps) == 3
 
 
-def test_a_component_s_default_gives_a_width(read) -> None:
+def test_a_component_s_default_gives_a_width(read):
     """A nested pipeline's own default, where its caller gives nothing."""
     loop = a_loop_over(input_of_dag("inner"))
     definitions = {"parameters": list_parameter("inner", [1, 2])}
@@ -88,7 +88,7 @@ def test_a_component_s_default_gives_a_width(read) -> None:
     assert len(read(a_package({"nested": a_task("outer")}, components=components)).steps) == 2
 
 
-def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read) -> None:
+def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read):
     """`ParallelFor(item.parts)`: a selector on the item of the outer loop."""
     selector = {
         "componentInputParameter": "item",
@@ -109,7 +109,7 @@ def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read) -> Non
     assert not graph.step("outer[0].inner[2].work").assumed
 
 
-def test_a_loop_over_a_parameter_without_a_value_names_it(read) -> None:
+def test_a_loop_over_a_parameter_without_a_value_names_it(read):
     loop = a_loop_over(input_of_dag("rows"))
     rows = {"rows": {"parameterType": "LIST"}}
     graph = read(a_package({"loop": loop}, parameters=rows))
@@ -117,7 +117,7 @@ def test_a_loop_over_a_parameter_without_a_value_names_it(read) -> None:
     assert message.startswith("it loops over pipeline parameter rows, which has no value; 3 ")
 
 
-def test_unknown_widths_are_assumed_and_shown(read) -> None:
+def test_unknown_widths_are_assumed_and_shown(read):
     loop = a_loop_over(output_of("list"))
     tasks = {"list": a_task(), "loop": loop}
     documents = a_package(tasks)
@@ -131,7 +131,7 @@ def test_unknown_widths_are_assumed_and_shown(read) -> None:
     assert len(read(documents, loop_widths={"loop": 0}).steps) == 1
 
 
-def test_widths_of_nested_loops_are_given_by_name_or_for_all(read) -> None:
+def test_widths_of_nested_loops_are_given_by_name_or_for_all(read):
     source = output_of("list")
     components = {
         "outer": a_dag({"list": a_task(), "inner": a_loop_over(source)}),
@@ -147,7 +147,7 @@ def test_widths_of_nested_loops_are_given_by_name_or_for_all(read) -> None:
     assert widths(**{"outer.inner": 4, "outer[0].inner": 1}) == [1, 4]
 
 
-def test_a_width_for_a_loop_that_is_not_there_is_an_error() -> None:
+def test_a_width_for_a_loop_that_is_not_there_is_an_error():
     documents = a_package({"loop": a_loop("body", [1])})
     with pytest.raises(UnknownLoopError, match=r"no loop 'lopp'; did you mean 'loop'\?"):
         read_package(documents, loop_widths={"lopp": 2})
@@ -159,7 +159,7 @@ def test_a_width_for_a_loop_that_is_not_there_is_an_error() -> None:
         ReadOptions(loop_widths={"loop": -1})
 
 
-def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read) -> None:
+def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read):
     """`ParallelFor(name="shards")`."""
     loop = a_loop_over(output_of("list"))
     tasks = {"list": a_task(), "for-loop-1": {**loop, "taskInfo": {"name": "shards"}}}
@@ -175,14 +175,14 @@ def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read) -> None:
         read(one, loop_widths={"shard": 5})
 
 
-def test_a_known_width_is_kept_and_said() -> None:
+def test_a_known_width_is_kept_and_said():
     documents = a_package({"loop": a_loop("body", [1, 2])})
     graph = read_package(documents, loop_widths={"loop": 7})
     assert len(graph.steps) == 2
     assert notice_codes(graph) == ["loop-width-known"]
 
 
-def test_conditions_add_up_from_outside_in(read) -> None:
+def test_conditions_add_up_from_outside_in(read):
     inner = a_task("body", triggerPolicy={"condition": "b"})
     components = {"outer": a_dag({"inner": inner})}
     tasks = {"outer": a_task("outer", triggerPolicy={"condition": "a"})}
@@ -190,7 +190,7 @@ def test_conditions_add_up_from_outside_in(read) -> None:
     assert graph.step("outer.inner.work").conditions == ("a", "b")
 
 
-def test_an_exit_task_inside_a_pipeline_is_not_its_end(read) -> None:
+def test_an_exit_task_inside_a_pipeline_is_not_its_end(read):
     inner = {"fails": a_task(), "notify": an_exit_task("fails")}
     tasks = {"nested": a_task("inner"), "after": a_task(after=["nested"])}
     graph = read(a_package(tasks, components={"inner": a_dag(inner)}))
@@ -198,7 +198,7 @@ def test_an_exit_task_inside_a_pipeline_is_not_its_end(read) -> None:
     assert graph.step("after").depends_on == ("nested.fails",)
 
 
-def test_exit_tasks_that_kfp_never_runs_are_left_out_and_said() -> None:
+def test_exit_tasks_that_kfp_never_runs_are_left_out_and_said():
     """Two exit tasks of one task, or one of a loop: KFP's compiler keeps the last, or none."""
     tasks = {"fails": a_task(), "one": an_exit_task("fails"), "two": an_exit_task("fails")}
     documents = a_package(tasks)
@@ -210,7 +210,7 @@ def test_exit_tasks_that_kfp_never_runs_are_left_out_and_said() -> None:
     assert len(read_package(a_package(tasks)).steps) == 1
 
 
-def test_an_importer_waits_although_kfp_forgets_to_say_so(read) -> None:
+def test_an_importer_waits_although_kfp_forgets_to_say_so(read):
     """KFP sets no `depends` on importers; their task spec still tells."""
     executors = {"import": {"importer": {"artifactUri": {"runtimeParameter": "uri"}}}}
     tasks = {
@@ -228,7 +228,7 @@ def test_an_importer_waits_although_kfp_forgets_to_say_so(read) -> None:
     assert graph.step("use").depends_on == ("importer",)
 
 
-def test_createpvc_is_a_driver_pod_of_its_own_kind(read) -> None:
+def test_createpvc_is_a_driver_pod_of_its_own_kind(read):
     labels = {"exec-createpvc": {"podMetadata": {"labels": {"typeOfComponent": "Fetch"}}}}
     documents = a_package(
         {"make": a_task("createpvc", cachingOptions={"enableCache": True}), "use": a_task()},
@@ -240,7 +240,7 @@ def test_createpvc_is_a_driver_pod_of_its_own_kind(read) -> None:
     assert (make.has_driver, make.caching_enabled, make.labels, make.type) == (False, False, {}, "")
 
 
-def test_many_steps_cost_as_much_each_as_few(read) -> None:
+def test_many_steps_cost_as_much_each_as_few(read):
     components = {"outer": a_dag({"inner": a_loop("body", list(range(100)))})}
 
     def expand(width: int) -> None:
@@ -275,7 +275,7 @@ def test_many_steps_cost_as_much_each_as_few(read) -> None:
     ],
     ids=["wide", "nested", "doubling"],
 )
-def test_absurd_sizes_are_refused_before_anything_is_expanded(tasks, components) -> None:
+def test_absurd_sizes_are_refused_before_anything_is_expanded(tasks, components):
     def refuse() -> None:
         with pytest.raises(LimitError, match="at most 20000"):
             read_package(a_package(tasks, components=components))
@@ -284,7 +284,7 @@ def test_absurd_sizes_are_refused_before_anything_is_expanded(tasks, components)
     assert cpu_seconds(refuse) < cpu_seconds(read_package, allowed)
 
 
-def test_a_given_width_beyond_the_limit_is_refused() -> None:
+def test_a_given_width_beyond_the_limit_is_refused():
     source = output_of("list")
     tasks = {"list": a_task(), "loop": a_loop_over(source)}
     documents = a_package(tasks)
@@ -294,7 +294,7 @@ def test_a_given_width_beyond_the_limit_is_refused() -> None:
         read_package(documents, loop_widths={"loop": 10}, max_steps=10)
 
 
-def test_too_many_dependencies_are_refused() -> None:
+def test_too_many_dependencies_are_refused():
     tasks = {
         "one": a_loop("body", list(range(100))),
         "two": a_loop("body", list(range(100)), dependentTasks=["one"]),
@@ -305,14 +305,14 @@ def test_too_many_dependencies_are_refused() -> None:
         read_package(documents, max_dependencies=9_999)
 
 
-def test_deep_nesting_is_refused() -> None:
+def test_deep_nesting_is_refused():
     components = {f"d{depth}": a_dag({"x": a_task(f"d{depth + 1}")}) for depth in range(500)}
     components["d500"] = a_dag({"work": a_task()})
     with pytest.raises(LimitError, match="deeper"):
         read_package(a_package({"top": a_task("d0")}, components=components))
 
 
-def test_text_that_doubles_at_each_level_stays_unknown() -> None:
+def test_text_that_doubles_at_each_level_stays_unknown():
     """No memory is filled with it."""
     gap = "{{$.inputs.parameters['x']}}"
     passed = inputs(y=gap + gap, x=input_of_dag("y"))
@@ -324,7 +324,7 @@ def test_text_that_doubles_at_each_level_stays_unknown() -> None:
     assert len(read_package(a_package({"top": top}, components=components)).steps) == 1
 
 
-def test_order_is_that_of_dependencies_then_of_names(read) -> None:
+def test_order_is_that_of_dependencies_then_of_names(read):
     """`work-2` before `work-10`, whatever the order in the file."""
     tasks = {
         "work-10": a_task(),
@@ -340,7 +340,7 @@ def test_order_is_that_of_dependencies_then_of_names(read) -> None:
     ]
 
 
-def test_items_with_gaps_are_filled_where_they_can_be(read) -> None:
+def test_items_with_gaps_are_filled_where_they_can_be(read):
     """A list written out in the pipeline that holds parameters and outputs of tasks."""
     gap = "{{{{$.inputs.parameters['{}']}}}}".format
     items = [
@@ -368,7 +368,7 @@ def test_items_with_gaps_are_filled_where_they_can_be(read) -> None:
     assert set(widths.values()) == {(3, True)}
 
 
-def test_loops_over_artifacts_have_an_assumed_width() -> None:
+def test_loops_over_artifacts_have_an_assumed_width():
     """No KFP backend runs them yet; packages may hold them."""
     loop = a_task("body", artifactIterator={"itemInput": "item", "items": {"inputArtifact": "x"}})
     graph = read_package(a_package({"loop": loop}))
@@ -387,7 +387,7 @@ def test_loops_over_artifacts_have_an_assumed_width() -> None:
         ({"componentInputParameter": "gone"}, 3),
     ],
 )
-def test_items_come_from_any_kind_of_source(read, source, width: int) -> None:
+def test_items_come_from_any_kind_of_source(read, source, width):
     """Also in the form of the oldest packages; what is not understood is not known."""
     loop = a_loop("body", "items", inputs={"parameters": {"items": source}})
     parameters = list_parameter("numbers", [4, 5, 6, 7])

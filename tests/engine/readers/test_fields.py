@@ -72,7 +72,7 @@ def test_numbers():
         (lambda: fields(x="soon").moment("x"), "file.yaml: x: 'soon' is not a time"),
     ],
 )
-def test_an_error_names_the_place_of_the_field(read, message: str):
+def test_an_error_names_the_place_of_the_field(read, message):
     assert refusal(read).startswith(message)
 
 

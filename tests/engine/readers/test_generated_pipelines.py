@@ -29,7 +29,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_steps_are_those_of_the_pipeline(generated, seed: int) -> None:
+def test_steps_are_those_of_the_pipeline(generated, seed):
     """Every task is there, once per iteration, under its path."""
     pipeline, graph = generated(seed)
     steps = true_steps(pipeline.truth)
@@ -42,7 +42,7 @@ def test_steps_are_those_of_the_pipeline(generated, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_its_workflow_gives_the_same_graph(generated, seed: int) -> None:
+def test_its_workflow_gives_the_same_graph(generated, seed):
     """Of the stand-in for KFP's compiler; `test_workflow_emitter.py` holds that to the real one."""
     pipeline, graph = generated(seed)
     documents = list(yaml.load_all(pipeline.package, Loader=yaml.CSafeLoader))
@@ -51,7 +51,7 @@ def test_its_workflow_gives_the_same_graph(generated, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_settings_are_those_of_the_author(generated, seed: int) -> None:
+def test_settings_are_those_of_the_author(generated, seed):
     """Images, resources, labels, hints, constraints, claims, retries, caching, conditions."""
     pipeline, graph = generated(seed)
     for step in true_steps(pipeline.truth):
@@ -84,7 +84,7 @@ def _check(step: Step, truth: TrueTask) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_starts_after_all_it_waits_for(generated, seed: int) -> None:
+def test_a_step_starts_after_all_it_waits_for(generated, seed):
     """The dependencies, followed to the end, are exactly the pairs that the truth demands."""
     pipeline, graph = generated(seed)
     ancestors: dict[str, set[str]] = {}
@@ -98,7 +98,7 @@ def test_a_step_starts_after_all_it_waits_for(generated, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_loops_have_their_width(generated, seed: int) -> None:
+def test_loops_have_their_width(generated, seed):
     """Widths and limits are on the loop's group; assumed ones say so."""
     pipeline, graph = generated(seed)
     for group in graph.groups:
@@ -110,7 +110,7 @@ def test_loops_have_their_width(generated, seed: int) -> None:
             assert group.parallelism == parallelism
 
 
-def test_they_cover_what_matters(generated) -> None:
+def test_they_cover_what_matters(generated):
     """The generator has not quietly stopped to make loops, exit tasks or unknown widths."""
     truths = [generated(seed)[0].truth for seed in SEEDS]
     tasks = [task for truth in truths for task in truth.tasks]

@@ -38,7 +38,7 @@ def keys(terms: Any) -> list[str]:
     return [requirement.key for term in terms or () for requirement in term.requirements]
 
 
-def test_a_submitted_run_has_its_names() -> None:
+def test_a_submitted_run_has_its_names():
     made = workflow()
     made["metadata"] = {
         "name": "run-x7k2p",
@@ -51,7 +51,7 @@ def test_a_submitted_run_has_its_names() -> None:
     assert names == ("run", "run-x7k2p", "team", "0b1c")
 
 
-def test_arguments_of_the_run_are_those_it_was_submitted_with() -> None:
+def test_arguments_of_the_run_are_those_it_was_submitted_with():
     """`runtime-config` wins over the defaults of the pipeline."""
     loop = a_loop_over(input_of_dag("numbers"))
     documents = a_package(
@@ -68,7 +68,7 @@ def test_arguments_of_the_run_are_those_it_was_submitted_with() -> None:
 
 
 @pytest.mark.parametrize("where", ["spec", "templateDefaults", "template", "podSpecPatch"])
-def test_defaults_of_the_workflow_hold_where_a_task_sets_nothing(where: str) -> None:
+def test_defaults_of_the_workflow_hold_where_a_task_sets_nothing(where):
     """As an administrator's patch or webhook writes them."""
     defaults = {
         "nodeSelector": {"pool": "pipelines"},
@@ -92,7 +92,7 @@ def test_defaults_of_the_workflow_hold_where_a_task_sets_nothing(where: str) -> 
     assert keys(step.affinity.required) == ["rack"]
 
 
-def test_a_task_s_own_settings_come_on_top() -> None:
+def test_a_task_s_own_settings_come_on_top():
     """Selectors add up, lists are replaced, each kind of affinity for itself."""
     own = {
         "nodeSelector": {"labels": {"disk": "fast"}},
@@ -137,7 +137,7 @@ def test_a_task_s_own_settings_come_on_top() -> None:
         ),
     ],
 )
-def test_broken_workflows_are_refused_with_the_place(change, problem: str) -> None:
+def test_broken_workflows_are_refused_with_the_place(change, problem):
     made = workflow()
     change(made["spec"])
     with pytest.raises(InputError) as caught:
@@ -146,7 +146,7 @@ def test_broken_workflows_are_refused_with_the_place(change, problem: str) -> No
     assert str(caught.value).startswith("flow.yaml")
 
 
-def test_a_loop_s_limit_is_the_one_that_argo_obeys() -> None:
+def test_a_loop_s_limit_is_the_one_that_argo_obeys():
     loop = a_loop("body", [1, 2, 3], iteratorPolicy={"parallelismLimit": 2})
     documents = a_package({"loop": loop})
     made = emit_workflow(documents[0])

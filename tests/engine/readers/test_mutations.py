@@ -174,7 +174,7 @@ def read_or_refuse(data: bytes) -> None:
 
 @settings(max_examples=300)
 @given(st.integers(0, 2**32))
-def test_mutated_files_are_read_or_refused(seed: int) -> None:
+def test_mutated_files_are_read_or_refused(seed):
     """The seed is all there is to replay."""
     rng = random.Random(seed)
     documents = copy.deepcopy(rng.choice(sources()))
@@ -185,7 +185,7 @@ def test_mutated_files_are_read_or_refused(seed: int) -> None:
 
 
 @pytest.mark.parametrize("documents", [small_package(), [emit_workflow(*small_package())]])
-def test_every_single_value_may_be_missing_or_odd(documents: list[Any]) -> None:
+def test_every_single_value_may_be_missing_or_odd(documents):
     """Each place of a small run, one after the other."""
     count = sum(1 for _ in places_of(documents))
     for number in range(count):

@@ -49,7 +49,7 @@ def one(template: dict[str, Any], **spec: Any):
     return read([dag(task("A")), {**WORK, **template}], **spec).step("A")
 
 
-def test_there_are_no_driver_pods_and_no_groups() -> None:
+def test_there_are_no_driver_pods_and_no_groups():
     graph = read_tasks(task("A"), task("B", dependencies=["A"]))
     assert (graph.source, graph.name, graph.groups) == ("argo-workflow", "flow", ())
     assert [step.name for step in graph.steps] == ["A", "B"]
@@ -66,13 +66,13 @@ def test_there_are_no_driver_pods_and_no_groups() -> None:
         ("(A.Succeeded||B.AnySucceeded)", ("A", "B")),
     ],
 )
-def test_depends_expressions_wait_for_all_they_name(depends: str, names: tuple[str, ...]) -> None:
+def test_depends_expressions_wait_for_all_they_name(depends, names):
     tasks = [task(name) for name in ("A", "B", "C-1")]
     graph = read_tasks(*tasks, task("D", depends=depends))
     assert graph.step("D").depends_on == names
 
 
-def test_steps_run_group_after_group() -> None:
+def test_steps_run_group_after_group():
     main = {
         "name": "main",
         "steps": [[task("a"), task("b")], [task("c")], [task("d", "inner")], [task("e")]],
@@ -103,7 +103,7 @@ def test_steps_run_group_after_group() -> None:
         ({"withSequence": {"count": "{{workflow.parameters.n}}"}}, ["work:0"]),
     ],
 )
-def test_loops_with_known_items_are_expanded(loop: dict[str, Any], images: list[str]) -> None:
+def test_loops_with_known_items_are_expanded(loop, images):
     parameters = [{"name": "item", "value": "{{item}}"}]
     work = {
         "name": "work",
@@ -126,7 +126,7 @@ def test_loops_with_known_items_are_expanded(loop: dict[str, Any], images: list[
     assert not any(step.assumed for step in graph.steps)
 
 
-def test_items_may_be_mappings() -> None:
+def test_items_may_be_mappings():
     arguments = {"parameters": [{"name": "image", "value": "{{item.image}}:{{item.tag}}"}]}
     items = [{"image": "debian", "tag": 12}, {"image": "alpine", "tag": "3"}]
     work = {
@@ -138,7 +138,7 @@ def test_items_may_be_mappings() -> None:
     assert [step.image for step in graph.steps] == ["debian:12", "alpine:3"]
 
 
-def test_a_loop_over_an_output_has_an_assumed_width_and_waits() -> None:
+def test_a_loop_over_an_output_has_an_assumed_width_and_waits():
     each = task("each", withParam="{{tasks.list.outputs.result}}")
     graph = read_tasks(task("list"), each)
     assert [step.assumed for step in graph.steps] == [False, True, True, True]
@@ -147,7 +147,7 @@ def test_a_loop_over_an_output_has_an_assumed_width_and_waits() -> None:
     assert len(read_tasks(task("list"), each, loop_widths={"each": 1}).steps) == 2
 
 
-def test_conditions_and_exit_handlers_are_marked() -> None:
+def test_conditions_and_exit_handlers_are_marked():
     tasks = [
         task("A", when="{{workflow.parameters.x}} == y"),
         task("B", hooks={"exit": {"template": "work"}}),
@@ -159,7 +159,7 @@ def test_conditions_and_exit_handlers_are_marked() -> None:
     assert graph.step("onExit").depends_on == ("A", "B", "B.onExit")
 
 
-def test_a_template_overrides_the_workflow_s_defaults() -> None:
+def test_a_template_overrides_the_workflow_s_defaults():
     spec = {
         "nodeSelector": {"disk": "any"},
         "tolerations": [{"key": "all", "operator": "Exists"}],
@@ -184,7 +184,7 @@ def test_a_template_overrides_the_workflow_s_defaults() -> None:
     assert (step.type, step.attempt_limit) == ("Predict", 5)
 
 
-def test_template_defaults_are_merged_in() -> None:
+def test_template_defaults_are_merged_in():
     defaults = {
         "nodeSelector": {"disk": "fast"},
         "container": {"resources": {"requests": {"cpu": "1"}}},
@@ -194,7 +194,7 @@ def test_template_defaults_are_merged_in() -> None:
     assert step.node_selector == {"disk": "fast"}
 
 
-def test_resources_affinity_and_hints_of_a_pod() -> None:
+def test_resources_affinity_and_hints_of_a_pod():
     expression = {"key": "x", "operator": "In", "values": ["{{workflow.name}}"]}
     required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -218,7 +218,7 @@ def test_resources_affinity_and_hints_of_a_pod() -> None:
     assert step.caching_enabled
 
 
-def test_a_pod_spec_patch_counts() -> None:
+def test_a_pod_spec_patch_counts():
     patch = "containers:\n- name: main\n  resources:\n    limits:\n      memory: 2Gi\n"
     step = one({"podSpecPatch": patch}, podSpecPatch='{"nodeSelector": {"a": "b"}}')
     assert step.requests == {"memory": 2**31}
@@ -229,11 +229,11 @@ def test_a_pod_spec_patch_counts() -> None:
     ("strategy", "limit"),
     [({}, 1000), ({"limit": "-1"}, 1000), ({"limit": "{{workflow.parameters.n}}"}, 1000)],
 )
-def test_retries_without_limit_are_many(strategy: dict[str, Any], limit: int) -> None:
+def test_retries_without_limit_are_many(strategy, limit):
     assert one({"retryStrategy": strategy}).attempt_limit == limit
 
 
-def test_volumes_are_claims_where_they_are_mounted() -> None:
+def test_volumes_are_claims_where_they_are_mounted():
     mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("scratch", "data", "own")]
     template = {
         "container": {"image": "work", "volumeMounts": mounts},
@@ -259,7 +259,7 @@ def test_volumes_are_claims_where_they_are_mounted() -> None:
     )
 
 
-def test_artifacts_are_followed_through_nested_dags() -> None:
+def test_artifacts_are_followed_through_nested_dags():
     produce = {"name": "produce", "container": {"image": "p"}}
     inner = {
         "name": "inner",
@@ -297,7 +297,7 @@ def test_artifacts_are_followed_through_nested_dags() -> None:
     assert graph.step("last").depends_on == ("inner.use",)
 
 
-def test_the_entrypoint_gets_the_workflow_s_parameters() -> None:
+def test_the_entrypoint_gets_the_workflow_s_parameters():
     work = {
         "name": "main",
         "inputs": {"parameters": [{"name": "tag"}, {"name": "cpu", "value": "2"}]},
@@ -313,7 +313,7 @@ def test_the_entrypoint_gets_the_workflow_s_parameters() -> None:
         read([work], arguments=arguments, given={"tga": "new"})
 
 
-def test_pauses_and_requests_are_passed_through() -> None:
+def test_pauses_and_requests_are_passed_through():
     wait = {"name": "wait", "suspend": {}}
     tasks = [task("A"), task("pause", "wait", depends="A"), task("B", depends="pause")]
     graph = read([dag(*tasks), wait, WORK])
@@ -321,7 +321,7 @@ def test_pauses_and_requests_are_passed_through() -> None:
     assert graph.step("B").depends_on == ("A",)
 
 
-def test_templates_elsewhere_and_recursion_are_said() -> None:
+def test_templates_elsewhere_and_recursion_are_said():
     tasks = [
         task("A", templateRef={"name": "library", "template": "x"}),
         task("B", "main", depends="A"),
@@ -335,14 +335,14 @@ def test_templates_elsewhere_and_recursion_are_said() -> None:
     }
 
 
-def test_other_kinds_hold_runs_too() -> None:
+def test_other_kinds_hold_runs_too():
     for kind in ("WorkflowTemplate", "ClusterWorkflowTemplate"):
         assert len(read(ONE_TASK, kind=kind).steps) == 1
     inner = {"entrypoint": "main", "templates": ONE_TASK}
     assert len(read([], kind="CronWorkflow", workflowSpec=inner).steps) == 1
 
 
-def test_a_workflow_of_a_template_is_read_as_argo_stores_it() -> None:
+def test_a_workflow_of_a_template_is_read_as_argo_stores_it():
     document: dict[str, Any] = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
@@ -356,12 +356,12 @@ def test_a_workflow_of_a_template_is_read_as_argo_stores_it() -> None:
     assert len(read_run(json.dumps(document).encode(), name="flow.yaml").steps) == 1
 
 
-def test_another_api_version_is_a_warning() -> None:
+def test_another_api_version_is_a_warning():
     graph = read(ONE_TASK, apiVersion="argoproj.io/v2")
     assert notice_codes(graph) == ["unknown-version"]
 
 
-def test_a_workflow_of_kfp_before_2_3_is_a_warning() -> None:
+def test_a_workflow_of_kfp_before_2_3_is_a_warning():
     """It keeps in annotations what is in arguments since."""
     annotations = {"pipelines.kubeflow.org/components-root": "{}"}
     graph = read(ONE_TASK, metadata={"name": "old", "annotations": annotations})
@@ -389,15 +389,13 @@ def test_a_workflow_of_kfp_before_2_3_is_a_warning() -> None:
         ([dag(task("A")), {**WORK, "podSpecPatch": "a: [", "x": 1}], "podSpecPatch"),
     ],
 )
-def test_malformed_workflows_are_refused_with_the_place(
-    templates: list[dict[str, Any]], problem: str
-) -> None:
+def test_malformed_workflows_are_refused_with_the_place(templates, problem):
     with pytest.raises(InputError, match=problem) as caught:
         read(templates)
     assert str(caught.value).startswith("flow.yaml")
 
 
-def test_templates_written_in_tasks_are_nested_as_deep_as_named_ones() -> None:
+def test_templates_written_in_tasks_are_nested_as_deep_as_named_ones():
     """A cluster's objects are nested deeper than files may be."""
     template = WORK
     for _ in range(60):

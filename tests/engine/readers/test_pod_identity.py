@@ -11,7 +11,7 @@ from tests.engine.readers.recorded_runs import identified, recorded_pods
 from tests.support.packages import a_dag, a_loop, a_package, a_task, an_exit_task, read_package
 
 
-def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
+def test_every_recorded_pod_is_a_step_or_group_of_its_graph():
     """980 pods; 309 are drivers of groups; images of executors are those of the steps."""
     roles: Counter[PodRole] = Counter()
     groups = beyond = 0
@@ -46,7 +46,7 @@ def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
         "ts-ab1.root.x(1",
     ],
 )
-def test_other_names_are_no_pods_of_the_run(node_name: str) -> None:
+def test_other_names_are_no_pods_of_the_run(node_name):
     graph = read_package(a_package({"train": a_task(), "x": a_task()}))
     assert PodIndex(graph, "ts-ab1").identify(node_name) is None
 
@@ -105,7 +105,7 @@ def steps(prefix: str, suffix: str = "") -> list[str]:
         ("root.bring", "bring", PodRole.OTHER, ()),
     ],
 )
-def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> None:
+def test_pods_are_found_along_the_graph(read, node, name, role, iteration):
     """In both spellings, under a Workflow name with a dot."""
     executors = {"make": {"container": {"image": "argostub/createpvc"}}, "bring": {"importer": {}}}
     tasks = {
@@ -124,7 +124,7 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> No
         assert found.attempt == 0
 
 
-def test_attempts_are_read_from_the_last_name() -> None:
+def test_attempts_are_read_from_the_last_name():
     """Absent from the recordings: retried executors, drivers and importers."""
     graph = read_package(a_package())
     index = PodIndex(graph, "wf")
@@ -137,7 +137,7 @@ def test_attempts_are_read_from_the_last_name() -> None:
         assert identified(index, node_name).attempt == attempt
 
 
-def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
+def test_iterations_beyond_the_graph_count_for_the_whole():
     graph = read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS))
     index = PodIndex(graph, "wf")
     start = "wf.root.loop.iteration-iterations(5:5)"
@@ -156,7 +156,7 @@ def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
         assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
 
 
-def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
+def test_tasks_called_like_argo_s_own_levels_are_not_misread():
     """`iteration`, `x-driver`, `executor`: the graph knows better than the grammar."""
     names = ["iteration", "iteration-item", "iteration-iterations", "x-driver", "x", "executor"]
     components = {"iteration-driver": a_dag({"iteration": a_task()})}
@@ -184,7 +184,7 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
         assert (found.name, found.role) == (name, role)
 
 
-def test_an_importer_called_driver_is_an_importer() -> None:
+def test_an_importer_called_driver_is_an_importer():
     documents = a_package(
         {"data-driver": a_task("bring")},
         executors={"bring": {"importer": {}}},
@@ -194,7 +194,7 @@ def test_an_importer_called_driver_is_an_importer() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 3))
-def test_any_part_of_a_name_is_read_or_refused(cut: int) -> None:
+def test_any_part_of_a_name_is_read_or_refused(cut):
     """Whatever is cut off, nothing is raised."""
     name = "wf(0).root(0).loop(0).iteration-iterations(1:1)(0).iteration-item(0).inner(0)" + (
         ".iteration-iterations(0:0)(0).iteration-item(0).work(0).executor(0)"
@@ -205,7 +205,7 @@ def test_any_part_of_a_name_is_read_or_refused(cut: int) -> None:
         index.identify(text)
 
 
-def test_pods_of_plain_workflows_are_their_paths() -> None:
+def test_pods_of_plain_workflows_are_their_paths():
     """Steps groups, loops over text with dots and brackets, nested DAGs, exit handlers."""
     text = """
 apiVersion: argoproj.io/v1alpha1
@@ -252,7 +252,7 @@ spec:
         assert found.role is PodRole.EXECUTOR
 
 
-def test_a_workflow_of_one_pod_has_its_name() -> None:
+def test_a_workflow_of_one_pod_has_its_name():
     text = """
 apiVersion: argoproj.io/v1alpha1
 kind: Workflow

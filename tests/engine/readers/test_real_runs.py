@@ -22,7 +22,7 @@ def comparable(graph: RunGraph) -> RunGraph:
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, *LABELLED])
-def test_package_and_workflow_give_the_same_graph(package: Path) -> None:
+def test_package_and_workflow_give_the_same_graph(package):
     """Steps, groups, claims, notices: everything."""
     read = read_run_file(package)
     assert read.source == "kfp-package"

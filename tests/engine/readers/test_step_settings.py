@@ -73,7 +73,7 @@ def step_of(read, *, resources=None, kubernetes=None, task=None, parameters=None
         ({"accelerator": {"type": "nvidia.com/gpu"}}, {}),
     ],
 )
-def test_requests_are_what_the_driver_makes_of_resources(read, resources, requests) -> None:
+def test_requests_are_what_the_driver_makes_of_resources(read, resources, requests):
     """Text wins over the older numbers, a limit counts where no request is."""
     step, graph = step_of(read, resources=resources)
     assert dict(step.requests) == requests
@@ -81,7 +81,7 @@ def test_requests_are_what_the_driver_makes_of_resources(read, resources, reques
     assert graph.notices == ()
 
 
-def test_placeholders_are_followed_through_pipelines_and_defaults(read) -> None:
+def test_placeholders_are_followed_through_pipelines_and_defaults(read):
     """Text with a gap in it, a parameter of a nested pipeline, a default of the component."""
     resources = {
         "resourceCpuRequest": "{{$.inputs.parameters['cpu']}}",
@@ -102,7 +102,7 @@ def test_placeholders_are_followed_through_pipelines_and_defaults(read) -> None:
     assert read(documents).step("nested.work").requests == {"cpu": 1500, "memory": 2 * 2**30}
 
 
-def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
+def test_items_of_a_loop_give_each_iteration_its_resources(read):
     resources = {"resourceMemoryRequest": "{{$.inputs.parameters['memory']}}"}
     body = {"body": a_dag({"work": a_task(inputs=inputs(memory=input_of_dag("item")))})}
     documents = a_package(
@@ -123,20 +123,20 @@ def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
         ({"resourceMemoryRequest": "2Gi", "memoryLimit": 1}, "memory request 2Gi .* limit 1"),
     ],
 )
-def test_a_request_above_its_limit_is_said(read, resources, shown: str) -> None:
+def test_a_request_above_its_limit_is_said(read, resources, shown):
     _, graph = step_of(read, resources=resources)
     assert told_steps(graph) == [("request-above-limit", "work")]
     assert re.search(shown, graph.notices[0].message)
 
 
 @pytest.mark.parametrize("field", ["resourceMemoryRequest", "resourceMemoryLimit"])
-def test_memory_without_its_unit_is_said(read, field: str) -> None:
+def test_memory_without_its_unit_is_said(read, field):
     step, graph = step_of(read, resources={field: "4"})
     assert step.requests == {"memory": 4}
     assert notice_codes(graph) == ["tiny-memory"]
 
 
-def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden) -> None:
+def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden):
     at_run_time = "{{$.inputs.parameters['size']}}"
     documents = after_another(
         {"work": a_task(inputs=inputs(size=output_of("decide")))},
@@ -153,7 +153,7 @@ def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden)
     assert "cpu, memory and accelerator" in notice.message
 
 
-def test_what_a_task_s_output_decides_is_unknown(read) -> None:
+def test_what_a_task_s_output_decides_is_unknown(read):
     """Said once, not once per iteration."""
     resources = {
         "resourceCpuRequest": "{{$.inputs.parameters['cpu']}}",
@@ -183,14 +183,14 @@ def test_what_a_task_s_output_decides_is_unknown(read) -> None:
         ({"accelerator": []}, "mapping"),
     ],
 )
-def test_bad_resources_are_refused_with_their_place(read, resources, problem) -> None:
+def test_bad_resources_are_refused_with_their_place(read, resources, problem):
     with pytest.raises(InputError, match=problem) as caught:
         step_of(read, resources=resources)
     assert "run.yaml" in str(caught.value)
     assert "task work" in str(caught.value)
 
 
-def test_constraints_are_read_in_every_form(read) -> None:
+def test_constraints_are_read_in_every_form(read):
     term = [{"key": "zone", "operator": "In", "values": ["a", "b"]}]
     field = [{"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}]
     kubernetes = {
@@ -219,7 +219,7 @@ def test_constraints_are_read_in_every_form(read) -> None:
     assert graph.notices == ()
 
 
-def test_constraints_given_as_json_parameters_are_followed(read) -> None:
+def test_constraints_given_as_json_parameters_are_followed(read):
     """Mappings, lists, constants, defaults; nothing given counts as no constraint."""
     selector = {"disk": "fast"}
     affinity = {
@@ -256,7 +256,7 @@ def test_constraints_given_as_json_parameters_are_followed(read) -> None:
     assert graph.notices == ()
 
 
-def test_constraints_known_only_at_run_time_are_said(read) -> None:
+def test_constraints_known_only_at_run_time_are_said(read):
     kubernetes = {"exec-work": {"tolerations": [{"tolerationJson": output_of("decide")}]}}
     graph = read(after_another({"work": a_task(after=["decide"])}, kubernetes=kubernetes))
     assert graph.step("work").tolerations == ()
@@ -276,12 +276,12 @@ def test_constraints_known_only_at_run_time_are_said(read) -> None:
         {"pvcMount": {}},
     ],
 )
-def test_malformed_constraints_are_refused_with_their_place(read, kubernetes) -> None:
+def test_malformed_constraints_are_refused_with_their_place(read, kubernetes):
     with pytest.raises(InputError, match="task work"):
         step_of(read, kubernetes=kubernetes)
 
 
-def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None:
+def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read):
     """TaskConfig passthrough: the component gets them, its pod does not."""
     passthroughs = [
         {"field": "RESOURCES"},
@@ -304,7 +304,7 @@ def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None
     assert step.tolerations == (Toleration("a"),)
 
 
-def test_marks_and_hints_are_read_from_pod_metadata(read) -> None:
+def test_marks_and_hints_are_read_from_pod_metadata(read):
     hints = {"v": 1, "duration": "20m", "outputs": {"model": "50Mi"}, "maxLatency": "20ms"}
     metadata = {
         "labels": {
@@ -329,13 +329,13 @@ def test_marks_and_hints_are_read_from_pod_metadata(read) -> None:
 
 
 @pytest.mark.parametrize(("value", "unplanned"), [("true", True), ("false", False)])
-def test_a_step_may_be_left_to_the_default_scheduler(read, value: str, unplanned: bool) -> None:
+def test_a_step_may_be_left_to_the_default_scheduler(read, value, unplanned):
     labels = {"kfp-placement.dev/unplanned": value}
     step, _ = step_of(read, kubernetes={"podMetadata": {"labels": labels}})
     assert (step.unplanned, step.scheduler) == (unplanned, "")
 
 
-def test_unmarked_steps_get_no_type(read) -> None:
+def test_unmarked_steps_get_no_type(read):
     """Guessing is the SDK's alone."""
     step, _ = step_of(read)
     assert (step.type, step.location, step.scheduler, step.type_guessed) == ("", "", "", False)
@@ -354,7 +354,7 @@ def test_unmarked_steps_get_no_type(read) -> None:
         ('{"duration":"5m","outputs":{"a":1,"a":2}}', "hints", "key a appears twice"),
     ],
 )
-def test_odd_hints_are_warnings(read, text: str, code: str, word: str) -> None:
+def test_odd_hints_are_warnings(read, text, code, word):
     step, graph = step_of(read, kubernetes={"podMetadata": {"annotations": {HINTS: text}}})
     assert told_steps(graph) == [(code, "work")]
     assert word in graph.notices[0].message
@@ -362,7 +362,7 @@ def test_odd_hints_are_warnings(read, text: str, code: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 64, "a b", "-a", "a/b", "café"])
-def test_labels_that_kubernetes_refuses_are_said(read, value: str) -> None:
+def test_labels_that_kubernetes_refuses_are_said(read, value):
     metadata = {"labels": {"OurLocation": value}}
     step, graph = step_of(read, kubernetes={"podMetadata": metadata})
     assert step.location == value
@@ -370,7 +370,7 @@ def test_labels_that_kubernetes_refuses_are_said(read, value: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "what"), [("labels", "label"), ("annotations", "annotation")])
-def test_metadata_of_a_package_that_is_no_text_is_said(kind: str, what: str, golden) -> None:
+def test_metadata_of_a_package_that_is_no_text_is_said(kind, what, golden):
     """KFP's backend reads packages as protobuf messages, where these are maps of texts."""
     metadata = {kind: {"OurLocation": 5, "fine": "5"}}
     step, graph = step_of(read_package, kubernetes={"podMetadata": metadata})
@@ -391,7 +391,7 @@ def test_metadata_of_a_package_that_is_no_text_is_said(kind: str, what: str, gol
     ],
     ids=["markup", "blank", "long"],
 )
-def test_a_display_name_is_kept_as_it_is_up_to_a_bound(read, name: str, shown: str) -> None:
+def test_a_display_name_is_kept_as_it_is_up_to_a_bound(read, name, shown):
     step, _ = step_of(read, task={"taskInfo": {"name": name}})
     assert step.display_name == shown
 
@@ -399,7 +399,7 @@ def test_a_display_name_is_kept_as_it_is_up_to_a_bound(read, name: str, shown: s
 @pytest.mark.parametrize(
     ("retry", "limit"), [(None, 1), ({}, 1), ({"maxRetryCount": 2}, 3), ({"maxRetryCount": "5"}, 6)]
 )
-def test_retries_and_caching_are_the_task_s(read, retry, limit) -> None:
+def test_retries_and_caching_are_the_task_s(read, retry, limit):
     fields = {"cachingOptions": {"enableCache": True}}
     if retry is not None:
         fields["retryPolicy"] = retry
@@ -409,7 +409,7 @@ def test_retries_and_caching_are_the_task_s(read, retry, limit) -> None:
     assert not step_of(read, task={"cachingOptions": {}})[0].caching_enabled
 
 
-def test_data_is_followed_to_the_step_that_wrote_it(read) -> None:
+def test_data_is_followed_to_the_step_that_wrote_it(read):
     """Through nested pipelines' outputs, collected over a loop, sized by the writer's hints."""
     sizes = {"podMetadata": {"annotations": {HINTS: '{"v":1,"outputs":{"table":"3Mi"}}'}}}
     artifact = {"producerSubtask": "work", "outputArtifactKey": "table"}
@@ -431,7 +431,7 @@ def test_data_is_followed_to_the_step_that_wrote_it(read) -> None:
     assert step.depends_on == ("loop[0].work", "loop[1].work")
 
 
-def test_a_step_s_own_input_sizes_count_before_the_writer_s(read) -> None:
+def test_a_step_s_own_input_sizes_count_before_the_writer_s(read):
     """And data from outside the run is named by the hint alone."""
     hints = '{"v":1,"inputs":{"table":"5Mi","bucket":"1Gi"}}'
     source = {"taskOutputArtifact": {"producerTask": "make", "outputArtifactKey": "table"}}
@@ -444,7 +444,7 @@ def test_a_step_s_own_input_sizes_count_before_the_writer_s(read) -> None:
     ]
 
 
-def test_a_disabled_cache_shows_in_the_workflow_only() -> None:
+def test_a_disabled_cache_shows_in_the_workflow_only():
     """A server that caches nothing tells its drivers so, as a flag or with a value."""
     from kfp_placement_engine.readers import read_run
     from tests.support.kfp_workflow_emitter import emit_workflow

@@ -1,7 +1,6 @@
 """Workflow instances of WfCommons: tasks, edges, bytes, and what is wrong with bad ones."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +40,7 @@ def read(document: dict[str, Any], **options: Any) -> RunGraph:
 
 
 @pytest.mark.parametrize("path", data_files("wfinstances", "*.json"))
-def test_every_instance_is_read(path: Path) -> None:
+def test_every_instance_is_read(path):
     """Against the file itself: tasks, edges, work, bytes."""
     graph = read_run_file(path)
     raw = json.loads(path.read_text())["workflow"]
@@ -66,7 +65,7 @@ def test_every_instance_is_read(path: Path) -> None:
     assert (graph.groups, graph.claims, graph.notices) == ((), (), ())
 
 
-def test_a_task_is_a_step_under_its_opaque_id() -> None:
+def test_a_task_is_a_step_under_its_opaque_id():
     tasks = [
         {"name": "a", "id": "x.y[0]", "parents": [], "outputFiles": ["f", "g"]},
         {"name": "b", "id": "b", "parents": ["x.y[0]"], "inputFiles": ["f", "other"]},
@@ -86,7 +85,7 @@ def test_a_task_is_a_step_under_its_opaque_id() -> None:
     assert [(d.producer, d.key, d.size_bytes) for d in second.inputs] == [("x.y[0]", "f", 7)]
 
 
-def test_edges_named_by_either_end_count() -> None:
+def test_edges_named_by_either_end_count():
     tasks = [
         {"name": "a", "id": "a", "parents": [], "children": ["b"]},
         {"name": "b", "id": "b", "parents": [], "children": []},
@@ -96,7 +95,7 @@ def test_edges_named_by_either_end_count() -> None:
     assert depends == {"a": (), "b": ("a",), "c": ("b",)}
 
 
-def test_a_task_without_measurement_has_no_duration() -> None:
+def test_a_task_without_measurement_has_no_duration():
     step = read(instance([A])).steps[0]
     assert (step.duration_seconds, step.duration_source) == (None, DurationSource.ASSUMED)
     assert step.requests == {"cpu": 1000}
@@ -109,9 +108,7 @@ def test_a_task_without_measurement_has_no_duration() -> None:
         ("1.3", "runtime", "size", {"memory": 3}),
     ],
 )
-def test_older_versions_name_tasks_and_list_their_files(
-    version: str, runtime: str, size: str, memory: dict[str, int]
-) -> None:
+def test_older_versions_name_tasks_and_list_their_files(version, runtime, size, memory):
     tasks = [
         {
             "name": "a",
@@ -137,7 +134,7 @@ def test_older_versions_name_tasks_and_list_their_files(
     assert [(d.producer, d.size_bytes) for d in second.inputs] == [("a", 11)]
 
 
-def test_an_unknown_version_is_a_warning() -> None:
+def test_an_unknown_version_is_a_warning():
     graph = read(instance([A], version="9.9"))
     assert [notice.code for notice in graph.notices] == ["unknown-version"]
     assert read(instance([A], version="1.6")).notices == ()
@@ -166,13 +163,13 @@ def test_an_unknown_version_is_a_warning() -> None:
         ({"name": "x", "workflow": {"tasks": 5}}, "must be a list"),
     ],
 )
-def test_bad_instances_are_refused_with_the_place(document: dict[str, Any], problem: str) -> None:
+def test_bad_instances_are_refused_with_the_place(document, problem):
     with pytest.raises(InputError, match=problem) as caught:
         read(document)
     assert str(caught.value).startswith("flow.json")
 
 
-def test_limits_hold_here_too() -> None:
+def test_limits_hold_here_too():
     tasks = [{"name": str(number), "id": str(number)} for number in range(11)]
     with pytest.raises(LimitError, match="at most 10"):
         read(instance(tasks), max_steps=10)
@@ -181,7 +178,7 @@ def test_limits_hold_here_too() -> None:
         read(instance([tasks[0], *chained]), max_dependencies=9)
 
 
-def test_arguments_have_no_meaning_here() -> None:
+def test_arguments_have_no_meaning_here():
     for options in ({"arguments": {"x": 1}}, {"loop_widths": {"x": 1}}):
         with pytest.raises(InputError, match="neither arguments nor loop widths"):
             read(instance([A]), **options)

@@ -45,7 +45,7 @@ def sorted_deep(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", PACKAGES)
-def test_it_makes_what_the_compiler_made(path: Path) -> None:
+def test_it_makes_what_the_compiler_made(path):
     documents = load_all(path)
     made = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
     real = load_all(path.parent.parent / "workflows" / path.name)[0]

@@ -60,7 +60,7 @@ from kfp_placement_engine.units.durations import (
         (timedelta(0), 0.0),
     ],
 )
-def test_durations_are_go_s_and_days_and_bare_seconds(text: object, seconds: float) -> None:
+def test_durations_are_go_s_and_days_and_bare_seconds(text, seconds):
     assert parse_duration(text) == seconds
 
 
@@ -84,7 +84,7 @@ def test_durations_are_go_s_and_days_and_bare_seconds(text: object, seconds: flo
         True,
     ],
 )
-def test_other_text_is_no_duration(text: object) -> None:
+def test_other_text_is_no_duration(text):
     """Only the bare number among these is one."""
     if text == "20":
         assert parse_duration(text) == 20.0
@@ -93,7 +93,7 @@ def test_other_text_is_no_duration(text: object) -> None:
         parse_duration(text)
 
 
-def test_negative_and_absurd_durations_are_refused() -> None:
+def test_negative_and_absurd_durations_are_refused():
     with pytest.raises(QuantityError, match="negative"):
         parse_duration("-5m")
     with pytest.raises(QuantityError, match="negative"):
@@ -118,26 +118,24 @@ def test_negative_and_absurd_durations_are_refused() -> None:
         ("0.1", 0.1),
     ],
 )
-def test_latencies_are_exact_and_bare_ones_are_milliseconds(
-    text: object, milliseconds: float
-) -> None:
+def test_latencies_are_exact_and_bare_ones_are_milliseconds(text, milliseconds):
     assert parse_latency_ms(text) == milliseconds
 
 
 @pytest.mark.parametrize("text", ["30min", "5 ms", "1 second"])
-def test_a_latency_is_not_in_words(text: str) -> None:
+def test_a_latency_is_not_in_words(text):
     """Labels of nodes that read as one are taken for one."""
     with pytest.raises(QuantityError, match="latency"):
         parse_latency_ms(text)
 
 
 @given(st.timedeltas(timedelta(0), timedelta(days=3660)))
-def test_a_timedelta_is_read_exactly(time: timedelta) -> None:
+def test_a_timedelta_is_read_exactly(time):
     assert parse_duration(time) == time.total_seconds()
 
 
 @given(st.floats(0, MAX_LATENCY_MS))
-def test_a_latency_written_plainly_is_read_exactly(milliseconds: float) -> None:
+def test_a_latency_written_plainly_is_read_exactly(milliseconds):
     assert parse_latency_ms(f"{plain_decimal(milliseconds)}ms") == milliseconds
 
 
@@ -161,7 +159,7 @@ def test_a_latency_written_plainly_is_read_exactly(milliseconds: float) -> None:
         (3661, "1h1m"),
     ],
 )
-def test_durations_for_people_have_at_most_two_units(seconds: float, text: str) -> None:
+def test_durations_for_people_have_at_most_two_units(seconds, text):
     assert format_duration(seconds) == text
 
 
@@ -176,7 +174,7 @@ def test_durations_for_people_have_at_most_two_units(seconds: float, text: str) 
         (90_061, "1d1h1m"),
     ],
 )
-def test_durations_in_tables_can_be_added_up(seconds: float, text: str) -> None:
+def test_durations_in_tables_can_be_added_up(seconds, text):
     """Up to a day; beside days seconds do not matter."""
     assert format_addable_duration(seconds) == text
 
@@ -193,9 +191,7 @@ def test_durations_in_tables_can_be_added_up(seconds: float, text: str) -> None:
         (1e-10, "0s", "0.0000000001s", "0.0000000001s"),
     ],
 )
-def test_every_kind_of_file_has_its_form_of_a_duration(
-    seconds: float, resource: str, annotation: str, file: str
-) -> None:
+def test_every_kind_of_file_has_its_form_of_a_duration(seconds, resource, annotation, file):
     """Older files have them, so they stay as they are; all can be read."""
     assert duration_text(seconds) == resource
     assert exact_duration_text(seconds) == annotation
@@ -203,19 +199,19 @@ def test_every_kind_of_file_has_its_form_of_a_duration(
 
 
 @given(st.floats(0, MAX_DURATION_SECONDS))
-def test_exact_durations_are_read_exactly(seconds: float) -> None:
+def test_exact_durations_are_read_exactly(seconds):
     assert parse_duration(exact_duration_text(seconds)) == seconds
     assert parse_duration(exact_seconds_text(seconds)) == seconds
 
 
 @given(st.floats(0, MAX_LATENCY_MS))
-def test_exact_round_trips_are_read_exactly(latency_ms: float) -> None:
+def test_exact_round_trips_are_read_exactly(latency_ms):
     """What stands in a resource is exact to the nanosecond."""
     assert parse_latency_ms(exact_latency_text(latency_ms)) == latency_ms
     assert parse_latency_ms(latency_text(latency_ms)) == round(latency_ms, 6)
 
 
-def test_round_trips_for_people_have_the_digits_that_their_place_needs() -> None:
+def test_round_trips_for_people_have_the_digits_that_their_place_needs():
     assert round_trip_text(0.28934567) == "0.289 ms"
     assert round_trip_figure(0.28934567) == "0.2893 ms"
     assert given_round_trip_text(0.28934567) == "0.289346 ms"
@@ -223,5 +219,5 @@ def test_round_trips_for_people_have_the_digits_that_their_place_needs() -> None
     assert marked_round_trip_text(20.5) == "20.5ms"
 
 
-def test_processes_count_in_seconds() -> None:
+def test_processes_count_in_seconds():
     assert whole_seconds_text(89.7) == "90 s"

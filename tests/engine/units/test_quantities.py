@@ -55,7 +55,7 @@ anything = st.one_of(
         ("9223372036854775807", MAX_QUANTITY),
     ],
 )
-def test_quantities_are_read_as_kubernetes_reads_them(text: object, amount: int) -> None:
+def test_quantities_are_read_as_kubernetes_reads_them(text, amount):
     """Fractions are rounded up, as Kubernetes does."""
     assert parse_quantity(text) == amount
 
@@ -64,7 +64,7 @@ def test_quantities_are_read_as_kubernetes_reads_them(text: object, amount: int)
     ("text", "amount"),
     [("500m", 500), ("2", 2000), (0.5, 500), (1, 1000), ("1.0005", 1001), ("1k", 1_000_000)],
 )
-def test_cpu_is_in_milli_cpu(text: object, amount: int) -> None:
+def test_cpu_is_in_milli_cpu(text, amount):
     assert parse_cpu(text) == amount
     assert parse_resource("cpu", text) == amount
 
@@ -88,7 +88,7 @@ def test_cpu_is_in_milli_cpu(text: object, amount: int) -> None:
         "9" * 500,
     ],
 )
-def test_other_text_is_no_quantity(text: object) -> None:
+def test_other_text_is_no_quantity(text):
     """The message shows the value."""
     with pytest.raises(QuantityError, match="quantity") as caught:
         parse_quantity(text)
@@ -109,7 +109,7 @@ def test_other_text_is_no_quantity(text: object) -> None:
         ("4 cores", "for example 4Gi, 500M or 2"),
     ],
 )
-def test_a_size_in_bytes_is_answered_with_kubernetes_units(text: str, advice: str) -> None:
+def test_a_size_in_bytes_is_answered_with_kubernetes_units(text, advice):
     with pytest.raises(QuantityError) as caught:
         parse_quantity(text)
     assert str(caught.value).endswith(f"; write {advice}")
@@ -118,24 +118,24 @@ def test_a_size_in_bytes_is_answered_with_kubernetes_units(text: str, advice: st
 
 
 @pytest.mark.parametrize("text", ["9223372036854775808", "16Ei", "1e400", 1e300, 10**59])
-def test_a_quantity_beyond_64_bits_is_refused(text: object) -> None:
+def test_a_quantity_beyond_64_bits_is_refused(text):
     with pytest.raises(QuantityError, match="beyond"):
         parse_quantity(text)
 
 
-def test_a_bad_entry_of_a_resource_list_is_named() -> None:
+def test_a_bad_entry_of_a_resource_list_is_named():
     assert parse_resources({"cpu": "1", "memory": "1Gi"}) == {"cpu": 1000, "memory": 2**30}
     with pytest.raises(QuantityError, match="memory: 'lots'"):
         parse_resources({"cpu": "1", "memory": "lots"})
 
 
 @given(st.integers(0, MAX_QUANTITY), st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]))
-def test_amounts_are_written_so_that_they_are_read_again(amount: int, name: str) -> None:
+def test_amounts_are_written_so_that_they_are_read_again(amount, name):
     amount = amount // 1000 if name == "cpu" else amount
     assert parse_resource(name, format_resource(name, amount)) == amount
 
 
-def test_amounts_are_written_shortly() -> None:
+def test_amounts_are_written_shortly():
     amounts = {"cpu": 2500, "memory": 2**31, "nvidia.com/gpu": 2, "ephemeral-storage": 0}
     texts = {"cpu": "2500m", "memory": "2Gi", "nvidia.com/gpu": "2", "ephemeral-storage": "0"}
     assert format_resources(amounts) == texts
@@ -144,7 +144,7 @@ def test_amounts_are_written_shortly() -> None:
 
 
 @given(anything)
-def test_whatever_comes_is_read_or_refused(value: object) -> None:
+def test_whatever_comes_is_read_or_refused(value):
     """Nothing but a number within limits, or a QuantityError."""
     for parse, limit in (
         (parse_quantity, MAX_QUANTITY),

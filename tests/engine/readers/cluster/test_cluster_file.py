@@ -206,7 +206,7 @@ def test_a_dump_becomes_a_small_file():
 
 
 @pytest.mark.parametrize("char", ["\u202e", "\u200d", "\x85", "\x9b", "\u2028", "\U000e0001"])
-def test_what_steers_a_terminal_is_escaped(char: str) -> None:
+def test_what_steers_a_terminal_is_escaped(char):
     cluster = Cluster((a_node(f"n{char}", labels={f"a{char}b": f"é{char} x"}),))
     text = write_cluster_file(cluster)
     assert all(each.isprintable() or each == "\n" for each in text)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ def busy_pod(index: int, nodes: int, filler: int):
 
 
 @pytest.mark.slow
-def test_a_hundred_megabytes(tmp_path: Path):
+def test_a_hundred_megabytes(tmp_path):
     """At most ten times the file's size, most of it the text itself; dozens of progress calls."""
     path = tmp_path / "dump.json"
     with path.open("w", encoding="utf-8") as stream:
