@@ -36,10 +36,10 @@ def list_parameter(name: str, default: list[Any]) -> Fields:
     return {name: {"parameterType": "LIST", "defaultValue": default}}
 
 
-def an_exit_task(*after: str, **fields: Any) -> Fields:
+def an_exit_task(*after: str) -> Fields:
     """A task that runs when others have ended, whatever the outcome."""
     trigger = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-    return a_task(after=after, triggerPolicy=trigger, **fields)
+    return a_task(after=after, triggerPolicy=trigger)
 
 
 def a_dag(tasks: Fields, **fields: Any) -> Fields:
@@ -47,10 +47,15 @@ def a_dag(tasks: Fields, **fields: Any) -> Fields:
     return {"dag": {"tasks": tasks}, **fields}
 
 
+def constant(value: Any) -> Fields:
+    """A value that is written in the package, as a source of an input."""
+    return {"runtimeValue": {"constant": value}}
+
+
 def inputs(**sources: Any) -> Fields:
     """Input parameters of a task: constants, or sources as KFP writes them."""
     parameters = {
-        name: source if isinstance(source, dict) else {"runtimeValue": {"constant": source}}
+        name: source if isinstance(source, dict) else constant(source)
         for name, source in sources.items()
     }
     return {"parameters": parameters}

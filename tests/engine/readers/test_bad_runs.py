@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine import read_run, read_run_file
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
-from kfp_placement_engine.readers import read_run, read_run_file
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
 from tests.support.packages import (
+    Fields,
     a_dag,
     a_loop,
     a_package,
@@ -92,7 +93,7 @@ def test_large_files_are_refused_unread(tmp_path):
         read_run_file(tmp_path / "gone.yaml")
 
 
-def broken(change) -> list[dict[str, Any]]:
+def broken(change) -> list[Fields]:
     """A small package, broken by `change(pipeline)`."""
     documents = a_package(
         {"first": a_task(), "second": a_task(after=["first"]), "loop": a_loop("body", [1])},
@@ -101,8 +102,8 @@ def broken(change) -> list[dict[str, Any]]:
     return documents
 
 
-def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
-    tasks: dict[str, Any] = pipeline["root"]["dag"]["tasks"]
+def tasks_of(pipeline: Fields) -> Fields:
+    tasks: Fields = pipeline["root"]["dag"]["tasks"]
     return tasks
 
 

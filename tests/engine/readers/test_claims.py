@@ -8,6 +8,7 @@ from tests.support.packages import (
     a_loop,
     a_package,
     a_task,
+    constant,
     input_of_dag,
     inputs,
     notice_codes,
@@ -46,7 +47,7 @@ def uses(graph) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     "mount",
     [
-        {"pvcNameParameter": {"runtimeValue": {"constant": "data"}}},
+        {"pvcNameParameter": constant("data")},
         {"pvcNameParameter": {"componentInputParameter": "claim"}},
         {"constant": "data"},
         {"componentInputParameter": "claim"},
@@ -115,7 +116,7 @@ def test_a_claim_made_under_a_fixed_name_is_that_claim(read):
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
     documents = with_maker(
         {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
-        kubernetes=mounting(output_of("make", "name"), {"runtimeValue": {"constant": "scratch"}}),
+        kubernetes=mounting(output_of("make", "name"), constant("scratch")),
     )
     graph = read(documents)
     assert uses(graph) == {"scratch": ["work"]}
@@ -133,7 +134,7 @@ def test_names_of_claims_are_unique(read):
     documents = with_maker(
         tasks,
         executors={"other": {"container": {"image": "x"}}},
-        kubernetes={**mounting({"runtimeValue": {"constant": "make"}}), "exec-other": other},
+        kubernetes={**mounting(constant("make")), "exec-other": other},
     )
     graph = read(documents)
     assert uses(graph) == {"make": ["first"], "make-2": ["last"]}
@@ -193,7 +194,7 @@ def test_a_claim_may_be_named_before_it_is_made(read):
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
     documents = with_maker(
         {"early": a_task(), "make": a_task("make", inputs=access)},
-        kubernetes=mounting({"runtimeValue": {"constant": "scratch"}}),
+        kubernetes=mounting(constant("scratch")),
     )
     graph = read(documents)
     assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)

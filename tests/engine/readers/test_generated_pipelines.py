@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 import yaml
 
+from kfp_placement_engine import RunGraph, Step, read_run
 from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
-from kfp_placement_engine.model.run_graph import DurationSource, GroupKind, RunGraph, Step
-from kfp_placement_engine.readers import read_run
+from kfp_placement_engine.model.run_graph import DurationSource, GroupKind
 from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
 from tests.support.packages import read_as_workflow
 from tests.support.true_graphs import must_precede, true_steps
@@ -28,10 +28,15 @@ def generated(tmp_path_factory: pytest.TempPathFactory):
     return make
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_steps_are_those_of_the_pipeline(generated, seed):
+@pytest.fixture(params=SEEDS)
+def made(request, generated) -> tuple[GeneratedPipeline, RunGraph]:
+    """Each of the pipelines, and what is read of it."""
+    return generated(request.param)
+
+
+def test_steps_are_those_of_the_pipeline(made):
     """Every task is there, once per iteration, under its path."""
-    pipeline, graph = generated(seed)
+    pipeline, graph = made
     steps = true_steps(pipeline.truth)
     assert sorted(step.name for step in graph.steps) == sorted(step.name for step in steps)
     assumed = {step.name for step in steps if step.assumed}
@@ -41,19 +46,17 @@ def test_steps_are_those_of_the_pipeline(generated, seed):
         assert found.iteration == tuple(index for _, index in step.levels if index is not None)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_its_workflow_gives_the_same_graph(generated, seed):
+def test_its_workflow_gives_the_same_graph(made):
     """Of the stand-in for KFP's compiler; `test_workflow_emitter.py` holds that to the real one."""
-    pipeline, graph = generated(seed)
+    pipeline, graph = made
     documents = list(yaml.load_all(pipeline.package, Loader=yaml.CSafeLoader))
     from_workflow = read_as_workflow(documents)
     assert replace(from_workflow, source=graph.source) == graph
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_settings_are_those_of_the_author(generated, seed):
+def test_settings_are_those_of_the_author(made):
     """Images, resources, labels, hints, constraints, claims, retries, caching, conditions."""
-    pipeline, graph = generated(seed)
+    pipeline, graph = made
     for step in true_steps(pipeline.truth):
         _check(graph.step(step.name), step.task)
 
@@ -83,10 +86,9 @@ def _check(step: Step, truth: TrueTask) -> None:
     assert step.has_driver
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_starts_after_all_it_waits_for(generated, seed):
+def test_a_step_starts_after_all_it_waits_for(made):
     """The dependencies, followed to the end, are exactly the pairs that the truth demands."""
-    pipeline, graph = generated(seed)
+    pipeline, graph = made
     ancestors: dict[str, set[str]] = {}
     for step in graph.steps:
         found = set(step.depends_on)
@@ -97,10 +99,9 @@ def test_a_step_starts_after_all_it_waits_for(generated, seed):
     assert pairs == must_precede(pipeline.truth, true_steps(pipeline.truth))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_loops_have_their_width(generated, seed):
+def test_loops_have_their_width(made):
     """Widths and limits are on the loop's group; assumed ones say so."""
-    pipeline, graph = generated(seed)
+    pipeline, graph = made
     for group in graph.groups:
         if group.kind is GroupKind.LOOP:
             path = tuple(part.split("[")[0] for part in group.name.split("."))

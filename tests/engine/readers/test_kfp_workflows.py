@@ -5,30 +5,37 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine import read_run
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Toleration
-from kfp_placement_engine.readers import read_run
 from tests.support.kfp_workflow_emitter import emit_workflow
-from tests.support.packages import a_loop, a_loop_over, a_package, input_of_dag, list_parameter
+from tests.support.packages import (
+    Fields,
+    a_loop,
+    a_loop_over,
+    a_package,
+    input_of_dag,
+    list_parameter,
+)
 
 ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 
 
-def required(key: str) -> dict[str, Any]:
+def required(key: str) -> Fields:
     terms = [{"matchExpressions": [{**ZONE, "key": key}]}]
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
-def preferred(key: str) -> dict[str, Any]:
+def preferred(key: str) -> Fields:
     term = {"weight": 5, "preference": {"matchExpressions": [{**ZONE, "key": key}]}}
     return {"preferredDuringSchedulingIgnoredDuringExecution": [term]}
 
 
-def read(workflow: dict[str, Any]):
+def read(workflow: Fields):
     return read_run(json.dumps(workflow).encode(), name="flow.yaml")
 
 
-def workflow(kubernetes: dict[str, Any] | None = None) -> dict[str, Any]:
+def workflow(kubernetes: Fields | None = None) -> Fields:
     config = {"exec-work": kubernetes} if kubernetes else None
     documents = a_package(kubernetes=config)
     return emit_workflow(documents[0], documents[1] if config else None)
@@ -150,10 +157,12 @@ def test_a_loop_s_limit_is_the_one_that_argo_obeys():
     loop = a_loop("body", [1, 2, 3], iteratorPolicy={"parallelismLimit": 2})
     documents = a_package({"loop": loop})
     made = emit_workflow(documents[0])
-    limits = [group.parallelism for group in read(made).groups if group.name == "loop"]
-    assert limits == [2]
+
+    def limits():
+        return [group.parallelism for group in read(made).groups if group.name == "loop"]
+
+    assert limits() == [2]
     for template in made["spec"]["templates"]:
         if template["name"].endswith("-iterator"):
             template["parallelism"] = 1
-    limits = [group.parallelism for group in read(made).groups if group.name == "loop"]
-    assert limits == [1]
+    assert limits() == [1]

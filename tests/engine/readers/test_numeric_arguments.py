@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from kfp import compiler, dsl
 
-from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine import ReadOptions, read_run
 from tests.support.packages import a_package, a_task, inputs
 
 

@@ -9,14 +9,12 @@ from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from tests.support.packages import notice_codes
+from tests.support.packages import Fields, notice_codes
 
-WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}
+WORK: Fields = {"name": "work", "container": {"image": "work:1"}}
 
 
-def read(
-    templates: list[dict[str, Any]], *, metadata: dict[str, Any] | None = None, **spec: Any
-) -> RunGraph:
+def read(templates: list[Fields], *, metadata: Fields | None = None, **spec: Any) -> RunGraph:
     """A Workflow whose entrypoint is `main`."""
     options = ReadOptions(arguments=spec.pop("given", {}), loop_widths=spec.pop("loop_widths", {}))
     document = {
@@ -28,15 +26,15 @@ def read(
     return read_run(json.dumps(document).encode(), name="flow.yaml", options=options)
 
 
-def dag(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def dag(*tasks: Fields, **fields: Any) -> Fields:
     return {"name": "main", "dag": {"tasks": list(tasks)}, **fields}
 
 
-def task(name: str, template: str = "work", **fields: Any) -> dict[str, Any]:
+def task(name: str, template: str = "work", **fields: Any) -> Fields:
     return {"name": name, "template": template, **fields}
 
 
-def read_tasks(*tasks: dict[str, Any], **spec: Any) -> RunGraph:
+def read_tasks(*tasks: Fields, **spec: Any) -> RunGraph:
     """A Workflow of these tasks, which run the template `work` if they name no other."""
     return read([dag(*tasks), WORK], **spec)
 
@@ -44,7 +42,7 @@ def read_tasks(*tasks: dict[str, Any], **spec: Any) -> RunGraph:
 ONE_TASK = [dag(task("A")), WORK]
 
 
-def one(template: dict[str, Any], **spec: Any):
+def one(template: Fields, **spec: Any):
     """The step of a Workflow with a single task."""
     return read([dag(task("A")), {**WORK, **template}], **spec).step("A")
 
@@ -343,7 +341,7 @@ def test_other_kinds_hold_runs_too():
 
 
 def test_a_workflow_of_a_template_is_read_as_argo_stores_it():
-    document: dict[str, Any] = {
+    document: Fields = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
         "metadata": {"name": "flow"},

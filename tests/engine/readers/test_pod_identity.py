@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from kfp_placement_engine.readers import read_run
+from kfp_placement_engine import read_run
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 from tests.engine.readers.recorded_runs import identified, recorded_pods
@@ -54,11 +54,10 @@ def test_other_names_are_no_pods_of_the_run(node_name):
 LOOPS = {"body": a_dag({"work": a_task()}), "deep": a_dag({"inner": a_loop("body", [1, 2])})}
 
 
-def steps(prefix: str, suffix: str = "") -> list[str]:
+def spellings(path: str) -> list[str]:
     """A node name without attempts, and as KFP 2.17's default retries write it."""
-    plain = f"wf.1.{prefix}{suffix}"
-    head, *parts = plain.removeprefix("wf.1.").split(".")
-    return [plain, f"wf.1(0).{head}(0)" + "".join(f".{part}(0)" for part in parts)]
+    head, *parts = path.split(".")
+    return [f"wf.1.{path}", f"wf.1(0).{head}(0)" + "".join(f".{part}(0)" for part in parts)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration):
     }
     graph = read(a_package(tasks, components=LOOPS, executors=executors))
     index = PodIndex(graph, "wf.1")
-    for node_name in steps(node):
+    for node_name in spellings(node):
         found = identified(index, node_name)
         assert (found.name, found.role, found.iteration) == (name, role, iteration)
         assert found.attempt == 0
@@ -137,9 +136,12 @@ def test_attempts_are_read_from_the_last_name():
         assert identified(index, node_name).attempt == attempt
 
 
+NESTED_LOOPS = PodIndex(
+    read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS)), "wf"
+)
+
+
 def test_iterations_beyond_the_graph_count_for_the_whole():
-    graph = read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS))
-    index = PodIndex(graph, "wf")
     start = "wf.root.loop.iteration-iterations(5:5)"
     inner = f"{start}.iteration-item.inner"
     for node_name, name, is_group, iteration in (
@@ -152,7 +154,7 @@ def test_iterations_beyond_the_graph_count_for_the_whole():
             (5, 0),
         ),
     ):
-        found = identified(index, node_name)
+        found = identified(NESTED_LOOPS, node_name)
         assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
 
 
@@ -199,10 +201,8 @@ def test_any_part_of_a_name_is_read_or_refused(cut):
     name = "wf(0).root(0).loop(0).iteration-iterations(1:1)(0).iteration-item(0).inner(0)" + (
         ".iteration-iterations(0:0)(0).iteration-item(0).work(0).executor(0)"
     )
-    graph = read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS))
-    index = PodIndex(graph, "wf")
     for text in (name[:cut], name[cut:], name[:cut] + "((" + name[cut:]):
-        index.identify(text)
+        NESTED_LOOPS.identify(text)
 
 
 def test_pods_of_plain_workflows_are_their_paths():

@@ -15,11 +15,13 @@ from kfp_placement_engine.model.run_graph import (
     Toleration,
 )
 from kfp_placement_engine.readers.kfp.tasks import MAX_DISPLAY_NAME
+from tests.support.builders import in_zone
 from tests.support.packages import (
     a_dag,
     a_loop,
     a_package,
     a_task,
+    constant,
     input_of_dag,
     inputs,
     notice_codes,
@@ -30,6 +32,11 @@ from tests.support.packages import (
 
 HINTS = "kfp-placement.dev/hints"
 MARKUP = "<script>alert(1)</script> $(rm -rf) `id` ; & \" ' é"
+
+
+def hinted(text):
+    """Kubernetes config of an executor whose pod has these hints."""
+    return {"podMetadata": {"annotations": {HINTS: text}}}
 
 
 def after_another(work, **options):
@@ -208,7 +215,7 @@ def test_constraints_are_read_in_every_form(read):
         "somethingNewer": {"x": 1},
     }
     step, graph = step_of(read, kubernetes=kubernetes)
-    zone = NodeSelectorTerm((Requirement("zone", "In", ("a", "b")),))
+    zone = in_zone("a", "b")
     name = NodeSelectorTerm((Requirement("metadata.name", "NotIn", ("node-1",), is_field=True),))
     assert step.node_selector == {"disk": "fast"}
     assert step.tolerations == (
@@ -235,7 +242,7 @@ def test_constraints_given_as_json_parameters_are_followed(read):
         },
         "tolerations": [
             {"tolerationJson": {"componentInputParameter": "tolerations"}},
-            {"tolerationJson": {"runtimeValue": {"constant": {"key": "c"}}}},
+            {"tolerationJson": constant({"key": "c"})},
             {"tolerationJson": {"componentInputParameter": "nothing"}},
             {"tolerationJson": {"componentInputParameter": "empty"}},
         ],
@@ -355,7 +362,7 @@ def test_unmarked_steps_get_no_type(read):
     ],
 )
 def test_odd_hints_are_warnings(read, text, code, word):
-    step, graph = step_of(read, kubernetes={"podMetadata": {"annotations": {HINTS: text}}})
+    step, graph = step_of(read, kubernetes=hinted(text))
     assert told_steps(graph) == [(code, "work")]
     assert word in graph.notices[0].message
     assert step.duration_seconds == (300 if "5m" in text and code == "hints" else None)
@@ -411,7 +418,7 @@ def test_retries_and_caching_are_the_task_s(read, retry, limit):
 
 def test_data_is_followed_to_the_step_that_wrote_it(read):
     """Through nested pipelines' outputs, collected over a loop, sized by the writer's hints."""
-    sizes = {"podMetadata": {"annotations": {HINTS: '{"v":1,"outputs":{"table":"3Mi"}}'}}}
+    sizes = hinted('{"v":1,"outputs":{"table":"3Mi"}}')
     artifact = {"producerSubtask": "work", "outputArtifactKey": "table"}
     body = a_dag({"work": a_task()})
     body["dag"]["outputs"] = {"artifacts": {"tables": {"artifactSelectors": [artifact]}}}
@@ -436,7 +443,7 @@ def test_a_step_s_own_input_sizes_count_before_the_writer_s(read):
     hints = '{"v":1,"inputs":{"table":"5Mi","bucket":"1Gi"}}'
     source = {"taskOutputArtifact": {"producerTask": "make", "outputArtifactKey": "table"}}
     tasks = {"make": a_task(), "work": a_task(inputs={"artifacts": {"table": source}})}
-    config = {"exec-work": {"podMetadata": {"annotations": {HINTS: hints}}}}
+    config = {"exec-work": hinted(hints)}
     step = read(a_package(tasks, kubernetes=config)).step("work")
     assert [(data.producer, data.key, data.size_bytes) for data in step.inputs] == [
         ("make", "table", 5 * 2**20),

@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine import ReadOptions, RunGraph, read_run, read_run_file
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
-from kfp_placement_engine.readers import ReadOptions, read_run, read_run_file
+from kfp_placement_engine.model.run_graph import DurationSource
+from tests.support.packages import Fields
 from tests.support.run_data import data_files
 
 A = {"name": "a", "id": "a"}
 
 
 def instance(
-    tasks: list[dict[str, Any]],
-    runs: list[dict[str, Any]] | None = None,
-    files: list[dict[str, Any]] | None = None,
+    tasks: list[Fields],
+    runs: list[Fields] | None = None,
+    files: list[Fields] | None = None,
     version: str = "1.5",
-) -> dict[str, Any]:
+) -> Fields:
     return {
         "name": "flow",
         "schemaVersion": version,
@@ -29,12 +30,12 @@ def instance(
     }
 
 
-def measured(**fields: Any) -> dict[str, Any]:
+def measured(**fields: Any) -> Fields:
     """An instance of a task with what was measured of it."""
     return instance([A], [{"id": "a", **fields}])
 
 
-def read(document: dict[str, Any], **options: Any) -> RunGraph:
+def read(document: Fields, **options: Any) -> RunGraph:
     data = json.dumps(document).encode()
     return read_run(data, name="flow.json", options=ReadOptions(**options))
 

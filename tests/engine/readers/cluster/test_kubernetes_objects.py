@@ -7,9 +7,9 @@ import yaml
 
 from kfp_placement_engine import Taint
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS, read_cluster
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from tests.support.builders import in_zone
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node_object, pod_object
 
 
@@ -294,8 +294,8 @@ def claim_object(name="data", volume="", modes=("ReadWriteOnce",), namespace="de
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
-def volume_object(name="pv", terms=None):
-    affinity = {} if terms is None else {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+def volume_object(name, terms):
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
     metadata = {"name": name}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": affinity}
 
@@ -317,7 +317,7 @@ def test_claims():
     )
     data, free = cluster.claims
     assert (data.name, data.namespace, data.access_modes) == ("data", "default", ("ReadWriteOnce",))
-    assert data.required_terms == (NodeSelectorTerm((Requirement("zone", "In", ("a",)),)),)
+    assert data.required_terms == (in_zone("a"),)
     assert data.used_on == ("n2",)
     assert (free.namespace, free.required_terms, free.used_on) == ("team", None, ())
 

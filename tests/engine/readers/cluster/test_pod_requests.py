@@ -11,27 +11,28 @@ from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, container, pod_object
 DEFAULT = {"cpu": 100, "memory": 200 * MEBIBYTE}
 
 
-def requests(**spec):
+def requests(*containers, **spec):
+    """What a pod of these containers requests."""
+    if containers:
+        spec["containers"] = list(containers)
     return read_requests(Fields(pod_object(**spec), Place("pod")))
 
 
 def test_containers_add_up():
-    found = requests(
-        containers=[container({"cpu": "1", "memory": "1Gi"}), container({"cpu": "500m"})]
-    )
+    found = requests(container({"cpu": "1", "memory": "1Gi"}), container({"cpu": "500m"}))
     assert found.real == {"cpu": 1_500, "memory": GIBIBYTE}
     assert found.scored == {"cpu": 1_500, "memory": GIBIBYTE + DEFAULT["memory"]}
 
 
 def test_a_container_without_requests_counts_in_scores_only():
-    found = requests(containers=[container(), container(None, "wait")])
+    found = requests(container(), container(None, "wait"))
     assert found.real == {}
     assert found.scored == {"cpu": 200, "memory": 400 * MEBIBYTE}
 
 
 def test_an_explicit_zero_is_a_request():
     """Scores count nothing for it, where they count the default for a missing one."""
-    found = requests(containers=[container({"cpu": "0", "memory": 0})])
+    found = requests(container({"cpu": "0", "memory": 0}))
     assert found.real == {"cpu": 0, "memory": 0}
     assert found.scored == {"cpu": 0, "memory": 0}
 
@@ -39,16 +40,16 @@ def test_an_explicit_zero_is_a_request():
 def test_a_limit_without_a_request_is_a_request():
     """The API server fills it in, resource by resource."""
     resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
-    found = requests(containers=[container(resources=resources)])
+    found = requests(container(resources=resources))
     assert found.real == {"cpu": 1_000, "memory": GIBIBYTE}
 
 
 def test_init_containers_count_by_their_peak():
     """They run one after the other, before the containers."""
     init = [container({"cpu": "3"}), container({"memory": "2Gi"})]
-    found = requests(initContainers=init, containers=[container({"cpu": "1", "memory": "1Gi"})])
+    found = requests(container({"cpu": "1", "memory": "1Gi"}), initContainers=init)
     assert found.real == {"cpu": 3_000, "memory": 2 * GIBIBYTE}
-    small = requests(initContainers=[container()], containers=[container({"cpu": "1"})])
+    small = requests(container({"cpu": "1"}), initContainers=[container()])
     assert small.scored["cpu"] == 1_000
 
 
@@ -56,19 +57,17 @@ def test_sidecars_run_beside_what_starts_after_them():
     """A sidecar adds to the containers and to the init containers that follow it."""
     sidecar = container({"cpu": "1"}, "sidecar", restartPolicy="Always")
     big = container({"cpu": "3"}, "big")
-    main = [container({"cpu": "1"})]
-    before = requests(initContainers=[sidecar, big], containers=main)
-    after = requests(initContainers=[big, sidecar], containers=main)
+    main = container({"cpu": "1"})
+    before = requests(main, initContainers=[sidecar, big])
+    after = requests(main, initContainers=[big, sidecar])
     assert before.real == {"cpu": 4_000}
     assert after.real == {"cpu": 3_000}
-    alone = requests(initContainers=[sidecar, sidecar], containers=main)
+    alone = requests(main, initContainers=[sidecar, sidecar])
     assert alone.real == {"cpu": 3_000}
 
 
 def test_overhead_adds():
-    found = requests(
-        containers=[container({"cpu": "1"})], overhead={"cpu": "250m", "memory": "64Mi"}
-    )
+    found = requests(container({"cpu": "1"}), overhead={"cpu": "250m", "memory": "64Mi"})
     assert found.real == {"cpu": 1_250, "memory": 64 * MEBIBYTE}
     assert found.scored == {"cpu": 1_250, "memory": 264 * MEBIBYTE}
 
@@ -92,7 +91,7 @@ def test_only_names_that_the_scheduler_knows_count():
         "nvidia.com/gpu": "1",
         "hugepages-2Mi": "4Mi",
     }
-    found = requests(containers=[container(given)])
+    found = requests(container(given))
     assert set(found.real) == {"cpu", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi"}
 
 
@@ -118,7 +117,7 @@ def test_a_resize_in_place_counts_by_its_largest_figure():
 )
 def test_bad_amounts_name_the_place(amount):
     with pytest.raises(QuantityError, match=r"pod: container main: requests: memory: "):
-        requests(containers=[container({"memory": amount})])
+        requests(container({"memory": amount}))
 
 
 @pytest.mark.parametrize(
