@@ -1,6 +1,7 @@
 """The hints annotation: what is written is read again, and newer or broken ones do no harm."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -175,3 +176,21 @@ def test_any_text_is_read_or_refused(text):
         decode_hints(text)
     except HintsError:
         return
+
+
+# Annotations as released versions wrote them are read for ever; the files are never edited.
+RELEASED = sorted(Path(__file__).with_name("data").glob("annotations-*.json"))
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_annotations_of_every_release_are_read(path):
+    for entry in json.loads(path.read_text()):
+        found, warnings = decode_hints(entry["text"])
+        assert found == StepHints(**entry["hints"])
+        assert warnings == []
+
+
+def test_the_text_of_this_release_has_not_changed():
+    """Two parts of one version may compare annotations as text."""
+    for entry in json.loads(RELEASED[-1].read_text()):
+        assert encode_hints(StepHints(**entry["hints"])) == entry["text"]

@@ -178,6 +178,11 @@ BAD_RUNS_STEPS = [
 BAD_STEPS = [[], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["train"] * 5, DEEP]
 
 
+def a_history_with(row):
+    """A history with this row of a run's steps, beside one that is right."""
+    return a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], row])})
+
+
 @pytest.mark.parametrize(
     ("row", "place"),
     [
@@ -188,7 +193,7 @@ BAD_STEPS = [[], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["t
 )
 def test_a_row_that_cannot_be_read_or_true_refuses_the_object_and_is_named(row, place):
     with pytest.raises(InputError, match=rf"'taxi': status\.runs\.0\.steps\.1{place}"):
-        a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], row])})
+        a_history_with(row)
 
 
 @pytest.mark.parametrize("row", BAD_STEPS, ids=lambda _: None)
@@ -201,7 +206,7 @@ def test_so_does_a_run_with_a_step_that_is_not_there():
     with pytest.raises(
         InputError, match=r"'taxi': status: .*runs\.0\.steps\.1\.0: there is no step 1"
     ):
-        a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], [1, [[12.5]]]])})
+        a_history_with([1, [[12.5]]])
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,21 @@
 """Reasons: every one has a row and a sentence, and whatever is read is shown and kept."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import PlanOptions, plan_run, read_cluster_file, read_run_file
+from kfp_placement_engine import read_cluster_file, read_run_file
 from kfp_placement_engine.contract.rows import PlannedRow, planned_row
 from kfp_placement_engine.contract.rows_reading import read_planned_row
 from kfp_placement_engine.model.reasons import FIELDS, SENTENCES, Reason, reason, reason_text
 from kfp_placement_engine.model.step_state import Waiting, waiting_text
+from kfp_placement_engine.plans.planned_step import Alternative
 from tests.engine.planning.random_runs import cases
+from tests.support.builders import plan_of
 from tests.support.structural_schemas import ROOT
 
 NODES = ("cloud", "edge", "gpu")
@@ -70,7 +73,7 @@ def test_a_whole_number_with_a_point_is_a_position():
 
 
 def assert_said_in_codes(run, cluster):
-    found = plan_run(run, cluster, PlanOptions(generations=1, compare=(), threads=1))
+    found = plan_of(run, cluster, generations=1, compare=(), threads=1)
     for step in found.steps:
         assert step.explanation.reason is not None
         row = read_planned_row(
@@ -124,3 +127,43 @@ def test_showing_never_fails(code, given_arguments):
 )
 def test_what_a_step_waits_for(waiting, golden):
     golden(waiting_text(waiting, now_seconds=135))
+
+
+BEFORE = ("a", "b", "c")
+AFTER = ("c", "x", "a", "b")
+
+
+def moved(position: int) -> int:
+    return AFTER.index(BEFORE[position])
+
+
+def test_a_reason_says_the_same_with_another_list():
+    for code, arguments in (
+        ("run-later", (40, 1)),
+        ("ends-first", (40, 1)),
+        ("found-in-time", (40, 1)),
+        ("quickest", (40, 50, 2)),
+        ("equal-end", ("completion", 1, 2)),
+        ("no-room", (0, 2)),
+        ("no-room", (0,)),
+        ("latency-missed", (9.8, "HOME", 2, 0.5)),
+        ("latency-searched", ("", "HOME", 2, 0.5)),
+        ("only-node", (((3, "taint", "key"),),)),
+        ("of a newer revision", (1, 2)),
+    ):
+        found = Reason(code, arguments)
+        assert reason_text(found, BEFORE) == reason_text(found.with_nodes(moved), AFTER)
+
+
+def test_every_reason_that_names_nodes_says_which_fields_they_are():
+    for code, template in SENTENCES.items():
+        named = re.findall(r"\{([a-z_]+):(?:node|other)\}", template)
+        assert sorted(named) == sorted({"node", "other"} & set(FIELDS[code]))
+
+
+def test_a_row_keeps_its_node_and_its_alternatives():
+    row = PlannedRow("train", 0, 1.0, 2.0, None, (Alternative(1, 3.0, 9.8), Alternative(2, 4.0)))
+    found = row.with_nodes(moved)
+    assert [found.node, *(each.node for each in found.alternatives)] == [2, 3, 0]
+    assert [each.latency_ms for each in found.alternatives] == [9.8, None]
+    assert PlannedRow("cached").with_nodes(moved).node is None
