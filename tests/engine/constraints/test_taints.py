@@ -12,6 +12,16 @@ from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
 from tests.support.kubernetes import a_node, a_taint, why_not
 
 
+def tainted(*taints):
+    """A node with these taints."""
+    return a_node(taints=tuple(map(a_taint, taints)))
+
+
+def objection(node, *tolerations):
+    """Why the node does not take a pod that asks for nothing else."""
+    return why_not({}, NodeAffinity(), tolerations, node)
+
+
 @pytest.mark.parametrize(
     ("toleration", "taint", "tolerated"),
     [
@@ -38,9 +48,7 @@ def test_one_toleration(toleration, taint, tolerated):
 
 def test_every_filtering_taint_needs_a_toleration():
     """Of several taints the first untolerated one is named, in the node's order."""
-    node = a_node(
-        taints=(a_taint("a:NoSchedule"), a_taint("b:NoExecute"), a_taint("c=1:NoExecute"))
-    )
+    node = tainted("a:NoSchedule", "b:NoExecute", "c=1:NoExecute")
     both = [Toleration("a", "Exists"), Toleration("b", "Exists")]
     assert untolerated_taint(both, node.taints) == a_taint("c=1:NoExecute")
     assert untolerated_taint(both[:1], node.taints) == a_taint("b:NoExecute")
@@ -49,20 +57,15 @@ def test_every_filtering_taint_needs_a_toleration():
 
 def test_preferred_taints_do_not_filter():
     """PreferNoSchedule only costs score."""
-    node = a_node(taints=(a_taint("a:PreferNoSchedule"),))
-    assert why_not({}, NodeAffinity(), [], node) is None
+    node = tainted("a:PreferNoSchedule")
+    assert objection(node) is None
     assert untolerated_preferred_taints([], node) == 1
 
 
 def test_preferred_taints_are_counted_one_by_one():
     """Each untolerated PreferNoSchedule taint counts; others never do."""
-    node = a_node(
-        taints=(
-            a_taint("a:PreferNoSchedule"),
-            a_taint("a=1:PreferNoSchedule"),
-            a_taint("b:PreferNoSchedule"),
-            a_taint("c:NoSchedule"),
-        )
+    node = tainted(
+        "a:PreferNoSchedule", "a=1:PreferNoSchedule", "b:PreferNoSchedule", "c:NoSchedule"
     )
     assert untolerated_preferred_taints([], node) == 3
     assert untolerated_preferred_taints([Toleration("a", "Exists")], node) == 1
@@ -70,7 +73,7 @@ def test_preferred_taints_are_counted_one_by_one():
 
 def test_only_tolerations_of_that_effect_count_for_preferred_taints():
     """A toleration for NoSchedule does not help; one without effect does."""
-    node = a_node(taints=(a_taint("a:PreferNoSchedule"),))
+    node = tainted("a:PreferNoSchedule")
     assert untolerated_preferred_taints([Toleration("a", "Exists", "", "NoSchedule")], node) == 1
     assert (
         untolerated_preferred_taints([Toleration("a", "Exists", "", "PreferNoSchedule")], node) == 0
@@ -82,15 +85,15 @@ def test_a_cordoned_node_takes_who_tolerates_the_cordon():
     """NodeUnschedulable lets through what tolerates its taint, however that is written."""
     node = a_node(unschedulable=True)
     cordon = "node.kubernetes.io/unschedulable"
-    assert why_not({}, NodeAffinity(), [], node) == "node is cordoned"
-    assert why_not({}, NodeAffinity(), [Toleration(cordon, "Exists")], node) is None
-    assert why_not({}, NodeAffinity(), [Toleration("", "Exists")], node) is None
+    assert objection(node) == "node is cordoned"
+    assert objection(node, Toleration(cordon, "Exists")) is None
+    assert objection(node, Toleration("", "Exists")) is None
     only_evict = Toleration(cordon, "Exists", "", "NoExecute")
-    assert why_not({}, NodeAffinity(), [only_evict], node) == "node is cordoned"
+    assert objection(node, only_evict) == "node is cordoned"
 
 
 def test_the_reason_names_the_taint():
     """People see the taint as kubectl writes it."""
-    node = a_node(taints=(a_taint("gpu=true:NoSchedule"),))
-    assert why_not({}, NodeAffinity(), [], node) == "untolerated taint gpu=true:NoSchedule"
+    node = tainted("gpu=true:NoSchedule")
+    assert objection(node) == "untolerated taint gpu=true:NoSchedule"
     assert taint_text(a_taint("dedicated:NoExecute")) == "dedicated:NoExecute"

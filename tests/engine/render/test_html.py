@@ -44,6 +44,8 @@ EVIL = (
 
 SVG = "http://www.w3.org/2000/svg"
 TAXI = taxi_plan()
+TAXI_PAGE = parse_page(plan_page(TAXI))
+TAXI_NOTEBOOK = parse_page(plan_fragment(TAXI))
 each_way = pytest.mark.parametrize("make", [plan_page, plan_fragment])
 POLICY = "http-equiv"
 
@@ -91,7 +93,7 @@ def test_nothing_active_nothing_from_outside(plan, make):
 
 
 def test_the_policy_allows_styles_alone():
-    (policy,) = [m for m in parse_page(plan_page(TAXI)).all("meta") if "http-equiv" in m]
+    (policy,) = [m for m in TAXI_PAGE.all("meta") if "http-equiv" in m]
     assert policy == {
         "http-equiv": "Content-Security-Policy",
         "content": "default-src 'none'; style-src 'unsafe-inline'",
@@ -120,12 +122,12 @@ def test_a_run_that_does_not_end_gets_no_good_news(make, golden):
 
 
 def test_the_notebook_shows_the_same_parts():
-    whole, part = (parse_page(make(TAXI)).prose for make in (plan_page, plan_fragment))
+    whole, part = TAXI_PAGE.prose, TAXI_NOTEBOOK.prose
     assert [text for text in whole if text != "\n"][1:] == [text for text in part if text != "\n"]
 
 
 def test_a_notebook_has_no_drawing_that_it_might_drop():
-    page = parse_page(plan_fragment(TAXI))
+    page = TAXI_NOTEBOOK
     assert not page.all("svg")
     timeline, graph = page.all("img")
     assert timeline["alt"] == (
@@ -167,12 +169,12 @@ def test_any_name_shows_as_itself(name):
 def test_names_from_right_to_left_leave_the_rest_in_order():
     page = parse_page(plan_fragment(renamed(TAXI, "\u05d0\u05d1 fetch \u05d2")))
     assert len(page.all("bdi")) >= 4
-    assert not parse_page(plan_fragment(TAXI)).all("bdi")
+    assert not TAXI_NOTEBOOK.all("bdi")
 
 
 def test_without_elements_words_stay_apart():
     """As where an untrusted notebook, a mail or a search shows the bare text."""
-    words = "".join(parse_page(plan_fragment(TAXI)).text).split()
+    words = "".join(TAXI_NOTEBOOK.text).split()
     for step in TAXI.steps:
         assert step.name in words
         assert step.node in words
@@ -247,7 +249,7 @@ def test_many_items_of_a_loop_are_one_line_that_opens():
 
 
 def test_accessible():
-    page = parse_page(plan_page(TAXI))
+    page = TAXI_PAGE
     assert ("html", {"lang": "en"}) in page.elements
     ids = page.ids
     assert len(ids) == len(set(ids))
@@ -269,11 +271,11 @@ def test_references_within_a_page_lead_somewhere():
 
 
 def test_two_plans_in_one_notebook_share_no_ids():
-    assert parse_page(plan_fragment(TAXI)).ids == []
+    assert TAXI_NOTEBOOK.ids == []
 
 
 def test_notebook_styles_touch_nothing_else():
-    (style,) = parse_page(plan_fragment(TAXI)).styles
+    (style,) = TAXI_NOTEBOOK.styles
     found = selectors(style)
     assert len(found) > 60
     assert [selector for selector in found if f".{SCOPE}" not in selector] == []
@@ -284,7 +286,7 @@ def test_notebook_styles_touch_nothing_else():
 
 
 def test_the_notebook_has_no_page_of_its_own():
-    page = parse_page(plan_fragment(TAXI))
+    page = TAXI_NOTEBOOK
     kinds = {kind for kind, _ in page.elements}
     assert not {"html", "head", "body", "meta", "title", "h1", "h2"} & kinds
     kind, attributes = page.elements[0]

@@ -55,6 +55,7 @@ PLANS = {
         baselines={"heft": Figures(1, math.inf, math.nan, math.inf)},
     ),
 }
+each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 
 
 def test_the_schema_is_one():
@@ -63,12 +64,12 @@ def test_the_schema_is_one():
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@each_plan
 def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
     assert_described(json.loads(plan_json(plan)), "plan")
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@each_plan
 def test_json_and_yaml_say_the_same_without_numbers_that_json_lacks(plan):
     assert yaml.safe_load(plan_yaml(plan)) == json.loads(plan_json(plan)) == plan_document(plan)
     assert not {".inf", ".nan"} & set(plan_yaml(plan).split())

@@ -63,9 +63,10 @@ PLANS = {
     "at": promised_plan(submitted_at=AT),
     "stuck": replace(stuck_plan(), promise=Promise(unknown="a step fits no node")),
 }
+each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@each_plan
 def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
     assert_described(json.loads(plan_json(plan)), "plan")
 
@@ -90,7 +91,7 @@ def test_the_sentence():
     assert headline(taxi_plan()) == headline(PLANS["stuck"]) == ""
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@each_plan
 def test_the_table(plan, golden):
     golden(plan_table(plan, wide=True))
 
@@ -107,7 +108,7 @@ def test_the_usual_table_says_when_the_run_ends_what_is_a_guess_and_no_more():
     assert guessed[4].startswith("~")
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@each_plan
 def test_the_report_is_sound_and_says_the_same(plan):
     page = parse_page(plan_page(plan))
     assert page.unbalanced == []

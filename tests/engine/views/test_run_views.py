@@ -73,8 +73,8 @@ def states(*rows, **status):
     return placement(status={"steps": list(rows), **status})
 
 
-def without_end(rows, phase="Planned"):
-    raw = placement(spec={"steps": rows}, status={"phase": phase, "steps": [["pending"]]})
+def without_end(rows):
+    raw = placement(spec={"steps": rows}, status={"phase": "Planned", "steps": [["pending"]]})
     del raw["spec"]["makespan"]
     return raw
 
@@ -172,9 +172,10 @@ RUNS = {
         )
     ),
 }
+each_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
-@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@each_run
 def test_all_that_is_told(run, golden):
     golden(document_text(explanation(run, run.steps, in_full=True)), "in full")
     golden(document_text(explanation(run, run.steps, in_full=False)), "a line each")
@@ -186,7 +187,7 @@ def test_the_schema_of_documents_is_one():
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@each_run
 def test_documents_fit_the_schema_and_hold_nothing_that_it_does_not_describe(run):
     for document in (runs_document([run]), explanation_document(run, run.steps)):
         found = json.loads(serialized(document, "json"))
