@@ -14,10 +14,15 @@ from kfp_placement_engine.model.run_graph import (
     DataInput,
     Group,
     GroupKind,
+    NodeSelectorTerm,
+    Notice,
+    Requirement,
     RunClaim,
     RunGraph,
     Step,
 )
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -27,6 +32,8 @@ from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 
 GIBIBYTE = 2**30
+
+PAPER = GeneticParams.paper()
 
 ROUND_NUMBERS = Assumptions(
     duration_seconds=4.0,
@@ -38,9 +45,6 @@ ROUND_NUMBERS = Assumptions(
     link_bytes_per_second=100.0,
 )
 """Assumptions under which all times are multiples of a small power of two, so exact in floats."""
-
-DISK = RunClaim("disk", ("ReadWriteOnce",))
-"""A claim of a run, for steps with `claims=["disk"]`."""
 
 SEARCH = GeneticParams(exact_below=0)
 """The default search, also of runs of which all plans could be tried."""
@@ -88,7 +92,7 @@ def equal_steps(count: int, *after: str, **changes: Any) -> list[Step]:
     return [a_step(f"s{number}", *after, **changes) for number in range(count)]
 
 
-def a_chain(*seconds: float, name: str = "s", **changes: Any) -> list[Step]:
+def a_chain(*seconds: float | None, name: str = "s", **changes: Any) -> list[Step]:
     """Steps s0, s1, ... one after the other, one for each run time."""
     names = [f"{name}{number}" for number in range(len(seconds))]
     return [
@@ -116,6 +120,11 @@ def nodes(count: int, **changes: Any) -> tuple[Node, ...]:
     return tuple(a_node(f"n{number}", **changes) for number in range(1, count + 1))
 
 
+def in_zone(*zones: str) -> NodeSelectorTerm:
+    """A term that nodes with the label `zone` of one of these values match."""
+    return NodeSelectorTerm((Requirement("zone", "In", zones),))
+
+
 def a_cluster(*members: Node, **changes: Any) -> Cluster:
     """A cluster of these nodes, of one node if none is named."""
     return Cluster(members or (a_node(),), **changes)
@@ -132,9 +141,17 @@ def zones_a_and_b(**of_a: Any) -> tuple[Node, Node]:
 
 
 def a_run(*steps: Step, **changes: Any) -> RunGraph:
-    """A run of plain pods: no drivers, data through the object store."""
-    fields: dict[str, Any] = {"name": "made-up", "source": "argo-workflow"} | changes
-    return RunGraph(steps=steps, **fields)
+    """A run of plain pods: no drivers, data through the object store.
+
+    Volume claims that steps mount are ReadWriteOnce unless `claims` is given.
+    """
+    mounted = dict.fromkeys(use.claim for step in steps for use in step.claims)
+    fields: dict[str, Any] = {
+        "name": "made-up",
+        "source": "argo-workflow",
+        "claims": tuple(RunClaim(name, ("ReadWriteOnce",)) for name in mounted),
+    }
+    return RunGraph(steps=steps, **fields | changes)
 
 
 def a_workflow(*steps: Step, **changes: Any) -> RunGraph:
@@ -162,7 +179,10 @@ def a_loop(
     )
 
 
-def lowered(run: RunGraph, cluster: Cluster, **options: Any) -> Lowered:
+ONE_NODE = a_cluster()
+
+
+def lowered(run: RunGraph, cluster: Cluster = ONE_NODE, **options: Any) -> Lowered:
     """Lower with the latency rules of a stock policy and round-number assumptions."""
     given: dict[str, Any] = {
         "assumptions": ROUND_NUMBERS,
@@ -171,14 +191,39 @@ def lowered(run: RunGraph, cluster: Cluster, **options: Any) -> Lowered:
     return lower(run, cluster, LoweringOptions(**given | options))
 
 
-def a_problem(run: RunGraph, cluster: Cluster, **options: Any) -> PlacementProblem:
+def a_problem(run: RunGraph, cluster: Cluster = ONE_NODE, **options: Any) -> PlacementProblem:
     """The lowered problem alone."""
     return lowered(run, cluster, **options).problem
+
+
+def a_working_loop(
+    name: str, width: int, parallelism: int, **changes: Any
+) -> tuple[list[Step], tuple[Group, ...]]:
+    """A loop with a step `work` in each iteration: the steps, and the groups of the loop."""
+    iterations = [f"{name}[{index}]" for index in range(width)]
+    steps = [a_step(f"{each}.work", group=each, **changes) for each in iterations]
+    return steps, a_loop(name, width, parallelism)
+
+
+def plan_of(run: RunGraph, cluster: Cluster = ONE_NODE, **options: Any) -> Plan:
+    """The plan of a run by itself, with these options."""
+    return plan_run(run, cluster, PlanOptions(**options))
+
+
+def unplaced(plan: Plan) -> list[str]:
+    """Names of the steps that no node takes."""
+    return [name for name, _ in plan.unschedulable]
 
 
 def sentence_of(plan: Plan, step: str) -> str:
     """Why a plan puts a step where it does, in words."""
     return plan.step(step).explanation.sentence
+
+
+def notice_of(plan: Plan, code: str) -> Notice:
+    """The only notice of a plan with this code."""
+    (found,) = (notice for notice in plan.notices if notice.code == code)
+    return found
 
 
 def codes_of_plan(plan: Plan) -> list[str]:

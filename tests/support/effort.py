@@ -5,6 +5,12 @@ import time
 from collections.abc import Callable
 
 
+def growth(work: Callable[[int], object], few: int, many: int) -> float:
+    """How many times as much processor time work of a size takes as work of a smaller size."""
+    of_few = cpu_seconds(work, few)
+    return cpu_seconds(work, many) / of_few
+
+
 def cpu_seconds(work: Callable[..., object], *arguments: object) -> float:
     """Processor time of this process for a piece of work, without that of other processes.
 

@@ -1,5 +1,6 @@
 """A search stops at the bound; where it is not reached, people are told what waiting would gain."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 
 from kfp_placement_engine import (
     ActiveRun,
-    GeneticParams,
     PlanOptions,
     ReservedRoom,
     ReservedRun,
@@ -19,12 +19,14 @@ from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
 from tests.support.builders import (
     ROUND_NUMBERS,
+    SEARCH,
     a_cluster,
     a_node,
     a_run,
     a_step,
     cluster_of,
     equal_steps,
+    plan_of,
 )
 
 MANY = 400
@@ -32,26 +34,23 @@ AT_THE_BOUND = 25
 """Generations after which small runs have stopped there, plans to start from included."""
 
 
-def searched(run, cluster, **options):
+TWO_NODES = cluster_of(2)
+NEAR_AND_FAR = {"HOME": {"near": 5.0, "far": 50.0}}
+EASY = a_run(*(a_step(f"s{number}", seconds=number) for number in range(1, 7)))
+"""Room for all of it at once: its longest step is the bound."""
+
+HARD = a_run(*equal_steps(3, cpu=3, seconds=9.87654321))
+"""Three steps of 3 CPU on two nodes of 4: the bounds, of which none is rounded, are too low."""
+
+
+OPTIONS = PlanOptions(
+    generations=MANY, compare=(), assumptions=ROUND_NUMBERS, params=SEARCH, threads=1
+)
+
+
+def searched(run, cluster=TWO_NODES, **options):
     """A plan by the search, however small the run is."""
-    given: dict[str, Any] = {
-        "generations": MANY,
-        "compare": (),
-        "assumptions": ROUND_NUMBERS,
-        "params": GeneticParams(exact_below=0),
-        "threads": 1,
-    }
-    return plan_run(run, cluster, PlanOptions(**given | options))
-
-
-def an_easy_run():
-    """Room for all of it at once: its longest step is the bound."""
-    return a_run(*(a_step(f"s{number}", seconds=number) for number in range(1, 7)))
-
-
-def a_hard_run():
-    """Three steps of 3 CPU on two nodes of 4: the bounds, of which none is rounded, are too low."""
-    return a_run(*equal_steps(3, cpu=3, seconds=9.87654321))
+    return plan_run(run, cluster, replace(OPTIONS, **options))
 
 
 @pytest.mark.parametrize(
@@ -73,23 +72,18 @@ def test_at_the_bound_all_is_placed_and_no_rule_missed(terms, reached):
 
 def test_the_search_stops_at_the_bound(dispatch):
     """Once nothing else has improved for a while; the plan says how many generations there were."""
-    cluster = cluster_of(2)
-    plan = searched(an_easy_run(), cluster, dispatch=dispatch)
+    plan = searched(EASY, dispatch=dispatch)
     assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
     assert 0 < plan.search.generations <= AT_THE_BOUND
-    replayed = searched(
-        an_easy_run(), cluster, dispatch=dispatch, generations=plan.search.generations
-    )
+    replayed = searched(EASY, dispatch=dispatch, generations=plan.search.generations)
     assert replayed.steps == plan.steps
-    timed = searched(
-        an_easy_run(), cluster, dispatch=dispatch, generations=None, budget_seconds=60.0
-    )
+    timed = searched(EASY, dispatch=dispatch, generations=None, budget_seconds=60.0)
     assert (timed.steps, timed.search.generations) == (plan.steps, plan.search.generations)
     assert timed.search.planning_seconds < 30
 
 
 def test_a_search_that_does_not_reach_it_goes_on():
-    plan = searched(a_hard_run(), cluster_of(2))
+    plan = searched(HARD)
     assert plan.figures.makespan_seconds > plan.comparison.lower_bound.seconds
     assert plan.search.generations == MANY
 
@@ -98,7 +92,7 @@ def test_a_missed_latency_rule_is_worked_on():
     """The bound knows no rules: a plan at the bound may miss one that a later plan keeps."""
     run = a_run(*(a_step(f"p{n}", type="Predict", location="HOME", seconds=5) for n in range(2)))
     near, far = a_node("near", cpu=1), a_node("far", cpu=4)
-    cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
+    cluster = a_cluster(near, far, latencies=NEAR_AND_FAR)
     plan = searched(run, cluster, generations=20)
     assert plan.figures.latency_excess_ms > 0
     assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
@@ -107,7 +101,7 @@ def test_a_missed_latency_rule_is_worked_on():
 
 @pytest.mark.parametrize("objective", ["packing", "paper"])
 def test_other_objectives_do_not_end_with_the_makespan(objective):
-    plan = searched(an_easy_run(), cluster_of(2), objective=objective, generations=20)
+    plan = searched(EASY, objective=objective, generations=20)
     assert plan.search.generations == 20
 
 
@@ -117,29 +111,24 @@ def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
     def found_by(kind):
         return lambda *_: Bound(6.0, kind)
 
-    cluster = cluster_of(2)
     monkeypatch.setattr(plan_bounds, "lower_bound", found_by("pattern-lp"))
-    assert searched(an_easy_run(), cluster, generations=30).search.generations == 30
-    timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
+    assert searched(EASY, generations=30).search.generations == 30
+    timed = searched(EASY, generations=None, budget_seconds=60.0)
     assert timed.search.generations <= AT_THE_BOUND
     monkeypatch.setattr(plan_bounds, "lower_bound", found_by("area"))
-    assert searched(an_easy_run(), cluster, generations=30).search.generations <= AT_THE_BOUND
+    assert searched(EASY, generations=30).search.generations <= AT_THE_BOUND
 
 
 def test_several_runs_stop_where_each_is_at_its_own_bound():
     """Reserved runs too: they may end later than reserved, not earlier."""
     cluster = cluster_of(4)
-    runs = (ActiveRun("one", an_easy_run(), weight=2.0), ActiveRun("two", an_easy_run()))
-    options = PlanOptions(
-        generations=40, compare=(), assumptions=ROUND_NUMBERS, params=GeneticParams(exact_below=0)
-    )
+    runs = (ActiveRun("one", EASY, weight=2.0), ActiveRun("two", EASY))
+    options = replace(OPTIONS, generations=40)
     room = ReservedRun("kept", (ReservedRoom("n1", 0.0, 90.0, {"cpu": 1000}),), weight=3.0)
     together = plan_runs(runs, cluster, options, reserved=(room,))
     assert together.generations <= AT_THE_BOUND
     assert together.completion_seconds == pytest.approx(2 * 6 + 6 + 3 * 90)
-    crowded = plan_runs(
-        (ActiveRun("one", a_hard_run()), ActiveRun("two", a_hard_run())), cluster, options
-    )
+    crowded = plan_runs((ActiveRun("one", HARD), ActiveRun("two", HARD)), cluster, options)
     assert crowded.generations == 40
 
 
@@ -158,9 +147,7 @@ def test_what_waiting_would_gain_is_told():
     assert plan.search.exact
     assert plan.figures.makespan_seconds == 64
     assert plan.comparison.ordered_makespan_seconds == 16
-    replayed = plan_run(
-        run, cluster, PlanOptions(generations=0, limits=True, assumptions=ROUND_NUMBERS)
-    )
+    replayed = plan_of(run, cluster, generations=0, limits=True, assumptions=ROUND_NUMBERS)
     assert replayed.comparison.ordered_makespan_seconds == 16
 
 
@@ -173,7 +160,7 @@ def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
         options = PlanOptions(**given | changes)
         return plan_run(run, cluster, options).comparison.ordered_makespan_seconds
 
-    assert told() == told(params=GeneticParams(exact_below=0)) == 16
+    assert told() == told(params=SEARCH) == 16
     assert told(limits=False) is None
     assert told(quick=True) is None
     assert told(dispatch="ordered") is None
@@ -186,7 +173,7 @@ def test_the_search_stops_where_a_latency_rule_allows_nothing_earlier():
     """The bound that is shown knows no rules; what waiting would gain is not asked for either."""
     run = a_run(a_step("fit"), a_step("serve", "fit", type="Predict", location="HOME", seconds=8))
     near, far = a_node("near", speed=0.5), a_node("far", speed=2.0)
-    cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
+    cluster = a_cluster(near, far, latencies=NEAR_AND_FAR)
     plan = searched(run, cluster)
     assert plan.figures.makespan_seconds == 5 + 16
     assert plan.comparison.lower_bound.seconds == pytest.approx(5 + 4)

@@ -48,7 +48,7 @@ def named(run, *members, **options):
 @needs_highspy
 def test_two_steps_have_no_fast_node_each():
     """100 s: one after the other on the fast node, or one of them on the slow node."""
-    bounds, problem = named(a_run(*(a_step(n, seconds=100 * ODD) for n in "ab")), *FAST_AND_SLOW)
+    bounds, problem = named(a_run(*equal_steps(2, seconds=100 * ODD)), *FAST_AND_SLOW)
     assert bounds["critical-path"] == pytest.approx(50 * ODD)
     assert bounds["area"] == pytest.approx(200 * ODD / 3)
     assert bounds["kinds-lp"] == pytest.approx(100 * ODD, rel=WITHIN)
@@ -79,7 +79,7 @@ def test_steps_that_need_a_kind_are_not_counted_on_another():
 
 def test_windows_see_steps_that_overlap_wherever_they_start():
     """Three steps of 10 s on two slots: if all ended by 19 s, all would run from 9 to 10 s."""
-    bounds, problem = named(a_run(*(a_step(n, seconds=10 * ODD) for n in "abc")), a_node(cpu=2))
+    bounds, problem = named(a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))
     assert bounds["area"] == pytest.approx(15 * ODD)
     assert bounds["windows"] == pytest.approx(20 * ODD, rel=WITHIN)
     assert brute_force(problem, 0).makespan_seconds == pytest.approx(20 * ODD)
@@ -87,17 +87,15 @@ def test_windows_see_steps_that_overlap_wherever_they_start():
 
 def test_windows_need_no_solver(monkeypatch):
     monkeypatch.setattr(module, "find_solvers", lambda: None)
-    bounds, _ = named(a_run(*(a_step(n, seconds=10 * ODD) for n in "abc")), a_node(cpu=2))
+    bounds, _ = named(a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))
     assert "windows" in bounds
-    bounds, _ = named(a_run(*(a_step(n, seconds=100) for n in "ab")), *FAST_AND_SLOW)
+    bounds, _ = named(a_run(*equal_steps(2, seconds=100)), *FAST_AND_SLOW)
     assert "kinds-lp" not in bounds
 
 
 @needs_highspy
 def test_a_search_of_generations_takes_no_notice_of_what_needs_the_solver():
-    problem = a_problem(
-        a_run(*(a_step(n, seconds=100 * ODD) for n in "ab")), a_cluster(*FAST_AND_SLOW)
-    )
+    problem = a_problem(a_run(*equal_steps(2, seconds=100 * ODD)), a_cluster(*FAST_AND_SLOW))
     needs = {bound.kind: bound.needs_solver for bound in lower_bounds(problem)}
     assert needs == {"critical-path": False, "area": False, "kinds-lp": True, "pattern-lp": True}
 

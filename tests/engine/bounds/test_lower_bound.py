@@ -199,7 +199,7 @@ def test_large_runs_are_looked_at_in_blocks(monkeypatch):
 
 def test_a_bound_that_a_schedule_reaches_needs_no_linear_program(monkeypatch):
     """No bound is above the makespan of a schedule, so a solver could add nothing."""
-    problem = a_problem(a_run(a_step("first"), a_step("second", "first")), a_cluster())
+    problem = a_problem(a_run(a_step("first"), a_step("second", "first")))
     asked = []
     module = importlib.import_module("kfp_placement_engine.bounds.pattern_bound")
     monkeypatch.setattr(module, "pattern_bound_seconds", lambda *_: asked.append(True))

@@ -2,11 +2,13 @@
 
 import importlib
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kfp_placement_engine.bounds.effort import THOROUGH
+from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.bounds.pattern_bound import (
     MAX_GROUPS,
     node_types,
@@ -15,9 +17,18 @@ from kfp_placement_engine.bounds.pattern_bound import (
 )
 from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.baselines.heft import heft
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, cluster_of, nodes
+from tests.support.builders import (
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    cluster_of,
+    equal_steps,
+    nodes,
+)
 
-highspy = pytest.importorskip("highspy", reason="needs the extra `bounds`")
+highspy: Any = pytest.importorskip("highspy", reason="needs the extra `bounds`")
 
 # The package exports a function of the module's name.
 usable_nodes = importlib.import_module("kfp_placement_engine.bounds.lower_bound").usable_nodes
@@ -130,5 +141,24 @@ def test_too_many_kinds_of_steps_are_left_to_the_other_bounds():
 
 def test_nothing_to_place_has_no_bound():
     """Steps that no node can take are no work for a node."""
-    problem = a_problem(a_run(a_step("huge", cpu=100)), a_cluster())
+    problem = a_problem(a_run(a_step("huge", cpu=100)))
     assert pattern_bound_seconds(problem, usable_nodes(problem), THOROUGH.pattern_cells) is None
+
+
+class TalkativeHighs(highspy.Highs):
+    """Names itself as highspy 1.16 does: when callbacks are enabled, unless it is quiet by then."""
+
+    def enableCallbacks(self):  # noqa: N802
+        if self.getOptionValue("output_flag")[1]:
+            print("Running HiGHS")
+        super().enableCallbacks()
+
+
+@pytest.mark.parametrize("kind", [highspy.Highs, TalkativeHighs])
+def test_bounds_write_nothing(kind, monkeypatch, capfd):
+    monkeypatch.setattr(highspy, "Highs", kind)
+    steps = equal_steps(2, seconds=101.23456789)
+    fast_and_slow = a_cluster(a_node("fast", cpu=1, speed=2.0), a_node("slow", cpu=1))
+    found = {bound.kind for bound in lower_bounds(a_problem(a_run(*steps), fast_and_slow))}
+    assert found >= {"kinds-lp", "pattern-lp"}
+    assert capfd.readouterr() == ("", "")

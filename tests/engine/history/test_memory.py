@@ -19,7 +19,7 @@ def observe(history, *steps):
     history.observe(PastRun("1", "taxi", NOW, steps))
 
 
-def used(peak=None, identity=TRAIN, **others):
+def used(peak, identity=TRAIN, **others):
     """A step that used that much."""
     return PastStep(identity, 60.0, peak_bytes=peak, **others)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kfp_placement_engine import BASELINES, PlanOptions, plan_run
 from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.search.baselines import kube_default
 from tests.support.builders import (
     GIBIBYTE,
     ROUND_NUMBERS,
@@ -12,6 +12,7 @@ from tests.support.builders import (
     a_problem,
     a_run,
     a_step,
+    plan_of,
 )
 
 FULL = "docker.io/library/python:3.12"
@@ -48,9 +49,9 @@ def test_a_reference_in_full(image, full):
 @pytest.mark.parametrize("asked", ["python:3.12", FULL])
 def test_nothing_is_pulled_where_the_image_is_held_under_any_name(reported, asked):
     """The node that holds it wins, the step waits for no pull, and no size is assumed."""
-    members = (a_node("lacks"), a_node("holds", images={reported: 1000}))
+    cluster = a_cluster(a_node("lacks"), a_node("holds", images={reported: 1000}))
     run = a_run(a_step("a", image=asked))
-    plan = plan_run(run, a_cluster(*members), PlanOptions(assumptions=ROUND_NUMBERS))
+    plan = plan_of(run, cluster, assumptions=ROUND_NUMBERS)
     assert plan.steps[0].node == "holds"
     assert plan.steps[0].phases.image_pull_seconds == 0
     assert not [text for text in plan.grounds.assumptions if "image" in text]
@@ -59,20 +60,20 @@ def test_nothing_is_pulled_where_the_image_is_held_under_any_name(reported, aske
 def test_two_names_of_one_image_are_pulled_once():
     """Its size is the one reported: 1000 B at 50 B/s."""
     steps = (a_step("a", image="python:3.12"), a_step("b", "a", image=FULL))
-    members = (a_node("full", cpu=0, images={FULL: 1000}), a_node("works"))
-    plan = plan_run(a_run(*steps), a_cluster(*members), PlanOptions(assumptions=ROUND_NUMBERS))
+    cluster = a_cluster(a_node("full", cpu=0, images={FULL: 1000}), a_node("works"))
+    plan = plan_of(a_run(*steps), cluster, assumptions=ROUND_NUMBERS)
     assert [step.phases.image_pull_seconds for step in plan.steps] == [20, 0]
 
 
 @pytest.mark.parametrize(("reported", "node"), [("big:1", 1), ("docker.io/library/big:1", 0)])
 def test_kube_scheduler_scores_only_the_very_name(reported, node):
     """1 GiB held draws a pod to the fuller node, unless the node calls it something else."""
-    members = (
+    cluster = a_cluster(
         a_node("empty", cpu=16),
         a_node("holds", cpu=16, used={"cpu": 1000}, images={reported: GIBIBYTE}),
     )
-    problem = a_problem(a_run(a_step("a", image="big:1")), a_cluster(*members))
-    assert BASELINES["kube-default"](problem, 0).node.tolist() == [node]
+    problem = a_problem(a_run(a_step("a", image="big:1")), cluster)
+    assert kube_default(problem).node.tolist() == [node]
 
 
 def test_a_node_will_name_what_it_pulls_as_the_holders_do():
@@ -87,5 +88,5 @@ def test_a_node_will_name_what_it_pulls_as_the_holders_do():
             *(a_node(f"n{n}", cpu=16, pull_bytes_per_second=2.0**30) for n in (1, 2)),
             a_node("holder", cpu=0, images={reported: GIBIBYTE}),
         ]
-        schedule = BASELINES["kube-default"](a_problem(run, a_cluster(*members)), 0)
+        schedule = kube_default(a_problem(run, a_cluster(*members)))
         assert schedule.node.tolist() == where

@@ -18,7 +18,6 @@ from kfp_placement_engine.model.latency import (
     is_within,
 )
 from tests.support.builders import (
-    DISK,
     a_cluster,
     a_node,
     a_problem,
@@ -27,7 +26,10 @@ from tests.support.builders import (
     codes_of_plan,
     equal_steps,
     nodes,
+    notice_of,
+    plan_of,
     sentence_of,
+    unplaced,
 )
 from tests.support.renderings import plan_table
 
@@ -43,6 +45,11 @@ def predicting(name="predict", **changes):
 def near_users(*members, **trips):
     """A cluster with round trips to `PLACE`, of the nodes that have one unless others are given."""
     return a_cluster(*(members or map(a_node, trips)), latencies={PLACE: trips})
+
+
+def node_of(plan):
+    """Where the prediction goes."""
+    return plan.step("predict").node
 
 
 def excess_of(step, cluster):
@@ -108,9 +115,9 @@ def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(
     members = (a_node("n1", speed=9.0), a_node("n2", cpu=1, speed=0.5))
     cluster = near_users(*members, n2=400.0)
     plan = plan_run(a_run(predicting()), cluster)
-    assert plan.step("predict").node == "n2"
+    assert node_of(plan) == "n2"
     plan = plan_run(a_run(predicting(cpu=2)), cluster)
-    assert plan.step("predict").node == "n1"
+    assert node_of(plan) == "n1"
     assert plan.step("predict").latency_ms is None
     golden(sentence_of(plan, "predict"))
     assert PLACE in sentence_of(plan, "predict")
@@ -136,7 +143,7 @@ def test_a_guessed_type_is_ruled_too():
     """And shown as guessed."""
     cluster = near_users(n1=50.0, n2=1.0)
     plan = plan_run(a_run(predicting(type_guessed=True)), cluster)
-    assert plan.step("predict").node == "n2"
+    assert node_of(plan) == "n2"
     assert plan.step("predict").spec.type_guessed
 
 
@@ -144,8 +151,8 @@ def test_the_types_of_the_policy_are_ruled():
     """`PlanOptions` names them."""
     run = a_run(predicting(type="Scoring"))
     cluster = near_users(n1=50.0, n2=1.0)
-    plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
-    assert plan.step("predict").node == "n2"
+    plan = plan_of(run, cluster, latency_ruled_types=("scoring",))
+    assert node_of(plan) == "n2"
     assert plan.step("predict").latency_ms == 1.0
 
 
@@ -153,10 +160,10 @@ def test_a_plan_shows_the_locations_of_the_types_in_force(golden):
     """Also where nobody states a round trip; of other types it says that nothing follows."""
     run = a_run(predicting(type="Scoring"), predicting("usual"))
     cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
-    plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
+    plan = plan_of(run, cluster, latency_ruled_types=("scoring",))
     assert plan.step("predict").is_latency_ruled
     assert not plan.step("usual").is_latency_ruled
-    (unused,) = (each for each in plan.notices if each.code == "location-unused")
+    unused = notice_of(plan, "location-unused")
     golden(unused.message)
     assert unused.step == "usual"
 
@@ -166,7 +173,7 @@ def test_locations_are_found_whatever_their_case():
     trips = {PLACE: {"n1": 1.0, "n2": 50.0}, "home-edge": {"n1": 50.0, "n2": 1.0}}
     for location, node in (("HOME-EDGE", "n1"), ("home-edge", "n2"), ("Home-Edge", "n1")):
         plan = plan_run(a_run(predicting(location=location)), a_cluster(*nodes(2), latencies=trips))
-        assert plan.step("predict").node == node
+        assert node_of(plan) == node
         assert not plan.notices or {notice.code for notice in plan.notices} == {"unmarked-steps"}
 
 
@@ -175,11 +182,10 @@ def test_an_unknown_location_switches_the_rule_off_and_says_so():
     cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
     loop = [replace(predicting(f"predict-{n}"), task="predict") for n in range(3)]
     plan = plan_run(a_run(*loop), cluster)
-    notices = [notice for notice in plan.notices if notice.code == "unknown-location"]
-    assert len(notices) == 1
-    assert notices[0].step == "predict"
-    assert PLACE in notices[0].message
-    assert "CLOUD" in notices[0].message
+    notice = notice_of(plan, "unknown-location")
+    assert notice.step == "predict"
+    assert PLACE in notice.message
+    assert "CLOUD" in notice.message
     assert plan.figures.latency_ms == plan.figures.latency_excess_ms == 0
 
 
@@ -189,7 +195,7 @@ def test_no_latency_anywhere_switches_the_rule_off_and_says_so():
     for latencies in nowhere:
         plan = plan_run(a_run(predicting()), a_cluster(latencies=latencies))
         assert codes_of_plan(plan) == ["unknown-location"]
-        assert plan.step("predict").node == "n1"
+        assert node_of(plan) == "n1"
 
 
 def test_a_hard_limit_is_never_broken(dispatch):
@@ -200,8 +206,8 @@ def test_a_hard_limit_is_never_broken(dispatch):
     )
     near = a_node("near", cpu=1, speed=0.1, labels={"zone": "near"})
     cluster = near_users(near, a_node("far"), near=20.0, far=20.1)
-    plan = plan_run(run, cluster, PlanOptions(dispatch=dispatch))
-    assert plan.step("predict").node == "near"
+    plan = plan_of(run, cluster, dispatch=dispatch)
+    assert node_of(plan) == "near"
     assert plan.step("predict").finish_seconds == pytest.approx(400)
 
 
@@ -221,10 +227,10 @@ def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason(golden
 def test_a_hard_limit_of_zero_is_a_limit():
     """Not the absence of one."""
     cluster = near_users(n1=0.0, n2=0.1)
-    assert plan_run(a_run(predicting(max_latency_ms=0.0)), cluster).step("predict").node == "n1"
+    assert node_of(plan_run(a_run(predicting(max_latency_ms=0.0)), cluster)) == "n1"
     cluster = near_users(n1=0.2, n2=0.1)
     plan = plan_run(a_run(predicting(max_latency_ms=0.0)), cluster)
-    assert [name for name, _ in plan.unschedulable] == ["predict"]
+    assert unplaced(plan) == ["predict"]
     assert "beyond 0 ms" in plan.unschedulable[0][1]
 
 
@@ -239,7 +245,7 @@ def test_a_hard_limit_holds_for_any_type():
         far=80.0,
     )
     plan = plan_run(a_run(predicting(type="Training", max_latency_ms=20.0)), cluster)
-    assert plan.step("predict").node == "middle"
+    assert node_of(plan) == "middle"
     assert plan.figures.latency_excess_ms == 0
 
 
@@ -248,7 +254,7 @@ def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
     step = a_step("show", location=PLACE, max_latency_ms=20.0, type="Evaluate", seconds=100)
     members = [a_node("near", cpu=8), a_node("far", cpu=16, speed=4.0)]
     cluster = near_users(*members, near=5.0, far=50.0)
-    plan = plan_run(a_run(step), cluster, PlanOptions(generations=5, compare=("kube-default",)))
+    plan = plan_of(a_run(step), cluster, generations=5, compare=("kube-default",))
     baseline = plan.comparison.baselines["kube-default"]
     assert plan.steps[0].node == "near"
     assert plan.figures.latency_excess_ms == 0.0
@@ -281,7 +287,6 @@ def test_limits_and_shared_volumes_meet_on_one_node():
     run = a_run(
         a_step("prepare", claims=["disk"]),
         predicting(max_latency_ms=20.0, claims=["disk"]),
-        claims=(DISK,),
     )
     cluster = near_users(a_node("far", speed=9.0), a_node("near"), near=5.0, far=50.0)
     plan = plan_run(run, cluster)
@@ -292,7 +297,7 @@ def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     """Where the step went and why not there."""
     run = a_run(predicting("first", seconds=50), predicting("second", seconds=50))
     cluster = near_users(a_node("near", cpu=1), a_node("far"), near=9.8, far=42.55)
-    plan = plan_run(run, cluster, PlanOptions(dispatch="ready"))
+    plan = plan_of(run, cluster, dispatch="ready")
     assert sorted(step.node or "" for step in plan.steps) == ["far", "near"]
     reasons = {step.node: step.explanation.sentence for step in plan.steps}
     golden(reasons["near"], "near")
@@ -301,7 +306,7 @@ def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     assert "near (9.8 ms)" in reasons["far"]
     assert plan.figures.latency_excess_ms == pytest.approx(42.55 - 10.3)
     assert plan.figures.latency_ms == pytest.approx(42.55 + 9.8)
-    plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
+    plan = plan_of(run, cluster, dispatch="ordered")
     assert [step.node for step in plan.steps] == ["near", "near"]
     assert plan.figures.latency_excess_ms == 0
 
@@ -314,7 +319,7 @@ def test_the_first_plan_knows_the_rule(dispatch):
     options = PlanOptions(budget_seconds=0, dispatch=dispatch)
     plan = plan_run(run, cluster, options)
     assert plan.search.generations == 0
-    assert plan.step("predict").node == "near"
+    assert node_of(plan) == "near"
 
 
 def test_a_latency_within_the_band_is_said_to_be(golden):
@@ -345,10 +350,8 @@ def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golde
     )
     assert any(step.location == location for step in steps)
     cluster = read_cluster_file(TAXI / "cluster.yaml")
-    plan = plan_run(
-        replace(run, steps=steps), cluster, PlanOptions(generations=14, dispatch=dispatch)
-    )
-    assert plan.step("predict").node == node
+    plan = plan_of(replace(run, steps=steps), cluster, generations=14, dispatch=dispatch)
+    assert node_of(plan) == node
     assert plan.step("train").node == "nitos-cloud-node"
     assert plan.step("predict").latency_ms == cluster.latencies[location][node]
     assert plan.figures.latency_excess_ms == 0

@@ -37,7 +37,7 @@ def test_what_no_node_can_tell_apart_is_of_one_class():
 @given(case=cases())
 def test_every_step_has_the_shape_that_is_made_for_it_alone(case):
     """Steps that look alike are judged once, and no step as another that does not."""
-    low = lowered(case.run, case.cluster)
+    low = case.lowered()
     of_step = classes_of(low)
     for step in case.run.steps:
         rule, _ = latency_rule(step, case.cluster, LATENCY_RULED_TYPES)

@@ -2,18 +2,10 @@
 
 import pytest
 
-from kfp_placement_engine import (
-    BASELINES,
-    Claim,
-    MaxGenerations,
-    PlanOptions,
-    lower_bound,
-    plan_run,
-    solve,
-)
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, StepKind
+from kfp_placement_engine import BASELINES, Claim, MaxGenerations, lower_bound, plan_run, solve
+from kfp_placement_engine.model.run_graph import RunClaim, StepKind
+from kfp_placement_engine.search.baselines import kube_default
 from tests.support.builders import (
-    DISK,
     a_cluster,
     a_node,
     a_problem,
@@ -22,12 +14,18 @@ from tests.support.builders import (
     cluster_of,
     codes_of_plan,
     equal_steps,
+    in_zone,
     nodes,
+    notice_of,
+    plan_of,
     sentence_of,
+    unplaced,
     zones_a_and_b,
 )
 
 RWO = ("ReadWriteOnce",)
+OF_ONE_POD = (RunClaim("disk", ("ReadWriteOncePod",)),)
+OF_UNKNOWN_MODE = (RunClaim("disk"),)
 
 
 def nodes_of(plan):
@@ -39,7 +37,7 @@ def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
     """Four parallel steps of a node's size, two nodes: one after the other."""
     steps = equal_steps(4, cpu=4, claims=["disk"])
     run = a_run(*steps, claims=(RunClaim("disk", mode),))
-    plan = plan_run(run, cluster_of(2), PlanOptions(dispatch=dispatch))
+    plan = plan_of(run, cluster_of(2), dispatch=dispatch)
     assert len(set(nodes_of(plan).values())) == 1
     assert plan.figures.makespan_seconds == 40
     assert codes_of_plan(plan) == (["one-pod-volume"] if "ReadWriteOncePod" in mode else [])
@@ -52,7 +50,7 @@ def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
 def test_a_claim_of_one_pod_is_used_by_one_pod_at_a_time(dispatch, way, waits):
     """Three users of 10 s take turns though there is room for all; behind them fifo alone waits."""
     steps = equal_steps(3, claims=["disk"])
-    run = a_run(*steps, a_step("free"), claims=(RunClaim("disk", ("ReadWriteOncePod",)),))
+    run = a_run(*steps, a_step("free"), claims=OF_ONE_POD)
     problem = a_problem(run, cluster_of(2), dispatch=dispatch)
     schedule = BASELINES[way](problem, 0)
     assert sorted(schedule.start[:3].tolist()) == [0, 10, 20]
@@ -67,11 +65,11 @@ def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended(dispatch):
     run = a_run(
         a_step("first", node_selector={"name": "n1"}, claims=["disk"]),
         a_step("second", node_selector={"name": "n2"}, claims=["disk"]),
-        claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
+        claims=OF_ONE_POD,
     )
     members = [a_node(name, labels={"name": name}) for name in ("n1", "n2")]
     problem = a_problem(run, a_cluster(*members), dispatch=dispatch)
-    assert BASELINES["kube-default"](problem, 0).start.tolist() == [0, 10]
+    assert kube_default(problem).start.tolist() == [0, 10]
     assert solve(problem, MaxGenerations(2)).schedule.makespan_seconds == 20
 
 
@@ -81,9 +79,8 @@ def test_a_figure_says_whether_volumes_move():
         a_step("first", claims=["disk"]),
         a_step("wide", "first", cpu=4),
         a_step("second", "first", cpu=4, claims=["disk"]),
-        claims=(DISK,),
     )
-    plan = plan_run(run, cluster_of(2), PlanOptions(compare=("kube-default", "heft")))
+    plan = plan_of(run, cluster_of(2), compare=("kube-default", "heft"))
     assert nodes_of(plan)["first"] == nodes_of(plan)["second"]
     assert not plan.figures.moves_volumes
     assert not plan.comparison.baselines["heft"].moves_volumes
@@ -97,7 +94,6 @@ def test_sharers_of_sharers_run_there_too():
         a_step("b", claims=["disk", "shelf"]),
         a_step("c", claims=["shelf"]),
         a_step("d", claims=["drawer"], cpu=4),
-        claims=(DISK, RunClaim("shelf", RWO), RunClaim("drawer", RWO)),
     )
     plan = plan_run(run, cluster_of(2))
     found = nodes_of(plan)
@@ -122,7 +118,7 @@ def test_shared_modes_do_not_bind(mode):
 def test_a_claim_that_the_cluster_does_not_have_is_told():
     """Only where the cluster lists claims, and the run neither makes it nor names it later."""
     step, other = a_step("work", claims=["disk"]), (Claim("data"),)
-    run = a_run(step, claims=(RunClaim("disk"),))
+    run = a_run(step, claims=OF_UNKNOWN_MODE)
     plan = plan_run(run, a_cluster(claims=other))
     assert codes_of_plan(plan) == ["missing-claim"]
     assert "no volume claim 'disk' in the cluster (it has data)" in str(plan.notices[0])
@@ -136,10 +132,10 @@ def test_a_claim_that_the_cluster_does_not_have_is_told():
 def test_an_unknown_mode_binds_and_is_told():
     """Once, and only where somebody shares."""
     steps = equal_steps(2, cpu=4, claims=["disk"])
-    plan = plan_run(a_run(*steps, claims=(RunClaim("disk"),)), cluster_of(2))
+    plan = plan_run(a_run(*steps, claims=OF_UNKNOWN_MODE), cluster_of(2))
     assert codes_of_plan(plan) == ["unknown-access-mode"]
     assert len(set(nodes_of(plan).values())) == 1
-    alone = plan_run(a_run(steps[0], claims=(RunClaim("disk"),)), a_cluster())
+    alone = plan_run(a_run(steps[0], claims=OF_UNKNOWN_MODE), a_cluster())
     assert codes_of_plan(alone) == []
 
 
@@ -164,16 +160,17 @@ def test_the_workspace_and_a_created_claim_bind():
 
 def test_what_no_node_can_take_together_is_split_with_a_notice(dispatch):
     """One needs the device of n1, the other the memory of n2."""
-    members = (a_node("n1", memory=8, extended={"example.com/gpu": 1}), a_node("n2", memory=64))
+    cluster = a_cluster(
+        a_node("n1", memory=8, extended={"example.com/gpu": 1}), a_node("n2", memory=64)
+    )
     run = a_run(
         a_step("device", extended={"example.com/gpu": 1}, claims=["disk"], seconds=20),
         a_step("memory", memory=32, claims=["disk"], seconds=30),
-        claims=(DISK,),
     )
-    plan = plan_run(run, a_cluster(*members), PlanOptions(dispatch=dispatch))
+    plan = plan_of(run, cluster, dispatch=dispatch)
     assert nodes_of(plan) == {"device": "n1", "memory": "n2"}
     assert codes_of_plan(plan) == ["volume-split"]
-    message = next(each.message for each in plan.notices if each.code == "volume-split")
+    message = notice_of(plan, "volume-split").message
     assert "disk" in message
     assert "device, memory" in message
     # The volume is at one node at a time: the second waits, holding its room.
@@ -183,25 +180,25 @@ def test_what_no_node_can_take_together_is_split_with_a_notice(dispatch):
 
 def test_a_bound_volume_s_node_affinity_pins_its_users(golden):
     """All of them, in the baseline too."""
-    zone = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    zone = in_zone("b")
     members = zones_a_and_b(cpu=64)
     cluster = a_cluster(*members, claims=(Claim("disk", "", RWO, required_terms=(zone,)),))
-    run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=(DISK,))
+    run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]))
     plan = plan_run(run, cluster)
     assert nodes_of(plan) == {"a": "n2", "b": "n2"}
     golden(sentence_of(plan, "a"))
     problem = a_problem(run, cluster)
-    assert BASELINES["kube-default"](problem, 0).node.tolist() == [1, 1]
+    assert kube_default(problem).node.tolist() == [1, 1]
 
 
 def test_node_affinity_pins_users_of_a_shared_volume_too():
     """ReadWriteMany may move, but only within its zone."""
-    zone = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    zone = in_zone("b")
     members = (a_node("n1", cpu=64, labels={"zone": "a"}), *nodes_in_b())
     cluster = a_cluster(
         *members, claims=(Claim("disk", "", ("ReadWriteMany",), required_terms=(zone,)),)
     )
-    run = a_run(*equal_steps(2, cpu=4, claims=["disk"]), claims=(RunClaim("disk"),))
+    run = a_run(*equal_steps(2, cpu=4, claims=["disk"]), claims=OF_UNKNOWN_MODE)
     assert set(nodes_of(plan_run(run, cluster)).values()) == {"b1", "b2"}
 
 
@@ -211,7 +208,7 @@ def nodes_in_b():
 
 def test_running_users_pin_a_binding_volume():
     """Not one that may be mounted on many nodes."""
-    run = a_run(a_step("a", claims=["disk"]), claims=(RunClaim("disk"),))
+    run = a_run(a_step("a", claims=["disk"]), claims=OF_UNKNOWN_MODE)
     members = (a_node("n1", speed=9.0), a_node("n2"))
     for modes, node in ((RWO, "n2"), ((), "n2"), (("ReadWriteMany",), "n1")):
         claim = Claim("disk", access_modes=modes, used_on=("n2",))
@@ -220,10 +217,10 @@ def test_running_users_pin_a_binding_volume():
 
 def test_running_users_on_two_nodes_leave_no_node(golden):
     """A ReadWriteOnce volume in use on a node outside the volume's affinity cannot be."""
-    zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+    zone = in_zone("a")
     claim = Claim("disk", "", RWO, required_terms=(zone,), used_on=("n2",))
     members = zones_a_and_b()
-    run = a_run(a_step("a", claims=["disk"]), claims=(DISK,))
+    run = a_run(a_step("a", claims=["disk"]))
     plan = plan_run(run, a_cluster(*members, claims=(claim,)))
     ((name, reason),) = plan.unschedulable
     assert name == "a"
@@ -237,9 +234,9 @@ def test_a_claim_of_another_namespace_is_another_claim():
     members = (a_node("n1", speed=2.0), a_node("n2"))
     step = a_step("a", claims=["disk"])
     cluster = a_cluster(*members, claims=(pinned,))
-    ours = a_run(step, claims=(DISK,), namespace="ours")
-    theirs = a_run(step, claims=(DISK,), namespace="theirs")
-    unknown = a_run(step, claims=(DISK,))
+    ours = a_run(step, namespace="ours")
+    theirs = a_run(step, namespace="theirs")
+    unknown = a_run(step)
     assert nodes_of(plan_run(ours, cluster)) == {"a": "n1"}
     assert nodes_of(plan_run(theirs, cluster)) == {"a": "n2"}
     assert nodes_of(plan_run(unknown, cluster)) == {"a": "n2"}
@@ -250,9 +247,8 @@ def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them(gol
     run = a_run(
         a_step("marked", cpu=3, claims=["disk"], scheduler="kfp-placement"),
         a_step("other", cpu=3, claims=["disk"]),
-        claims=(DISK,),
     )
-    plan = plan_run(run, cluster_of(2), PlanOptions(marked_only=True, dispatch="ordered"))
+    plan = plan_of(run, cluster_of(2), marked_only=True, dispatch="ordered")
     assert plan.figures.makespan_seconds == 20
     golden(sentence_of(plan, "other"))
     assert "default scheduler" in sentence_of(plan, "other")
@@ -264,9 +260,8 @@ def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
         a_step("small", claims=["disk"]),
         a_step("huge", cpu=99, claims=["disk"]),
         a_step("other", claims=["disk"]),
-        claims=(DISK,),
     )
     plan = plan_run(run, cluster_of(2))
-    assert [name for name, _ in plan.unschedulable] == ["huge"]
+    assert unplaced(plan) == ["huge"]
     assert plan.step("small").node == plan.step("other").node
     assert sentence_of(plan, "small") == "shares volume disk with other"

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.model.images import (
     UNKNOWN_IMAGE_BYTES,
     ImageSize,
@@ -10,7 +9,16 @@ from kfp_placement_engine.model.images import (
     image_sizes,
     usual_size,
 )
-from tests.support.builders import a_cluster, a_node, a_run, a_step, cluster_of, nodes
+from tests.support.builders import (
+    a_cluster,
+    a_node,
+    a_run,
+    a_step,
+    cluster_of,
+    nodes,
+    notice_of,
+    plan_of,
+)
 
 MIB = 2**20
 TOOL = "docker.io/team/tool:1"
@@ -24,7 +32,11 @@ def size_of(*steps, cluster=None, default_bytes=None):
 
 def planned(*steps, cluster=None, **options):
     cluster = cluster or cluster_of(3)
-    return plan_run(a_run(*steps), cluster, PlanOptions(generations=1, **options))
+    return plan_of(a_run(*steps), cluster, generations=1, **options)
+
+
+def assumed_of_images(plan):
+    return [text for text in plan.grounds.assumptions if "image" in text]
 
 
 def test_the_nearer_to_the_image_the_more_it_counts():
@@ -105,9 +117,9 @@ def test_an_unknown_image_is_warned_of_once_and_pulled(golden):
     """400Mi at 50 MB/s."""
     steps = (a_step("a", image=TOOL), a_step("b", image="other:1"), a_step("c", "a", image=TOOL))
     plan = planned(*steps)
-    (notice,) = [notice for notice in plan.notices if notice.code == "unknown-images"]
+    notice = notice_of(plan, "unknown-images")
     golden(notice.message, "warning")
-    golden([text for text in plan.grounds.assumptions if "image" in text], "assumed")
+    golden(assumed_of_images(plan), "assumed")
     assert plan.steps[0].phases.image_pull_seconds == pytest.approx(400 * MIB / 50e6)
 
 
@@ -128,12 +140,12 @@ def test_a_default_that_somebody_sets_is_not_warned_of_but_assumed(golden):
     cluster = a_cluster(*nodes(2), defaults={"image_bytes": 3 * 2**30})
     plan = planned(a_step("a", image=TOOL), a_step("b", image="python:3.12"), cluster=cluster)
     assert "unknown-images" not in {notice.code for notice in plan.notices}
-    golden([text for text in plan.grounds.assumptions if "image" in text])
+    golden(assumed_of_images(plan))
 
 
 def test_usual_sizes_stand_among_what_is_assumed(golden):
     plan = planned(a_step("a", image="python:3.12"), a_step("b", image="alpine"))
-    golden([text for text in plan.grounds.assumptions if "image" in text])
+    golden(assumed_of_images(plan))
 
 
 def test_a_large_image_keeps_its_users_on_one_node():

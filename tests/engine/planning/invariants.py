@@ -122,15 +122,13 @@ class Checker:
             for pod in self.pods
             if pod.step and pod.node
         ]
-        for (one, claims), (other, others) in combinations(users, 2):
-            overlap = min(one.end, other.end) > max(one.begin, other.begin)
-            if claims & others and one.node is not other.node and overlap:
-                yield f"{one.key} and {other.key} use a volume at once on two nodes"
-
         exclusive = self.reference.exclusive_claims()
         for (one, claims), (other, others) in combinations(users, 2):
-            overlap = min(one.end, other.end) > max(one.start, other.start)
-            if claims & others & exclusive and overlap:
+            shared, first_end = claims & others, min(one.end, other.end)
+            is_used_twice = first_end > max(one.begin, other.begin)
+            if shared and one.node is not other.node and is_used_twice:
+                yield f"{one.key} and {other.key} use a volume at once on two nodes"
+            if shared & exclusive and first_end > max(one.start, other.start):
                 yield f"{one.key} and {other.key} have a claim at once that only one may have"
 
     def _loops(self) -> Iterator[str]:

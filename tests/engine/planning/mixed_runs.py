@@ -14,6 +14,8 @@ from kfp_placement_engine import (
     Cluster,
     Node,
     ProgressState,
+    ReservedRoom,
+    ReservedRun,
     RunGraph,
     Step,
     StepProgress,
@@ -25,15 +27,13 @@ from kfp_placement_engine.model.run_graph import (
     Group,
     GroupKind,
     NodeAffinity,
-    NodeSelectorTerm,
     PreferredTerm,
-    Requirement,
     RunClaim,
     StepKind,
     Toleration,
 )
 from kfp_placement_engine.model.step_names import task_of
-from tests.support.builders import GIBIBYTE, a_node
+from tests.support.builders import GIBIBYTE, a_node, in_zone
 
 SOURCES = {"plain": "argo-workflow", "kfp": "kfp-package", "direct": "wfformat"}
 LOCATION = "HOME-EDGE"
@@ -45,6 +45,11 @@ CLAIMS = (
     RunClaim("lock", ("ReadWriteOncePod",)),
 )
 IMAGES = ("", "", "tool:1", "model:2", "untagged")
+IMAGES_AND_PULLS = ((200, (None, 25.0)), (2**32, (2.0**31, 2.0**30)))
+"""Sizes of images, with rates at which nodes pull them.
+
+Large images count for kube-scheduler; then pulls are quick, and times still exact.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Mixture:
 def mixed_cluster(mixture: Mixture) -> Cluster:
     """Nodes of different sizes, speeds, rates, labels, taints, images and room taken."""
     random = mixture.random("cluster")
-    size, rates = random.choice([(200, (None, 25.0)), (2**32, (2.0**31, 2.0**30))])
+    size, rates = random.choice(IMAGES_AND_PULLS)
     members = tuple(mixed_node(random, number, size, rates) for number in range(mixture.nodes))
     trips = {node.name: random.choice([9.0, 9.4, 10.0, 20.0, 90.0]) for node in members[::-2]}
     claims = (
@@ -133,6 +138,16 @@ def begun_run(mixture: Mixture) -> ActiveRun:
     return ActiveRun(f"run-{mixture.seed}", run, -7.5, progress=progress, held=held)
 
 
+def room_of_another(cluster: Cluster) -> ReservedRun:
+    """Room on nodes that another run keeps, from before now on, by and by."""
+    rooms = [
+        ReservedRoom(node.name, start, start + 7, {"cpu": 1500})
+        for node in cluster.nodes[:5]
+        for start in (-2.0, 1.0, 3.0)
+    ]
+    return ReservedRun("other", tuple(rooms), weight=0.5)
+
+
 def mixed_node(
     random: Random,
     number: int,
@@ -166,8 +181,8 @@ def mixed_node(
 
 
 def _affinity(random: Random) -> NodeAffinity:
-    both = NodeSelectorTerm((Requirement("zone", "In", ("a", "b")),))
-    one = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    both = in_zone("a", "b")
+    one = in_zone("b")
     preferred = NodeAffinity(preferred=(PreferredTerm(30, one),))
     return random.choice([*[NodeAffinity()] * 4, NodeAffinity(required=(both,)), preferred])
 
@@ -228,7 +243,7 @@ def in_a_loop(
     after: tuple[str, ...],
     width: int,
     parallelism: int,
-    inner_width: int = 0,
+    inner_width: int,
 ) -> tuple[list[Step], list[Group]]:
     """The steps once for each iteration of a loop, or of one in it that has a limit of 1."""
     groups = [Group("loop", GroupKind.LOOP, "", after, parallelism)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from random import Random
 from typing import Any
@@ -10,11 +11,8 @@ from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.seed_experiment import Draw, draw_problem
 from benchmarks.wfinstances import CLUSTERS, slot_problem, slot_run
 from kfp_placement_engine import (
-    Cluster,
     LoweringOptions,
     PlacementProblem,
-    ReservedRoom,
-    ReservedRun,
     RunGraph,
     lower,
     read_cluster_file,
@@ -22,7 +20,13 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering import lower_runs, with_reservations
-from tests.engine.planning.mixed_runs import Mixture, begun_run, mixed_cluster, mixed_run
+from tests.engine.planning.mixed_runs import (
+    Mixture,
+    begun_run,
+    mixed_cluster,
+    mixed_run,
+    room_of_another,
+)
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, cluster_of
 from tests.support.data import data_path
 from tests.support.samples import ROOT, SAMPLES
@@ -98,19 +102,10 @@ def _together() -> Iterator[Case]:
             runs = [replace(begun_run(each), weight=1 + each.seed / 2) for each in mixtures]
             cluster = mixed_cluster(mixtures[0])
             made = lower_runs(runs, cluster, options).problem
-            return with_reservations(made, [_reserved(cluster)]) if reserved else made
+            return with_reservations(made, [room_of_another(cluster)]) if reserved else made
 
         runs = "a begun run" if len(mixtures) == 1 else f"{len(mixtures)} begun runs"
         yield Case(f"{runs}, {kind}, on {members} nodes", problem)
-
-
-def _reserved(cluster: Cluster) -> ReservedRun:
-    rooms = [
-        ReservedRoom(node.name, start, start + 7, {"cpu": 1500})
-        for node in cluster.nodes[:5]
-        for start in (-2.0, 1.0, 3.0)
-    ]
-    return ReservedRun("other", tuple(rooms), weight=0.5)
 
 
 def _made_up() -> Iterator[Case]:
@@ -148,11 +143,8 @@ def _special() -> Iterator[Case]:
     yield Case("equal steps, ready", lambda: many_ties("ready"))
     yield Case("equal steps, ordered", lambda: many_ties("ordered"))
     for draw in (Draw("high", "equal", 0), Draw("low", "proportional", 1, "subtask")):
-
-        def problem(draw: Draw = draw):
-            return draw_problem(draw)
-
-        yield Case(f"the paper's experiment, {draw.mix}, {draw.durations}", problem, 1)
+        name = f"the paper's experiment, {draw.mix}, {draw.durations}"
+        yield Case(name, partial(draw_problem, draw), 1)
 
 
 def a_project(jobs: int, seed: int) -> PlacementProblem:

@@ -7,25 +7,27 @@ event.
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
 from kfp_placement_engine import Claim, Cluster, Node, RunGraph, Step
+from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     Group,
     GroupKind,
-    NodeSelectorTerm,
-    Requirement,
     RunClaim,
 )
 from tests.engine.planning.mixed_runs import (
+    IMAGES_AND_PULLS,
     LOCATION,
     SOURCES,
     in_a_loop,
     mixed_node,
     mixed_step,
 )
+from tests.support.builders import in_zone, lowered
 
 KINDS = ("plain", "kfp", "direct")
 ACCESS_MODES = ((), ("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOncePod",))
@@ -40,15 +42,16 @@ class Case:
     run: RunGraph
     cluster: Cluster
 
+    def lowered(self, **options: Any) -> Lowered:
+        """The problem that they make; see `builders.lowered`."""
+        return lowered(self.run, self.cluster, **options)
 
-def _cluster(random: Random, most_nodes: int) -> Cluster:
-    # Large images count for kube-scheduler; then pulls are quick, and times still exact.
-    images: list[tuple[int, list[float | None]]]
-    images = [(200, [None, 25.0]), (2**32, [2.0**31, 2.0**30])]
-    size, rates = random.choice(images)
+
+def _cluster(random: Random) -> Cluster:
+    size, rates = random.choice(IMAGES_AND_PULLS)
     nodes = tuple(
         mixed_node(random, number, size, rates, cpu=(2, 3, 4), memory=(2, 4, 8))
-        for number in range(1, 1 + random.randint(1, most_nodes))
+        for number in range(1, 1 + random.randint(1, 3))
     )
     trips = {
         node.name: random.choice([9.0, 9.4, 10.0, 20.0, 90.0])
@@ -61,7 +64,7 @@ def _cluster(random: Random, most_nodes: int) -> Cluster:
 
 def _known_claims(random: Random, nodes: tuple[Node, ...]) -> tuple[Claim, ...]:
     """What the cluster knows of the claim `disk`."""
-    term = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+    term = in_zone("a")
     known = [
         *(Claim("disk", access_modes=modes) for modes in ACCESS_MODES[1:]),
         Claim("disk", required_terms=(term,)),
@@ -81,7 +84,7 @@ def _step(random: Random, kind: str, number: int, earlier: list[str]) -> Step:
 
 
 @st.composite
-def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6, most_nodes: int = 3) -> Case:
+def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6) -> Case:
     """A run and a cluster."""
     random = draw(st.randoms(use_true_random=False))
     kind = random.choice(kinds)
@@ -107,4 +110,4 @@ def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6, most_nodes:
         claims=tuple(RunClaim(name, random.choice(ACCESS_MODES)) for name in CLAIMS),
         direct_transfers=kind == "direct",
     )
-    return Case(run, _cluster(random, most_nodes))
+    return Case(run, _cluster(random))

@@ -34,7 +34,7 @@ from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
 from tests.engine.planning.random_runs import DISPATCHES
 from tests.engine.search.test_reference import allowed_nodes, by_step, differences
 from tests.support.builders import (
-    DISK,
+    ONE_NODE,
     ROUND_NUMBERS,
     a_chain,
     a_cluster,
@@ -61,7 +61,7 @@ def done(node: str = "n1") -> StepProgress:
     return StepProgress(DONE, node)
 
 
-def planned(run, cluster, options=OPTIONS, **fields):
+def planned(run, cluster=ONE_NODE, options=OPTIONS, **fields):
     """The plan of one run that has begun."""
     return plan_runs([ActiveRun("run", run, **fields)], cluster, options).plans["run"]
 
@@ -157,7 +157,7 @@ def test_a_running_step_keeps_its_node_and_its_time_so_far_counts():
 @pytest.mark.parametrize(("since", "end"), [(9.5, 0.5), (3600, 5.0)])
 def test_a_step_needs_what_is_left_or_if_it_overran_a_share_of_its_time(since, end):
     run = a_run(a_step("a", seconds=10))
-    plan = planned(run, a_cluster(), progress={"a": running("n1", since)})
+    plan = planned(run, progress={"a": running("n1", since)})
     assert plan.step("a").finish_seconds == pytest.approx(end)
 
 
@@ -175,7 +175,7 @@ def test_running_steps_hold_room_even_where_none_is_thought_to_be_left():
 
 def test_what_has_ended_costs_nothing():
     run = a_run(a_step("a", seconds=100), a_step("b", "a", seconds=5))
-    plan = planned(run, a_cluster(), progress={"a": done("gone-since")})
+    plan = planned(run, progress={"a": done("gone-since")})
     assert plan.figures.makespan_seconds == plan.step("b").finish_seconds == 5
     ended = plan.step("a")
     assert (ended.node, ended.start_seconds, ended.explanation.sentence) == (
@@ -199,23 +199,22 @@ def test_a_run_that_has_ended_is_an_empty_plan():
 
 def test_a_step_on_a_node_we_do_not_know_takes_time_but_no_room():
     run = a_run(a_step("a", cpu=4, seconds=10), a_step("b", "a", seconds=1))
-    plan = planned(run, a_cluster(), progress={"a": running("elsewhere", 4)})
+    plan = planned(run, progress={"a": running("elsewhere", 4)})
     assert (plan.step("a").node, plan.step("a").finish_seconds) == ("elsewhere", 6)
     assert plan.step("b").start_seconds == 6
 
 
 def test_drivers_have_ended_once_what_they_start_has_started():
     run = a_kfp_run(a_step("a"), a_step("b", "a"), a_step("c"))
-    plan = planned(run, a_cluster(), progress={"a": running("n1", 2)})
+    plan = planned(run, progress={"a": running("n1", 2)})
     assert {driver.name for driver in plan.drivers} == {"b", "c"}
     passed = StepProgress(driver=done())
-    plan = planned(run, a_cluster(), progress={"a": done(), "c": passed})
+    plan = planned(run, progress={"a": done(), "c": passed})
     assert [driver.name for driver in plan.drivers] == ["b"]
 
 
 def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
-    claims = (DISK,)
-    run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=claims)
+    run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]))
     plan = planned(
         run, a_cluster(*nodes(2), a_node("fast", speed=9)), progress={"a": running("n2")}
     )
@@ -275,17 +274,16 @@ def test_a_run_to_come_waits_for_its_release_and_one_that_began_tells_when():
 
 
 def test_claims_of_two_runs_are_one_only_if_they_are_the_same_object():
-    own = (RunClaim("work", ("ReadWriteOnce",), is_workspace=True),)
     cluster = cluster_of(2, cpu=2)
 
-    def runs(claims, namespace):
-        run = a_run(a_step("a", cpu=2, claims=["work"]), claims=claims, namespace=namespace)
-        return [ActiveRun(f"{namespace}/{number}", run) for number in range(2)]
+    def two_runs(**claims):
+        run = a_run(a_step("a", cpu=2, claims=["work"]), namespace="team", **claims)
+        return [ActiveRun(f"team/{number}", run) for number in range(2)]
 
-    apart = plan_runs(runs(own, "team"), cluster, OPTIONS).plans.values()
+    own = two_runs(claims=(RunClaim("work", ("ReadWriteOnce",), is_workspace=True),))
+    apart = plan_runs(own, cluster, OPTIONS).plans.values()
     assert {plan.step("a").node for plan in apart} == {"n1", "n2"}
-    existing = (RunClaim("work", ("ReadWriteOnce",)),)
-    shared = plan_runs(runs(existing, "team"), cluster, OPTIONS).plans.values()
+    shared = plan_runs(two_runs(), cluster, OPTIONS).plans.values()
     assert len({plan.step("a").node for plan in shared}) == 1
     assert {sentence_of(plan, "a") for plan in shared} == {"shares volume work with a"}
 
@@ -443,9 +441,8 @@ def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
 
 
 def test_at_most_three_are_named_and_volume_sharers_have_none():
-    claims = (DISK,)
     sharers = (a_step("b", claims=["disk"]), a_step("c", claims=["disk"]))
-    run = a_run(a_step("a"), *sharers, claims=claims)
+    run = a_run(a_step("a"), *sharers)
     plan = planned(run, cluster_of(9), WITH_ALTERNATIVES)
     assert [len(next_best(plan, name)) for name in "abc"] == [3, 0, 0]
 

@@ -25,7 +25,6 @@ from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
 from tests.engine.planning.limited_plans import WITH_LIMITS, limited_plan
 from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
-    DISK,
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
@@ -138,7 +137,7 @@ def test_a_step_pulls_downloads_runs_and_uploads():
     run = a_kfp_run(
         a_step("load", seconds=8, image="tool:1", reads=[("", 200)], output_bytes={"data": 100})
     )
-    assert pieces(limited_plan(run, a_cluster())) == [
+    assert pieces(limited_plan(run)) == [
         ("driver", "root", 1.0, ""),
         ("driver", "load", 1.0, ""),
         ("image", "load", 2.0, "tool:1"),
@@ -154,7 +153,7 @@ def test_a_step_waits_for_the_image_that_another_pulls():
         a_step("first", image="tool:1", seconds=1),
         a_step("soon", image="tool:1", seconds=30),
     )
-    assert pieces(limited_plan(run, a_cluster())) == [
+    assert pieces(limited_plan(run)) == [
         ("image", "soon", 2.0, "tool:1"),
         ("running", "soon", 30.0, ""),
     ]
@@ -182,7 +181,7 @@ def test_a_step_waits_for_room_on_its_node():
         a_step("long", cpu=2, seconds=5),
         a_step("wide", cpu=3, seconds=4),
     )
-    plan = limited_plan(run, a_cluster(), quick=False, generations=1)
+    plan = limited_plan(run, quick=False, generations=1)
     assert pieces(plan) == [
         ("node-full", "wide", 5.0, "long"),
         ("running", "wide", 4.0, ""),
@@ -234,7 +233,7 @@ def test_a_loop_at_its_limit_holds_iterations_back():
         ),
         groups=loop,
     )
-    assert pieces(limited_plan(run, a_cluster())) == [
+    assert pieces(limited_plan(run)) == [
         ("driver", "root", 1.0, ""),
         ("driver", "each", 1.0, ""),
         ("loop-limit", "each[2]", 7.0, "each"),
@@ -251,7 +250,7 @@ def test_a_volume_that_one_pod_may_have_is_awaited():
         a_step("second", seconds=4, claims=["disk"]),
         claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
     )
-    assert pieces(limited_plan(run, a_cluster())) == [
+    assert pieces(limited_plan(run)) == [
         ("volume", "second", 5.0, "disk"),
         ("running", "second", 4.0, ""),
     ]
@@ -262,7 +261,6 @@ def test_a_volume_that_is_attached_elsewhere_is_awaited_on_the_node():
     run = a_run(
         a_step("first", seconds=5, claims=["disk"], node_selector={"zone": "a"}),
         a_step("second", seconds=4, claims=["disk"], node_selector={"zone": "b"}),
-        claims=(DISK,),
     )
     plan = limited_plan(run, a_cluster(*zones_a_and_b()))
     assert pieces(plan) == [
@@ -292,13 +290,13 @@ def test_what_came_before_the_moment_of_planning_is_past():
 
 def test_nobody_asked_and_nothing_ends():
     """No path without the option, nor where a step fits no node."""
-    assert pieces(limited_plan(a_run(a_step("one")), a_cluster(), limits=False)) == []
-    assert pieces(limited_plan(a_run(a_step("huge", cpu=99)), a_cluster())) == []
+    assert pieces(limited_plan(a_run(a_step("one")), limits=False)) == []
+    assert pieces(limited_plan(a_run(a_step("huge", cpu=99)))) == []
 
 
 def test_long_chains_of_waits_take_no_long_time():
     """2,000 steps that take turns on one node: every one of them waits."""
-    plan = limited_plan(a_run(*equal_steps(2_000, cpu=4, seconds=1)), a_cluster())
+    plan = limited_plan(a_run(*equal_steps(2_000, cpu=4, seconds=1)))
     assert_whole(plan)
     assert [piece.kind for piece in plan.limits.critical_path] == [
         PieceKind.NODE_FULL,

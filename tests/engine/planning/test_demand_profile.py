@@ -10,23 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement_engine import (
-    Plan,
-    PlannedStep,
-    PlanOptions,
-    ProgressState,
-    RunGraph,
-    plan_run,
-    plan_runs,
-)
+from kfp_placement_engine import Plan, PlannedStep, PlanOptions, ProgressState, RunGraph, plan_runs
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
-from tests.support import plans
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, plan_of
 from tests.support.demand_replay import comparable, replayed
+from tests.support.plans import a_plan, unplaced_step
+from tests.support.plans import a_step as a_row
 
 GPU = "nvidia.com/gpu"
 STATES = ("ended", "ended", "running", "waiting")
@@ -43,7 +36,7 @@ WORKERS = st.builds(
 
 def quick(run: RunGraph, cluster: Any, **options: Any) -> Plan:
     """A plan without a search."""
-    return plan_run(run, cluster, PlanOptions(quick=True, compare=(), **options))
+    return plan_of(run, cluster, quick=True, compare=(), **options)
 
 
 def moments(plan: Plan) -> list[float]:
@@ -145,22 +138,22 @@ def test_the_demand_of_larger_runs_is_that_of_a_replay(kind, steps, count):
 def planned(*steps: PlannedStep, **changes: Any) -> tuple[Plan, RunGraph]:
     """A plan of these rows, and its run."""
     run = a_run(*(a_step(step.name, *step.spec.depends_on) for step in steps))
-    return plans.a_plan(*steps, **changes), run
+    return a_plan(*steps, **changes), run
 
 
 def test_drivers_count_beside_steps():
     driver = PlannedDriver("train", "node-0", 10.0, 20.0)
-    plan, run = planned(plans.a_step(requests={"cpu": 1000}), drivers=(driver,))
+    plan, run = planned(a_row(requests={"cpu": 1000}), drivers=(driver,))
     assert DemandProfile(plan, run).left().peak == {"cpu": 1100, "memory": 64 * 2**20, "pods": 2}
 
 
 def test_a_running_step_counts_from_now_and_an_ended_one_no_more():
     ended = {"node": "node-0", "start_seconds": None, "finish_seconds": None}
     plan, run = planned(
-        plans.a_step("ended", progress=ProgressState.DONE, **ended),
-        plans.a_step("running", progress=ProgressState.RUNNING, start_seconds=-5.0),
-        plans.a_step("cached", node=None, cached=True),
-        plans.a_step("later", start_seconds=60.0, finish_seconds=70.0, requests={"cpu": 400}),
+        a_row("ended", progress=ProgressState.DONE, **ended),
+        a_row("running", progress=ProgressState.RUNNING, start_seconds=-5.0),
+        a_row("cached", node=None, cached=True),
+        a_row("later", start_seconds=60.0, finish_seconds=70.0, requests={"cpu": 400}),
     )
     profile = DemandProfile(plan, run)
     assert profile.left().peak == {"cpu": 500, "memory": 2**30, "pods": 1}
@@ -173,10 +166,10 @@ def test_a_running_step_counts_from_now_and_an_ended_one_no_more():
 def test_a_step_without_a_node_counts_when_it_could_run_with_a_node():
     """And those that wait for it, after it: here two at once, beside a step of the same time."""
     plan, run = planned(
-        plans.a_step("first", finish_seconds=30.0, requests={"cpu": 9000}),
-        plans.unplaced_step("stuck", depends_on=("first",), requests={"cpu": 100}),
-        plans.unplaced_step("left", depends_on=("stuck",), requests={"cpu": 20}),
-        plans.unplaced_step("right", depends_on=("stuck",), requests={"cpu": 3}),
+        a_row("first", finish_seconds=30.0, requests={"cpu": 9000}),
+        unplaced_step("stuck", depends_on=("first",), requests={"cpu": 100}),
+        unplaced_step("left", depends_on=("stuck",), requests={"cpu": 20}),
+        unplaced_step("right", depends_on=("stuck",), requests={"cpu": 3}),
     )
     profile = DemandProfile(plan, run)
     assert profile.left(["first"]).peak == {"cpu": 100, "pods": 2}
@@ -191,9 +184,9 @@ def test_steps_that_run_now_do_so_together_whatever_was_planned():
     second = {"start_seconds": 5.0, "finish_seconds": 5.0}
     third = {"start_seconds": 5.0, "finish_seconds": 9.0}
     plan, run = planned(
-        plans.a_step("first", requests={"cpu": 1}, **first),
-        plans.a_step("second", requests={"cpu": 20}, **second),
-        plans.a_step("third", requests={"cpu": 300}, **third),
+        a_row("first", requests={"cpu": 1}, **first),
+        a_row("second", requests={"cpu": 20}, **second),
+        a_row("third", requests={"cpu": 300}, **third),
     )
     profile = DemandProfile(plan, run)
     assert profile.left().peak == {"cpu": 300, "pods": 1}
@@ -207,8 +200,8 @@ def test_a_driver_counts_until_its_step_or_a_step_of_its_group_begins():
     names = ("", "loop", "loop[0]", "loop[0].train", "loop[1]")
     drivers = tuple(PlannedDriver(name, "node-0", 0.0, 60.0) for name in names)
     plan, run = planned(
-        plans.a_step("loop[0].train", requests={"cpu": 7}),
-        plans.a_step("loop[1].train", requests={"cpu": 7}),
+        a_row("loop[0].train", requests={"cpu": 7}),
+        a_row("loop[1].train", requests={"cpu": 7}),
         drivers=drivers,
     )
     profile = DemandProfile(plan, run)
@@ -234,14 +227,14 @@ def test_workers_are_held_from_the_start_to_the_end_of_their_step():
 
 
 def test_an_empty_plan_needs_nothing():
-    plan = replace(plans.a_plan(), steps=())
+    plan = replace(a_plan(), steps=())
     assert DemandProfile(plan, a_run()).left() == Demand()
 
 
 def test_amounts_beyond_all_clusters_do_no_harm():
     """An annotation may say anything that Kubernetes can hold."""
     huge = {"memory": 2**63 - 1, "cpu": 2**63 - 1}
-    plan = plans.a_plan(*(plans.a_step(name, requests=huge) for name in "ab"))
+    plan = a_plan(*(a_row(name, requests=huge) for name in "ab"))
     run = a_run(*(a_step(name, workers=PodGroup(1000, huge)) for name in "ab"))
     peak = DemandProfile(plan, run).left().peak
     assert 2**60 < peak["memory"] < 2**63

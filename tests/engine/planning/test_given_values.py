@@ -21,27 +21,33 @@ GRAPH = RunGraph(
 )
 
 
-def seconds(graph: RunGraph) -> list[float | None]:
-    return [step.duration_seconds for step in graph.steps]
+def seconds(given, graph=GRAPH):
+    """Run times of all steps of a graph once some are given."""
+    return [step.duration_seconds for step in with_durations(graph, given).steps]
+
+
+def cached(names, graph=GRAPH):
+    """Whether each step of a graph is assumed to be cached once these are."""
+    return [step.assumed_cached for step in with_cached(graph, names).steps]
 
 
 def test_a_step_a_task_or_a_path_may_be_named():
     """The more precise name wins."""
-    assert seconds(with_durations(GRAPH, {"train": "20m"})) == [1200, None, None, None]
-    assert seconds(with_durations(GRAPH, {"loop[1].work": 5})) == [None, None, 5, None]
-    assert seconds(with_durations(GRAPH, {"loop[*].work": "1s"})) == [None, 1, 1, None]
-    assert seconds(with_durations(GRAPH, {"loop.work": 0.5})) == [None, 0.5, 0.5, None]
+    assert seconds({"train": "20m"}) == [1200, None, None, None]
+    assert seconds({"loop[1].work": 5}) == [None, None, 5, None]
+    assert seconds({"loop[*].work": "1s"}) == [None, 1, 1, None]
+    assert seconds({"loop.work": 0.5}) == [None, 0.5, 0.5, None]
     given = {"loop.work": 1, "loop[*].work": 2, "loop[0].work": 3}
-    assert seconds(with_durations(GRAPH, given)) == [None, 3, 2, None]
+    assert seconds(given) == [None, 3, 2, None]
 
 
 def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it():
     """A step outside of all loops keeps its name; of two inside, one must be named."""
-    assert seconds(with_durations(GRAPH, {"work": 7})) == [None, 7, 7, None]
-    assert seconds(with_durations(GRAPH, {"work": 7, "loop.work": 8})) == [None, 8, 8, None]
-    assert [step.assumed_cached for step in with_cached(GRAPH, ["work"]).steps][1:3] == [True] * 2
+    assert seconds({"work": 7}) == [None, 7, 7, None]
+    assert seconds({"work": 7, "loop.work": 8}) == [None, 8, 8, None]
+    assert cached(["work"]) == [False, True, True, False]
     outside = replace(GRAPH, steps=(*GRAPH.steps, Step("work", "work")))
-    assert seconds(with_durations(outside, {"work": 7})) == [None, None, None, None, 7]
+    assert seconds({"work": 7}, outside) == [None, None, None, None, 7]
     twice = replace(GRAPH, steps=(*GRAPH.steps, Step("if.work", "if.work")))
     with pytest.raises(InputError, match=r"2 steps are called 'work'; name one of loop\[\*\].work"):
         with_durations(twice, {"work": 7})
@@ -50,9 +56,9 @@ def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it():
 def test_a_display_name_will_do_where_one_task_has_it():
     train, *others = GRAPH.steps
     named = replace(GRAPH, steps=(replace(train, display_name="xgboost"), *others))
-    assert seconds(with_durations(named, {"xgboost": "20m"})) == [1200, None, None, None]
-    assert seconds(with_durations(named, {"xgboost": 1, "train": 2})) == [2, None, None, None]
-    assert with_cached(named, ["xgboost"]).steps[0].assumed_cached
+    assert seconds({"xgboost": "20m"}, named) == [1200, None, None, None]
+    assert seconds({"xgboost": 1, "train": 2}, named) == [2, None, None, None]
+    assert cached(["xgboost"], named)[0]
 
 
 def test_given_durations_say_where_they_come_from():
@@ -80,7 +86,7 @@ def test_cache_hits_are_assumed_by_step_or_task():
     graph = with_cached(GRAPH, ["train", "loop[1].work"])
     assert [step.assumed_cached for step in graph.steps] == [True, False, True, False]
     assert [notice.step for notice in graph.notices] == ["loop[*].work"]
-    assert all(step.assumed_cached for step in with_cached(GRAPH, ["loop.work"]).steps[1:3])
+    assert cached(["loop.work"]) == [False, True, True, False]
 
 
 def test_what_kfp_never_caches_cannot_be_assumed_cached():

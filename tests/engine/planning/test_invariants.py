@@ -8,14 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import (
-    BASELINES,
-    Assumptions,
-    GeneticParams,
-    PlanOptions,
-    lower_bound,
-    plan_run,
-)
+from kfp_placement_engine import BASELINES, Assumptions, GeneticParams, lower_bound, plan_run
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
@@ -36,9 +29,10 @@ from tests.support.builders import (
     a_problem,
     a_run,
     a_step,
-    lowered,
+    plan_of,
     searched,
     sentence_of,
+    unplaced,
 )
 from tests.support.reference_simulation import Reference
 
@@ -127,9 +121,7 @@ def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
     case, way, dispatch, objective, marked_only, assumptions
 ):
     """Room, order, filters, volumes, loops, latency limits, times, bound, figures."""
-    low = lowered(
-        case.run,
-        case.cluster,
+    low = case.lowered(
         assumptions=assumptions,
         dispatch=dispatch,
         objective=objective,
@@ -157,17 +149,15 @@ def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
 @given(case=cases(), seed=st.integers(0, 3), dispatch=DISPATCHES)
 def test_figures_count_the_steps_that_no_node_takes(case, seed, dispatch):
     """Steps, not driver pods; the same for the plan and for every baseline."""
-    plan = plan_run(
+    plan = plan_of(
         case.run,
         case.cluster,
-        PlanOptions(
-            generations=1,
-            seed=seed,
-            dispatch=dispatch,
-            params=QUICK,
-            compare=("kube-default", "heft", "fifo", "random"),
-            threads=1,
-        ),
+        generations=1,
+        seed=seed,
+        dispatch=dispatch,
+        params=QUICK,
+        compare=("kube-default", "heft", "fifo", "random"),
+        threads=1,
     )
     assert plan.figures.unplaced == len(plan.unschedulable)
     assert {figures.unplaced for figures in plan.comparison.baselines.values()} == {
@@ -185,14 +175,13 @@ def test_a_step_larger_than_any_node_leaves_the_others_planned(golden):
         a_step("after", "huge", seconds=3),
         a_step("beside", seconds=20),
     )
-    plan = plan_run(run, a_cluster(), PlanOptions(generations=1))
+    plan = plan_of(run, generations=1)
     assert plan.figures.unplaced == 1
-    assert [name for name, _ in plan.unschedulable] == ["huge"]
+    assert unplaced(plan) == ["huge"]
     golden(sentence_of(plan, "huge"))
     assert "asks 99" in sentence_of(plan, "huge")
-    assert plan.step("huge").node is None
-    assert plan.step("huge").start_seconds is None
-    assert plan.step("huge").finish_seconds is None
+    huge = plan.step("huge")
+    assert (huge.node, huge.start_seconds, huge.finish_seconds) == (None, None, None)
     for name in ("small", "after", "beside"):
         assert plan.step(name).node == "n1"
     assert plan.step("after").start_seconds == 12.0
@@ -236,14 +225,14 @@ REFUSED = {
 @pytest.mark.parametrize(("run", "message"), REFUSED.values(), ids=REFUSED)
 def test_graphs_that_cannot_be_planned_are_refused_by_name(run, message):
     with pytest.raises(PlanningError, match=message):
-        a_problem(run, a_cluster())
+        a_problem(run)
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
 def test_a_run_time_that_is_none_is_refused(seconds):
     """Readers refuse it too; a graph made by hand has no reader."""
     with pytest.raises(PlanningError, match="'a'"):
-        a_problem(a_run(a_step("a", seconds=seconds)), a_cluster())
+        a_problem(a_run(a_step("a", seconds=seconds)))
 
 
 @pytest.mark.parametrize("field", ["speed", "store_bytes_per_second", "pull_bytes_per_second"])
@@ -257,6 +246,6 @@ def test_a_node_that_can_do_nothing_is_refused(field, value):
 def test_a_driver_that_fits_nowhere_does_not_count_as_a_step():
     """Full nodes: drivers pass without a node and only steps are reported."""
     full = a_node(cpu=1, used={"cpu": 950, "memory": 0, "pods": 1})
-    plan = plan_run(a_kfp_run(a_step("a")), a_cluster(full), PlanOptions(generations=1))
+    plan = plan_of(a_kfp_run(a_step("a")), a_cluster(full), generations=1)
     assert plan.figures.unplaced == 1
-    assert [name for name, _ in plan.unschedulable] == ["a"]
+    assert unplaced(plan) == ["a"]

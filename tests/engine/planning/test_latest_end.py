@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import (
     ActiveRun,
-    Cluster,
     LoweringOptions,
     PlacementProblem,
     PlanOptions,
@@ -29,7 +28,15 @@ from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
 from kfp_placement_engine.search.genetic import starting_schedules
 from tests.engine.planning.random_runs import DISPATCHES, cases
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, searched
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_cluster,
+    a_node,
+    a_run,
+    a_step,
+    cluster_of,
+    searched,
+)
 
 LIMITS = st.one_of(
     st.none(),
@@ -40,20 +47,23 @@ OPTIONS = PlanOptions(
     generations=40, threads=1, assumptions=ROUND_NUMBERS, compare=(), dispatch="ordered"
 )
 
+LOWERING = LoweringOptions(assumptions=ROUND_NUMBERS, dispatch="ordered")
 
-def long_and_short() -> tuple[list[ActiveRun], Cluster]:
-    """A run of 60 s and three of 10 s for one CPU of 1 and one of half the speed.
+RUNS = [
+    ActiveRun("long", a_run(a_step("long", seconds=60))),
+    *(ActiveRun(f"short-{n}", a_run(a_step("short", seconds=10))) for n in range(3)),
+]
+"""A run of 60 s and three of 10 s."""
 
-    Completions are best with the short ones first; the end of all with the long one at once.
-    """
-    runs = [ActiveRun("long", a_run(a_step("long", seconds=60)))]
-    runs += [ActiveRun(f"short-{n}", a_run(a_step("short", seconds=10))) for n in range(3)]
-    return runs, a_cluster(a_node("quick", cpu=1), a_node("slow", cpu=1, speed=0.5))
+CLUSTER = a_cluster(a_node("quick", cpu=1), a_node("slow", cpu=1, speed=0.5))
+"""A CPU of speed 1 and one of half of it.
+
+Completions are best with the short runs first; the end of all with the long one at once.
+"""
 
 
 def ends(**options) -> dict[str, float]:
-    runs, cluster = long_and_short()
-    planned = plan_runs(runs, cluster, replace(OPTIONS, **options))
+    planned = plan_runs(RUNS, CLUSTER, replace(OPTIONS, **options))
     return {key: plan.figures.makespan_seconds for key, plan in planned.plans.items()}
 
 
@@ -89,8 +99,7 @@ def test_completions_are_best_within_the_limit(within, latest):
 
 def test_a_limit_counts_from_the_shortest_plan_that_the_search_starts_from():
     """It is fixed before the search, and a percentage of it is added."""
-    runs, cluster = long_and_short()
-    low = lower_runs(runs, cluster, LoweringOptions(assumptions=ROUND_NUMBERS, dispatch="ordered"))
+    low = lower_runs(RUNS, CLUSTER, LOWERING)
     start = list(starting_schedules(low.problem, 5))
     shortest = min(each.makespan_seconds for each in start)
     limited = within_makespan(low.problem, MakespanWithin(percent=3), start)
@@ -104,15 +113,14 @@ def test_a_limit_counts_from_the_shortest_plan_that_the_search_starts_from():
 
 @pytest.mark.parametrize("objective", [each for each in OBJECTIVES if each != "completion"])
 def test_other_objectives_have_no_limit(objective):
-    runs, cluster = long_and_short()
-    problem = lower_runs(runs, cluster, LoweringOptions(objective=objective)).problem
+    problem = lower_runs(RUNS, CLUSTER, LoweringOptions(objective=objective)).problem
     assert within_makespan(problem, MakespanWithin(seconds=1), []) is problem
 
 
 def test_one_run_completes_at_its_latest_end():
     """No limit decides, which its plan says; nor does `makespan` differ from `completion`."""
     run = a_run(a_step("a"), a_step("b", "a"), a_step("c", seconds=15))
-    cluster = a_cluster(a_node("n1", cpu=1), a_node("n2", cpu=1))
+    cluster = cluster_of(2, cpu=1)
     plans = {
         "completion": plan_run(run, cluster, OPTIONS),
         "makespan": plan_run(run, cluster, replace(OPTIONS, objective="makespan")),
@@ -129,11 +137,10 @@ def test_one_run_completes_at_its_latest_end():
 
 def test_plans_at_once_keep_the_limit_as_well():
     """Of the few that they choose from."""
-    runs, cluster = long_and_short()
     quick = replace(OPTIONS, quick=True, makespan_within=MakespanWithin(percent=0))
-    planned = plan_runs(runs, cluster, quick)
+    planned = plan_runs(RUNS, CLUSTER, quick)
     assert planned.makespan_seconds <= planned.makespan_limit_seconds
-    assert plan_runs(runs, cluster, replace(OPTIONS, quick=True)).makespan_limit_seconds == math.inf
+    assert plan_runs(RUNS, CLUSTER, replace(OPTIONS, quick=True)).makespan_limit_seconds == math.inf
 
 
 @settings(max_examples=150)
@@ -243,3 +250,13 @@ def test_weights_decide_which_node_the_paper_s_objective_prefers():
     for weights, node in ((ResourceWeights(1, 0), "cpu"), (ResourceWeights(0, 1), "memory")):
         options = replace(OPTIONS, objective="paper", weights=weights)
         assert plan_run(run, cluster, options).step("a").node == node
+
+
+def test_a_search_starts_where_runs_complete_earliest():
+    """Smith's rule is optimal on one machine: 10, 30 and 60 s."""
+    runs = [
+        ActiveRun(f"run-{seconds}", a_run(a_step("only", seconds=seconds)))
+        for seconds in (30, 10, 20)
+    ]
+    problem = lower_runs(runs, cluster_of(1, cpu=1), LOWERING).problem
+    assert min(each.end.sum() for each in starting_schedules(problem, 0)) == 100.0

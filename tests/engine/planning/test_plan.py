@@ -18,8 +18,6 @@ from kfp_placement_engine.model.run_graph import (
     Group,
     GroupKind,
     NodeAffinity,
-    NodeSelectorTerm,
-    Requirement,
     StepKind,
 )
 from kfp_placement_engine.planning.plan_options import assumptions_of
@@ -27,6 +25,7 @@ from kfp_placement_engine.plans.limits import Phases
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,
+    ONE_NODE,
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
@@ -36,7 +35,10 @@ from tests.support.builders import (
     a_workflow,
     cluster_of,
     equal_steps,
+    in_zone,
     nodes,
+    notice_of,
+    plan_of,
     sentence_of,
     zones_a_and_b,
 )
@@ -48,9 +50,9 @@ PATTERNS = [
 QUICK = {"generations": 12, "threads": 1}
 
 
-def planned(run, cluster, **options):
+def planned(run, cluster=ONE_NODE, **options):
     """A plan under round-number assumptions."""
-    return plan_run(run, cluster, PlanOptions(**{**QUICK, "assumptions": ROUND_NUMBERS, **options}))
+    return plan_of(run, cluster, **{**QUICK, "assumptions": ROUND_NUMBERS, **options})
 
 
 def numbers(value: Any) -> Iterator[float]:
@@ -152,8 +154,8 @@ def test_the_times_of_a_step():
     run = a_kfp_run(
         a_step("a", seconds=10, image="tool:1", reads=[("", 300)], output_bytes={"model": 100})
     )
-    members = (a_node("n1", speed=2.0), a_node("n2", cpu=0.5, images={"tool:1": 200}))
-    step = planned(run, a_cluster(*members)).step("a")
+    cluster = a_cluster(a_node("n1", speed=2.0), a_node("n2", cpu=0.5, images={"tool:1": 200}))
+    step = planned(run, cluster).step("a")
     assert (step.node, step.start_seconds, step.phases.image_pull_seconds) == ("n1", 2, 4)
     assert (step.phases.transfer_seconds, step.phases.duration_seconds, step.finish_seconds) == (
         4,
@@ -198,7 +200,7 @@ def test_waiting_for_data_counts_as_transfer():
 
 def test_drivers_stand_on_the_time_line():
     """Root, then each step's own, by start."""
-    plan = planned(a_kfp_run(a_step("a"), a_step("b", "a")), a_cluster())
+    plan = planned(a_kfp_run(a_step("a"), a_step("b", "a")))
     assert [(row.name, row.start_seconds, row.finish_seconds) for row in plan.drivers] == [
         ("root", 0, 1),
         ("a", 1, 2),
@@ -211,7 +213,7 @@ def test_drivers_stand_on_the_time_line():
 def test_a_cached_step_has_times_but_no_node(golden):
     """Its driver runs, what comes after it starts at once, nobody calls it unschedulable."""
     run = a_kfp_run(a_step("a", cpu=99, assumed_cached=True), a_step("b", "a"))
-    plan = planned(run, a_cluster())
+    plan = planned(run)
     step = plan.step("a")
     assert step.is_cached
     assert (step.node, step.start_seconds, step.finish_seconds) == (None, 2, 2)
@@ -229,7 +231,7 @@ def test_conditional_and_assumed_steps_are_marked():
         a_step("no", conditions=("x <= 1",)),
         a_step("third", assumed=True, iteration=(2,)),
     )
-    plan = planned(a_run(*steps), a_cluster())
+    plan = planned(a_run(*steps))
     assert [step.spec.is_conditional for step in plan.steps] == [True, True, False]
     assert [step.spec.assumed for step in plan.steps] == [False, False, True]
     assert plan.step("third").spec.iteration == (2,)
@@ -242,10 +244,10 @@ def test_where_a_duration_comes_from():
         a_step("given", duration_source=DurationSource.GIVEN),
         a_step("none", seconds=None, duration_source=DurationSource.HINT),
     )
-    plan = planned(a_run(*steps), a_cluster())
+    plan = planned(a_run(*steps))
     assert [step.run_time.source.value for step in plan.steps] == ["hint", "given", "assumed"]
     assert not plan.grounds.all_durations_assumed
-    assert planned(a_run(a_step("a", seconds=None)), a_cluster()).grounds.all_durations_assumed
+    assert planned(a_run(a_step("a", seconds=None))).grounds.all_durations_assumed
 
 
 def test_assumptions_are_listed_with_how_often_they_were_used(golden):
@@ -274,7 +276,7 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     assert "7 of 7 steps" in first
     assert "s4, ...)" in first
     plain = a_workflow(a_step("a"), a_step("b"))
-    assert len(planned(plain, a_cluster()).grounds.assumptions) == 1
+    assert len(planned(plain).grounds.assumptions) == 1
     known = a_node(store_bytes_per_second=1e6)
     assert planned(a_run(a_step("a")), a_cluster(known)).grounds.assumptions == ()
 
@@ -312,14 +314,14 @@ def test_assumptions_that_cannot_be_planned_with_are_refused(wrong):
 def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
     """`--marked-only`: the others go where the default scheduler puts them."""
     run = a_run(a_step("marked", seconds=30, scheduler="kfp-placement"), a_step("other"))
-    members = (a_node("slow", cpu=64, memory=256, speed=0.1), a_node("quick", cpu=2))
-    plan = planned(run, a_cluster(*members))
-    notice = next(each for each in plan.notices if each.code == "unmarked-steps")
+    cluster = a_cluster(a_node("slow", cpu=64, memory=256, speed=0.1), a_node("quick", cpu=2))
+    plan = planned(run, cluster)
+    notice = notice_of(plan, "unmarked-steps")
     golden(notice.message, "planned")
     assert "1 of 2 steps" in notice.message
     assert {step.node for step in plan.steps} == {"quick"}
-    plan = planned(run, a_cluster(*members), marked_only=True)
-    notice = next(each for each in plan.notices if each.code == "unmarked-steps")
+    plan = planned(run, cluster, marked_only=True)
+    notice = notice_of(plan, "unmarked-steps")
     golden(notice.message, "left alone")
     assert plan.step("other").node == "slow"
     golden(sentence_of(plan, "other"), "reason")
@@ -328,7 +330,7 @@ def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
 
 def test_workflow_formats_know_no_marks():
     """So none is missed."""
-    assert planned(a_workflow(a_step("a")), a_cluster()).notices == ()
+    assert planned(a_workflow(a_step("a"))).notices == ()
 
 
 def test_pods_without_labels_are_the_default_scheduler_s(golden):
@@ -338,20 +340,20 @@ def test_pods_without_labels_are_the_default_scheduler_s(golden):
         a_step("make", kind=StepKind.CREATE_PVC, seconds=None),
         a_step("a", "load", "make"),
     )
-    plan = planned(run, a_cluster())
+    plan = planned(run)
     golden(sentence_of(plan, "load"), "importer")
     golden(sentence_of(plan, "make"), "volume maker")
     assert plan.step("load").phases.duration_seconds == 1
     assert plan.step("load").requests == {"cpu": 100, "memory": 64 * 2**20}
 
 
-def reason_of(run, cluster, name="a", **options):
-    return planned(run, cluster, **options).step(name).explanation.sentence
+def reason_of(run, cluster=ONE_NODE):
+    return sentence_of(planned(run, cluster), "a")
 
 
 def test_reason_the_only_node(golden):
     """With what keeps the others away, counted."""
-    members = (
+    cluster = a_cluster(
         a_node("n1"),
         a_node("n2", unschedulable=True),
         a_node("n3", taints=(Taint("only", "gpu"),)),
@@ -359,7 +361,7 @@ def test_reason_the_only_node(golden):
         a_node("n5", memory=1),
     )
     run = a_run(a_step("a", memory=2))
-    reason = reason_of(run, a_cluster(*members))
+    reason = reason_of(run, cluster)
     golden(reason, "of five")
     assert re.findall(r"1 node: .*?(cordoned|gpu|cpu|memory)", reason) == [
         "cordoned",
@@ -367,18 +369,18 @@ def test_reason_the_only_node(golden):
         "cpu",
         "memory",
     ]
-    golden(reason_of(run, a_cluster()), "of one")
+    golden(reason_of(run), "of one")
 
 
 def test_reason_nothing_takes_it(golden):
     """All obstacles, the most frequent first, with the most that is free."""
-    members = (
+    cluster = a_cluster(
         *nodes(3, cpu=2),
         a_node("n9", cpu=3, used={"cpu": 500, "memory": 0, "pods": 1}),
         a_node("tainted", taints=(Taint("dedicated", "", "NoExecute"),)),
     )
-    wish = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("x",)),)),))
-    plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), a_cluster(*members))
+    wish = NodeAffinity(required=(in_zone("x"),))
+    plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), cluster)
     for name in ("a", "b"):
         golden(sentence_of(plan, name), name)
         reason = sentence_of(plan, name)
@@ -398,9 +400,9 @@ def test_reason_a_device_and_pods_that_lack(golden):
 
 def test_reason_the_run_would_end_later(golden):
     """By how much, and on which node that is the next best."""
-    members = (a_node("n1"), a_node("n2", speed=0.5), a_node("n3", speed=0.8))
+    cluster = a_cluster(a_node("n1"), a_node("n2", speed=0.5), a_node("n3", speed=0.8))
     run = a_run(a_step("a", seconds=100))
-    reason = reason_of(run, a_cluster(*members))
+    reason = reason_of(run, cluster)
     golden(reason)
     assert " 25s " in reason
     assert " n3" in reason
@@ -410,8 +412,8 @@ def test_reason_it_ends_first_though_the_run_does_not():
     """Another step decides when the run ends."""
     large = {"kind": "large"}
     run = a_run(a_step("long", seconds=500, cpu=4, node_selector=large), a_step("a", seconds=20))
-    members = (a_node("n1", cpu=4, labels=large), a_node("n2"), a_node("n3", speed=0.5))
-    reason = planned(run, a_cluster(*members)).step("a").explanation.sentence
+    cluster = a_cluster(a_node("n1", cpu=4, labels=large), a_node("n2"), a_node("n3", speed=0.5))
+    reason = planned(run, cluster).step("a").explanation.sentence
     assert reason in (
         "ends first here, 20s later on n3",
         "the run ends no earlier with it on n2; this uses the nodes more evenly",
@@ -430,8 +432,8 @@ def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it(golde
         a_step("hog", cpu=4, seconds=300, node_selector={"kind": "quick"}),
         a_step("a", cpu=4, seconds=10),
     )
-    members = (a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
-    plan = planned(run, a_cluster(*members), dispatch="ready")
+    cluster = a_cluster(a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
+    plan = planned(run, cluster, dispatch="ready")
     assert plan.step("a").node == "n2"
     golden(sentence_of(plan, "a"))
 
@@ -456,7 +458,7 @@ def test_progress_goes_up_to_one():
 def test_the_launcher_is_the_least_an_executor_reserves():
     """A KFP step that asks for nothing, and one that asks for more."""
     run = a_kfp_run(a_step("a", cpu=0), a_step("b", cpu=0.05, memory=1), a_step("c", cpu=2))
-    plan = planned(run, a_cluster())
+    plan = planned(run)
     launcher = 256 * 2**20
     assert plan.step("a").requests == {"cpu": 100, "memory": launcher}
     assert plan.step("b").requests == {"cpu": 100, "memory": GIBIBYTE}

@@ -29,7 +29,7 @@ def test_the_latency_rules_are_those_of_the_policy():
 
 
 def test_an_untouched_policy_changes_nothing():
-    untouched = options_on(replace(a_cluster(), policy=a_policy()), {})
+    untouched = options_on(a_cluster(policy=a_policy()), {})
     assert replace(untouched, params=None) == PlanOptions()
     assert untouched.params == GeneticParams()
     assert followed(a_policy(), {}) == ()
@@ -56,11 +56,11 @@ def test_only_gates_keep_an_order(actuator, dispatch):
 
 
 def test_what_is_asked_for_wins():
-    cluster = replace(a_cluster(), policy=a_policy(objective="packing", engine={"seed": 3}))
+    cluster = a_cluster(policy=a_policy(objective="packing", engine={"seed": 3}))
     asked = options_on(cluster, {"objective": "paper"})
     assert (asked.objective, asked.seed) == ("paper", 3)
     assert asked.makespan_within is None
-    limited = replace(a_cluster(), policy=a_policy(makespanWithin="3%", weights={"cpu": 2}))
+    limited = a_cluster(policy=a_policy(makespanWithin="3%", weights={"cpu": 2}))
     on_limited = options_on(limited, {})
     assert on_limited.makespan_within == MakespanWithin(percent=3)
     assert on_limited.weights == ResourceWeights(cpu=2, memory=1)

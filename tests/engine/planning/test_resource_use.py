@@ -19,7 +19,7 @@ IN_ZONE_A = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
 
 def test_the_resource_of_which_most_is_in_use_changes_over_time():
     """First CPU, then memory, then nothing while a step without requests runs; pods count too."""
-    assert limited_plan(JOINED, a_cluster()).limits.binding_resources == (
+    assert limited_plan(JOINED).limits.binding_resources == (
         ResourceUse(0.0, 4.0, "cpu", 0.75),
         ResourceUse(4.0, 6.0, "memory", 0.75),
     )

@@ -36,6 +36,10 @@ def measured_cluster(request) -> SlotCluster:
     return request.param
 
 
+def recorded(name: str):
+    return slot_run(data_path("wfinstances", f"{name}.json"))
+
+
 def kube_seconds(run, cluster: SlotCluster) -> float:
     """Mean over all orders of the nodes."""
     schedules = schedules_of("kube-default", slot_problem(run, cluster.cluster()))
@@ -45,9 +49,7 @@ def kube_seconds(run, cluster: SlotCluster) -> float:
 @pytest.mark.parametrize("name", NAMES)
 def test_heft_is_as_measured_before(name, measured_cluster):
     """Ranks, earliest finish over all slots with insertion; decoded by its own starts."""
-    problem = slot_problem(
-        slot_run(data_path("wfinstances", f"{name}.json")), measured_cluster.cluster()
-    )
+    problem = slot_problem(recorded(name), measured_cluster.cluster())
     found = BASELINES["heft"](problem, 0).makespan_seconds
     assert found == pytest.approx(ORIGIN[measured_cluster.name][name].heft, rel=SHARE)
 
@@ -55,7 +57,7 @@ def test_heft_is_as_measured_before(name, measured_cluster):
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in TIE_ORDER_MATTERS])
 def test_kube_default_is_as_measured_before(name, measured_cluster):
     """Tasks in the order of the file."""
-    run = slot_run(data_path("wfinstances", f"{name}.json"))
+    run = recorded(name)
     assert kube_seconds(run, measured_cluster) == pytest.approx(
         ORIGIN[measured_cluster.name][name].kube, rel=SHARE
     )
@@ -64,7 +66,7 @@ def test_kube_default_is_as_measured_before(name, measured_cluster):
 @pytest.mark.parametrize("name", TIE_ORDER_MATTERS)
 def test_kube_default_is_about_as_measured_before_where_ties_decide(name, measured_cluster):
     """Where the order of tasks ready at one instant decides: see `TIE_ORDER_MATTERS`."""
-    run = slot_run(data_path("wfinstances", f"{name}.json"))
+    run = recorded(name)
     rng, seconds = random.Random(0), []
     for _ in range(TASK_ORDERS):
         steps = list(run.steps)

@@ -23,8 +23,6 @@ from kfp_placement_engine import (
     GeneticParams,
     LoweringOptions,
     PlacementProblem,
-    ReservedRoom,
-    ReservedRun,
 )
 from kfp_placement_engine.lowering import lower_runs, with_reservations
 from kfp_placement_engine.problem import native
@@ -32,6 +30,7 @@ from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of
 from kfp_placement_engine.search.simulation import simulate_planned
 from tests.engine.planning.begun_runs import begun_cases
+from tests.engine.planning.mixed_runs import room_of_another
 from tests.engine.planning.random_runs import DISPATCHES, Case, cases
 from tests.support.builders import (
     a_chain,
@@ -41,7 +40,6 @@ from tests.support.builders import (
     a_run,
     a_step,
     equal_steps,
-    lowered,
     nodes,
     searched,
 )
@@ -77,7 +75,7 @@ always_the_same = settings(
 @given(case=cases(), dispatch=DISPATCHES)
 def random_cases(case: Case, dispatch: str) -> None:
     """Drivers, loops, volumes, devices, latencies, transfers."""
-    play_everything(lowered(case.run, case.cluster, dispatch=dispatch).problem)
+    play_everything(case.lowered(dispatch=dispatch).problem)
 
 
 @always_the_same
@@ -86,12 +84,7 @@ def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
     """Running pods, loops under way, rooms reserved by others."""
     case, run = drawn
     problem = lower_runs([run], case.cluster, LoweringOptions(dispatch=dispatch)).problem
-    rooms = tuple(
-        ReservedRoom(node.name, start, start + 7, {"cpu": 1500})
-        for node in case.cluster.nodes
-        for start in (-2.0, 1.0, 3.0)
-    )
-    play_everything(with_reservations(problem, [ReservedRun("other", rooms)]))
+    play_everything(with_reservations(problem, [room_of_another(case.cluster)]))
 
 
 def edges() -> None:

@@ -7,15 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import (
-    BASELINES,
-    Placement,
-    PlanOptions,
-    simulate,
-)
+from kfp_placement_engine import Placement, PlanOptions, simulate
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.search.baselines import schedules_of
+from kfp_placement_engine.search.baselines import kube_default, schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
 from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
@@ -27,7 +22,6 @@ from tests.support.builders import (
     a_workflow,
     cluster_of,
     equal_steps,
-    lowered,
     searched,
 )
 
@@ -36,6 +30,11 @@ PLACE = "HOME-EDGE"
 
 def terms(*values):
     return np.array(values, np.float64)
+
+
+def nodes_of(problem, result):
+    """Names of the nodes of all steps."""
+    return [problem.node_names[node] for node in result.schedule.node]
 
 
 def test_terms_are_compared_one_after_the_other():
@@ -67,9 +66,9 @@ def test_a_shorter_round_trip_beats_a_shorter_run(dispatch):
     )
     problem = a_problem(run, cluster, dispatch=dispatch)
     result = searched(problem, 15)
-    assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near"]
+    assert nodes_of(problem, result) == ["far", "near"]
     assert result.schedule.makespan_seconds == 125
-    kube = BASELINES["kube-default"](problem, 0)
+    kube = kube_default(problem)
     assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
 
 
@@ -89,7 +88,7 @@ def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch, objecti
     """
     if case.run.direct_transfers and any(step.image for step in case.run.steps):
         return
-    problem = lowered(case.run, case.cluster, dispatch=dispatch, objective=objective).problem
+    problem = case.lowered(dispatch=dispatch, objective=objective).problem
     result = searched(problem, 25, threads=1)
     comparable = ["heft", "random", "kube-default"] + (["fifo"] if dispatch == "ordered" else [])
     for name in comparable:
@@ -120,7 +119,7 @@ def test_the_paper_s_objective_prefers_the_node_that_holds_the_image():
     for objective, node in (("paper", "held"), ("completion", "quick")):
         problem = a_problem(run, cluster, objective=objective)
         result = searched(problem, 15)
-        assert problem.node_names[result.schedule.node[0]] == node
+        assert nodes_of(problem, result)[0] == node
 
 
 def test_balance_decides_among_plans_that_end_at_once(dispatch):
@@ -142,17 +141,19 @@ def test_a_slow_node_is_not_taken_where_the_end_is_the_same(dispatch, objective)
     cluster = a_cluster(a_node("slow", speed=0.5), a_node("quick"))
     problem = a_problem(run, cluster, dispatch=dispatch, objective=objective)
     result = searched(problem, 15)
-    assert {problem.node_names[node] for node in result.schedule.node} == {"quick"}
+    assert set(nodes_of(problem, result)) == {"quick"}
     assert 110 in result.schedule.terms.tolist()
 
 
 def test_pulls_decide_among_plans_that_end_at_once():
     """The small step need not pull its image: the node beside has it, and the long step decides."""
     run = a_run(a_step("long", seconds=500, cpu=4), a_step("small", seconds=5, image="tool:1"))
-    members = (a_node("n1", cpu=4), a_node("n2", cpu=4), a_node("n3", images={"tool:1": 100}))
-    problem = a_problem(run, a_cluster(*members))
+    cluster = a_cluster(
+        a_node("n1", cpu=4), a_node("n2", cpu=4), a_node("n3", images={"tool:1": 100})
+    )
+    problem = a_problem(run, cluster)
     result = searched(problem, 15)
-    assert problem.node_names[result.schedule.node[1]] == "n3"
+    assert nodes_of(problem, result)[1] == "n3"
     assert result.schedule.pull_seconds.tolist() == [0, 0]
 
 

@@ -7,16 +7,9 @@ from typing import Any
 import pytest
 
 from benchmarks import cp_sat
-from kfp_placement_engine import (
-    BASELINES,
-    Cluster,
-    MaxRuntime,
-    PlacementProblem,
-    RunGraph,
-    Schedule,
-    solve,
-)
+from kfp_placement_engine import Cluster, MaxRuntime, PlacementProblem, RunGraph, Schedule, solve
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
+from kfp_placement_engine.search.baselines.brute_force import brute_force
 from tests.support.builders import (
     SEARCH,
     a_cluster,
@@ -90,7 +83,7 @@ def test_the_search_equals_brute_force(dispatch, number):
     """All assignments, and for ordered dispatch all orders as well."""
     kind = KINDS[number % len(KINDS)]
     problem = a_problem(*a_case(kind, number), dispatch=dispatch)
-    best = BASELINES["brute-force"](problem, 0)
+    best = brute_force(problem)
     found = searched(problem, best)
     assert found.finished.all()
     if kind == "drivers":
@@ -150,7 +143,7 @@ def optima() -> list[int]:
 def test_the_search_and_brute_force_equal_cp_sat(number, optima):
     """The order of starts on each node can express the optimum."""
     problem = a_problem(*cp_sat_cases()[number], dispatch="ordered")
-    best = BASELINES["brute-force"](problem, 0)
+    best = brute_force(problem)
     assert best.makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
     assert all(bound.seconds <= optima[number] for bound in lower_bounds(problem))
     assert searched(problem, best).makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
@@ -159,7 +152,7 @@ def test_the_search_and_brute_force_equal_cp_sat(number, optima):
 def test_some_of_these_optima_need_more_than_ready_dispatch(optima):
     """Else the cases would not tell the two ways of dispatch apart."""
     ready = [
-        BASELINES["brute-force"](a_problem(run, cluster, dispatch="ready"), 0).makespan_seconds
+        brute_force(a_problem(run, cluster, dispatch="ready")).makespan_seconds
         for run, cluster in cp_sat_cases()
     ]
     assert all(least <= seconds for least, seconds in zip(optima, ready, strict=True))
@@ -175,9 +168,9 @@ def test_a_step_waits_on_purpose_where_that_ends_the_run_earlier():
         a_step("last", "wide", cpu=1, seconds=10),
     )
     problem = a_problem(run, cluster_of(1, cpu=2), dispatch="ordered")
-    best = BASELINES["brute-force"](problem, 0)
+    best = brute_force(problem)
     assert best.makespan_seconds == 21
     assert best.start.tolist() == [11, 0, 1, 11]
     assert searched(problem, best).start.tolist() == [11, 0, 1, 11]
     ready = a_problem(run, cluster_of(1, cpu=2), dispatch="ready")
-    assert BASELINES["brute-force"](ready, 0).makespan_seconds == 30
+    assert brute_force(ready).makespan_seconds == 30

@@ -13,8 +13,8 @@ from kfp_placement_engine.search.paper_genetic import (
     swap_node_lists,
 )
 from tests.support.builders import (
-    DISK,
     GIBIBYTE,
+    PAPER,
     a_cluster,
     a_node,
     a_problem,
@@ -55,10 +55,11 @@ def test_every_child_is_cut_at_its_own_place():
 
 def test_mutation_exchanges_the_lists_of_two_nodes():
     """Of the chosen individuals alone; parents stay as they were."""
-    individuals = np.array([[0, 1, 2, 0], [0, 1, 2, 0], [2, 2, 1, 0]])
+    parents = [[0, 1, 2, 0], [0, 1, 2, 0], [2, 2, 1, 0]]
+    individuals = np.array(parents)
     mutated = swap_node_lists(individuals, np.array([0, 2]), np.array([[0, 2], [1, 0]]))
     assert mutated.tolist() == [[2, 1, 0, 2], [0, 1, 2, 0], [2, 2, 0, 1]]
-    assert individuals.tolist() == [[0, 1, 2, 0], [0, 1, 2, 0], [2, 2, 1, 0]]
+    assert individuals.tolist() == parents
 
 
 def test_fitness_is_utilisation_and_image_locality():
@@ -77,7 +78,6 @@ def test_fitness_of_steps_that_share_a_volume_is_their_sum():
     run = a_run(
         a_step("a", cpu=1, claims=["disk"]),
         a_step("b", cpu=2, claims=["disk"]),
-        claims=(DISK,),
     )
     values = gene_values(a_problem(run, a_cluster(a_node(cpu=4))))
     assert values.tolist() == [[pytest.approx(3 / 4)]]
@@ -99,8 +99,8 @@ def test_on_equal_nodes_the_fitness_is_constant_and_says_so():
 def test_nodes_that_a_step_may_not_take_do_not_make_the_fitness_vary():
     """Only the choices that there are count."""
     run = a_run(a_step("a", node_selector={"zone": "x"}))
-    members = (a_node("n1", labels={"zone": "x"}), a_node("n2", cpu=8))
-    assert is_constant(a_problem(run, a_cluster(*members)))
+    cluster = a_cluster(a_node("n1", labels={"zone": "x"}), a_node("n2", cpu=8))
+    assert is_constant(a_problem(run, cluster))
 
 
 def test_it_finds_the_placement_of_highest_fitness():
@@ -109,7 +109,7 @@ def test_it_finds_the_placement_of_highest_fitness():
     cluster = a_cluster(a_node("n1", cpu=16), a_node("n2", cpu=4, images={"tool:1": 1}))
     # All of its generations, however slow the machine.
     stop = MaxGenerations(10_000)
-    result = solve(a_problem(a_run(*steps), cluster), stop, 0, GeneticParams.paper())
+    result = solve(a_problem(a_run(*steps), cluster), stop, 0, PAPER)
     assert result.placement.gene_nodes.tolist() == [1] * 12
     assert result.generations == 1000
 
@@ -119,7 +119,7 @@ def test_it_sees_no_time():
     steps = equal_steps(12, cpu=1, seconds=10)
     cluster = a_cluster(a_node("n1", cpu=16), a_node("n2", cpu=4))
     problem = a_problem(a_run(*steps), cluster, dispatch="ordered")
-    paper = searched(problem, 200, 0, GeneticParams.paper()).schedule
+    paper = searched(problem, 200, 0, PAPER).schedule
     ours = searched(problem, 20, 0, GeneticParams(exact_below=0)).schedule
     assert paper.makespan_seconds == 30
     assert ours.makespan_seconds == 10
@@ -129,10 +129,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another():
     """On equal nodes every seed is another random placement."""
     steps = equal_steps(20)
     problem = a_problem(a_run(*steps), cluster_of(3))
-    plans = [
-        searched(problem, 5, seed, GeneticParams.paper()).placement.gene_nodes.tolist()
-        for seed in (0, 0, 1)
-    ]
+    plans = [searched(problem, 5, seed, PAPER).placement.gene_nodes.tolist() for seed in (0, 0, 1)]
     assert plans[0] == plans[1] != plans[2]
 
 
@@ -141,7 +138,7 @@ def test_its_memory_does_not_grow_with_individuals_times_steps_times_nodes():
     steps = equal_steps(600, cpu=0.01)
     problem = a_problem(a_run(*steps), cluster_of(400, memory=GIBIBYTE / 2**30))
     tracemalloc.start()
-    searched(problem, 2, 0, GeneticParams.paper())
+    searched(problem, 2, 0, PAPER)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40 * 2**20

@@ -13,7 +13,7 @@ from kfp_placement_engine.problem.kernel import Policy
 from kfp_placement_engine.problem.schedule import TieBreak
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.random_runs import cases
-from tests.support.builders import ROUND_NUMBERS, lowered
+from tests.support.builders import ROUND_NUMBERS
 from tests.support.reference_simulation import Reference
 
 
@@ -63,7 +63,7 @@ def differences(low, schedule: Schedule, played) -> list[str]:
 )
 def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo, tie_seed):
     """Strict first in, first out, too; with nodes listed in any order and ties drawn anyhow."""
-    low = lowered(case.run, case.cluster, kube_version=version)
+    low = case.lowered(kube_version=version)
     policy = Policy.STRICT_FIFO if fifo else Policy.KUBE_DEFAULT
     listed = np.random.default_rng(tie_seed).permutation(low.problem.nodes)
     schedule = simulate_policy(low.problem, policy, TieBreak(listed, tie_seed))
@@ -78,7 +78,7 @@ def plans(draw, dispatch: str):
     """A case, its lowering, the reference, and a random plan: planned nodes and ranks by step."""
     case = draw(cases())
     marked_only = draw(st.sampled_from([False, False, True]))
-    low = lowered(case.run, case.cluster, dispatch=dispatch, marked_only=marked_only)
+    low = case.lowered(dispatch=dispatch, marked_only=marked_only)
     reference = a_reference(case, marked_only=marked_only)
     problem = low.problem
     gene_nodes = np.array(
@@ -144,7 +144,7 @@ def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan)
 @given(case=cases(), marked_only=st.booleans())
 def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, marked_only):
     """Filters, room beside what runs already, hard latency limits, shared volumes."""
-    low = lowered(case.run, case.cluster, marked_only=marked_only)
+    low = case.lowered(marked_only=marked_only)
     reference, problem = a_reference(case, marked_only=marked_only), low.problem
     assert allowed_nodes(low) == reference.allowed()
     companions = reference.companions()

@@ -5,33 +5,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kfp_placement_engine import (
-    BASELINES,
-    MaxRuntime,
-    PlanOptions,
-    lower_bound,
-    plan_run,
-    solve,
-)
+from kfp_placement_engine import BASELINES, MaxRuntime, lower_bound, plan_run, solve
+from kfp_placement_engine.search.baselines import kube_default
 from tests.support.builders import (
-    DISK,
     ROUND_NUMBERS,
     SEARCH,
     a_chain,
     a_cluster,
     a_kfp_run,
-    a_loop,
     a_node,
     a_problem,
     a_run,
     a_step,
     a_workflow,
+    a_working_loop,
     cluster_of,
     equal_steps,
+    plan_of,
     searched,
     sentence_of,
+    unplaced,
 )
-from tests.support.effort import cpu_seconds
+from tests.support.effort import growth
 
 EXBIBYTE_GIB = 2.0**30
 # Four times the size: what grows with the square would cost 16 times as much.
@@ -82,7 +77,7 @@ def test_steps_without_run_time_do_not_wait_for_the_node_to_run_empty():
         a_step("z", seconds=10),
         a_step("long", seconds=100),
     )
-    problem = a_problem(run, a_cluster(), dispatch="ordered")
+    problem = a_problem(run, dispatch="ordered")
     for name in ("heft", "random", "kube-default"):
         assert BASELINES[name](problem, 0).makespan_seconds == 100
     for generations in range(12):
@@ -105,12 +100,12 @@ def test_nothing_to_move_and_nothing_to_pull():
 def test_exabytes_and_a_million_cores():
     """Room is counted in whole numbers to the end of what fits."""
     run = a_run(
-        *(a_step(name, memory=EXBIBYTE_GIB / 2, cpu=1e6) for name in "abc"),
+        *equal_steps(3, memory=EXBIBYTE_GIB / 2, cpu=1e6),
         a_step("too-large", memory=EXBIBYTE_GIB, cpu=1e6),
     )
     cluster = cluster_of(2, cpu=4e6, memory=EXBIBYTE_GIB - 1)
-    plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
-    assert [name for name, _ in plan.unschedulable] == ["too-large"]
+    plan = plan_of(run, cluster, dispatch="ordered")
+    assert unplaced(plan) == ["too-large"]
     assert "asks 1Ei" in sentence_of(plan, "too-large")
     assert plan.figures.makespan_seconds >= 10
     placed = {step.name: (step.node, step.start_seconds) for step in plan.steps if step.node}
@@ -123,7 +118,7 @@ def test_more_than_an_integer_holds_is_more_than_any_node_has():
     """Amounts beyond int64 do not wrap round to something small."""
     run = a_run(a_step("a", memory=2.0**50), a_step("b"))
     plan = plan_run(run, a_cluster(a_node(memory=2.0**20)))
-    assert [name for name, _ in plan.unschedulable] == ["a"]
+    assert unplaced(plan) == ["a"]
     assert plan.step("b").node == "n1"
 
 
@@ -139,14 +134,14 @@ def test_very_short_and_very_long_steps():
 def test_run_times_keep_their_fractions_whatever_drivers_take():
     """A whole number of seconds for drivers does not make those of steps whole."""
     assumptions = replace(ROUND_NUMBERS, driver_seconds=5)
-    problem = a_problem(a_kfp_run(a_step("a", seconds=2.5)), a_cluster(), assumptions=assumptions)
+    problem = a_problem(a_kfp_run(a_step("a", seconds=2.5)), assumptions=assumptions)
     assert problem.arrays.duration_seconds.tolist() == [5.0, 5.0, 2.5]
 
 
 def test_a_pod_limit_is_room_like_any_other(dispatch):
     """Four pods at a time on a node of 64 CPU."""
     run = a_run(*equal_steps(10, cpu=0))
-    plan = plan_run(run, a_cluster(a_node(cpu=64, pods=4)), PlanOptions(dispatch=dispatch))
+    plan = plan_of(run, a_cluster(a_node(cpu=64, pods=4)), dispatch=dispatch)
     assert plan.figures.makespan_seconds == 30
 
 
@@ -160,12 +155,11 @@ def test_a_thousand_steps_on_a_thousand_nodes_have_a_plan_at_once(dispatch):
         assert result.schedule.finished.all()
         assert result.schedule.makespan_seconds >= lower_bound(problem).seconds
 
-    few, many = (cpu_seconds(plan, size) for size in (250, 1000))
-    assert many < FOUR_TIMES_SQUARED * few
+    assert growth(plan, 250, 1000) < FOUR_TIMES_SQUARED
 
 
 def plan_on_three_nodes(run):
-    plan = plan_run(run, cluster_of(3, cpu=8), PlanOptions(budget_seconds=0.0))
+    plan = plan_of(run, cluster_of(3, cpu=8), budget_seconds=0.0)
     assert plan.unschedulable == ()
     assert all(step.node for step in plan.steps)
     assert plan.figures.makespan_seconds >= plan.comparison.lower_bound.seconds
@@ -180,25 +174,22 @@ def test_ten_thousand_steps_on_three_nodes_are_planned(make):
 @pytest.mark.parametrize("make", [a_run, a_kfp_run])
 def test_many_steps_cost_as_much_each_as_few(make):
     """Long queues of few kinds of pods."""
-    few, many = (
-        cpu_seconds(plan_on_three_nodes, a_large_run(steps, make)) for steps in (2500, 10_000)
-    )
-    assert many < BELOW_SQUARED * few
+    runs = {steps: a_large_run(steps, make) for steps in (2500, 10_000)}
+    assert growth(lambda steps: plan_on_three_nodes(runs[steps]), *runs) < BELOW_SQUARED
 
 
 def test_a_loop_of_thousands_of_iterations_at_its_limit():
     """Two at a time; every end looks for the next to let in."""
 
     def play(width):
-        steps = [a_step(f"loop[{n}].work", group=f"loop[{n}]", seconds=1) for n in range(width)]
-        run = a_kfp_run(*steps, groups=a_loop("loop", width, parallelism=2))
+        steps, loop = a_working_loop("loop", width, parallelism=2, seconds=1)
+        run = a_kfp_run(*steps, groups=loop)
         problem = a_problem(run, cluster_of(3))
         seconds = 2 + width / 2 * 3
-        assert BASELINES["kube-default"](problem, 0).makespan_seconds == seconds
+        assert kube_default(problem).makespan_seconds == seconds
         assert searched(problem, 0).schedule.makespan_seconds == seconds
 
-    few, many = (cpu_seconds(play, width) for width in (1000, 4000))
-    assert many < BELOW_SQUARED * few
+    assert growth(play, 1000, 4000) < BELOW_SQUARED
 
 
 def test_thousands_of_steps_that_share_a_volume():
@@ -206,13 +197,12 @@ def test_thousands_of_steps_that_share_a_volume():
 
     def plan(width):
         steps = equal_steps(width, seconds=1, claims=["disk"])
-        run = a_run(*steps, claims=(DISK,))
-        plan = plan_run(run, cluster_of(3), PlanOptions(budget_seconds=0.0))
+        run = a_run(*steps)
+        plan = plan_of(run, cluster_of(3), budget_seconds=0.0)
         assert len({step.node for step in plan.steps}) == 1
         assert plan.figures.makespan_seconds == width / 4
 
-    few, many = (cpu_seconds(plan, width) for width in (1000, 4000))
-    assert many < BELOW_SQUARED * few
+    assert growth(plan, 1000, 4000) < BELOW_SQUARED
 
 
 def test_a_step_with_thousands_of_dependencies(dispatch):

@@ -25,6 +25,7 @@ from kfp_placement_engine import (
     solve,
 )
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.search.baselines import kube_default
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from kfp_placement_engine.search.island import Island
@@ -32,6 +33,7 @@ from kfp_placement_engine.search.result import Candidate
 from kfp_placement_engine.search.stop import SearchProgress
 from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
+    PAPER,
     SEARCH,
     a_chain,
     a_cluster,
@@ -43,14 +45,13 @@ from tests.support.builders import (
     a_workflow,
     cluster_of,
     equal_steps,
-    lowered,
     searched,
 )
 
 
-def a_wide_problem(seed: int = 5, dispatch: str = "ordered", steps: int = 30, kfp: bool = False):
+def a_wide_problem(dispatch: str = "ordered", steps: int = 30, kfp: bool = False):
     """Steps of mixed size over four unequal nodes: plenty to search."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(5)
     made = []
     for number in range(steps):
         before = [f"s{other}" for other in range(number) if rng.random() < 0.12]
@@ -134,7 +135,7 @@ def test_a_search_that_starts_again_loses_nothing(restart_after, islands, dispat
 @settings(max_examples=40)
 @given(case=cases(), dispatch=DISPATCHES, islands=st.integers(1, 3))
 def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch, islands):
-    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    problem = case.lowered(dispatch=dispatch).problem
     params = replace(SEARCH, islands=islands, restart_after=1)
     known = [each.terms for each in starting_schedules(problem, 3)]
     found = searched(problem, len(known) + 4, 3, params, threads=2).schedule
@@ -167,7 +168,7 @@ def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
 @given(case=cases())
 def test_what_is_placed_again_is_kept_as_a_plan(case):
     """With the same schedule when it is played; what fits nowhere keeps its node."""
-    problem = lowered(case.run, case.cluster, dispatch="ready").problem
+    problem = case.lowered(dispatch="ready").problem
     candidates = chain.from_iterable(seeds_of(problem))
     first = min(candidates, key=lambda each: tuple(each.schedule.terms))
     population = placed_again(problem, first.placement, children=60).population
@@ -245,8 +246,8 @@ def test_generations_replay_a_timed_search(seconds, dispatch):
 def test_a_replay_of_the_paper_s_search_is_exact_too():
     """It has its own loop."""
     problem = a_wide_problem(dispatch="ready")
-    timed = solve(problem, MaxRuntime(0.05), 4, GeneticParams.paper())
-    replayed = searched(problem, timed.generations, 4, GeneticParams.paper())
+    timed = solve(problem, MaxRuntime(0.05), 4, PAPER)
+    replayed = searched(problem, timed.generations, 4, PAPER)
     assert outcome_of(replayed) == outcome_of(timed)
 
 
@@ -254,7 +255,7 @@ def test_a_replay_of_the_paper_s_search_is_exact_too():
 @given(case=cases(), dispatch=DISPATCHES)
 def test_no_time_at_all_still_gives_a_whole_plan(case, dispatch):
     """A budget of 0 and one that ends at once."""
-    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    problem = case.lowered(dispatch=dispatch).problem
     for stop in (MaxRuntime(0.0), MaxGenerations(0)):
         result = solve(problem, stop, 0, SEARCH)
         assert result.schedule.finished.all()
@@ -275,7 +276,7 @@ def test_a_budget_is_kept():
 @given(case=cases(), dispatch=DISPATCHES, seed=st.integers(0, 9))
 def test_a_plan_is_never_worse_than_any_plan_the_search_starts_from(case, dispatch, seed):
     """And neither is one that searches on from it."""
-    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    problem = case.lowered(dispatch=dispatch).problem
     everything = list(seeds_of(problem, seed))
     result = searched(problem, len(everything), seed, threads=1)
     for candidate in chain.from_iterable(everything):
@@ -373,7 +374,7 @@ def test_negative_generations_and_seeds_are_refused():
     with pytest.raises(PlanningError, match="-1 schedules"):
         MaxSchedules(-1)
     with pytest.raises(PlanningError, match="seed -3"):
-        solve(a_problem(a_run(a_step("a")), a_cluster()), seed=-3)
+        solve(a_problem(a_run(a_step("a"))), seed=-3)
 
 
 @pytest.mark.parametrize(
@@ -403,12 +404,12 @@ def test_one_individual_on_one_island_searches_too():
 
 def test_a_run_that_the_plan_decides_nothing_of_is_played():
     """Nothing is marked: the default scheduler's schedule is the plan."""
-    problem = a_problem(a_run(a_step("a"), a_step("b", "a")), a_cluster(), marked_only=True)
+    problem = a_problem(a_run(a_step("a"), a_step("b", "a")), marked_only=True)
     assert problem.genes == 0
     result = solve(problem)
     assert result.exact
     assert result.schedule.makespan_seconds == 20
-    assert BASELINES["kube-default"](problem, 0).start.tolist() == result.schedule.start.tolist()
+    assert kube_default(problem).start.tolist() == result.schedule.start.tolist()
     for name, baseline in BASELINES.items():
         assert baseline(problem, 0).makespan_seconds == 20, name
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from kfp_placement_engine import PlanOptions, plan_run
 from kfp_placement_engine.planning.plan_parts import mean_figures
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.baselines.default_scheduler import (
@@ -23,6 +22,7 @@ from tests.support.builders import (
     cluster_of,
     equal_steps,
     nodes,
+    plan_of,
 )
 
 if TYPE_CHECKING:
@@ -115,10 +115,11 @@ def test_until_1_34_ties_are_drawn():
 
 def test_a_plan_is_compared_with_the_mean():
     """The quick node in the plan; kube-default takes it in one of two orders."""
-    plan = plan_run(
+    plan = plan_of(
         a_run(a_step("a", seconds=16)),
         a_cluster(*unequal(2)),
-        PlanOptions(generations=1, compare=("kube-default", "fifo", "heft")),
+        generations=1,
+        compare=("kube-default", "fifo", "heft"),
     )
     assert plan.figures.makespan_seconds == 8
     assert [figures.makespan_seconds for figures in plan.comparison.baselines.values()] == [

@@ -7,8 +7,6 @@ import pytest
 
 from kfp_placement_engine import (
     ActiveRun,
-    Cluster,
-    Node,
     PlanOptions,
     ProgressState,
     RunGraph,
@@ -24,29 +22,23 @@ from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKin
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.planning.past_runs.learned_widths import left_out_notices
 from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
+from tests.support.builders import a_chain, a_cluster, a_node, a_run
 
-CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
+CLUSTER = a_cluster(a_node(cpu=8, memory=16))
 OPTIONS = PlanOptions(compare=(), quick=True)
 
-CHAIN = RunGraph(
-    "chain",
-    "argo-workflow",
-    tuple(
-        Step(f"s{number}", f"s{number}", depends_on=(f"s{number - 1}",) if number else ())
-        for number in range(4)
-    ),
-)
+CHAIN = a_run(*a_chain(*[None] * 4, cpu=0), name="chain")
 """Four steps, one after another."""
 
 DONE = StepProgress(ProgressState.DONE, "n1")
 
 
-def a_past(graph=CHAIN, runs=6, seconds=100.0, end=440.0, planned=400.0, without=()):
-    """Runs of steps that take that long, which end a bit later than planned."""
+def a_past(graph=CHAIN, runs=6, end=440.0, planned=400.0, without=()):
+    """Runs of steps that take 100 s each, which end a bit later than planned."""
     past = Past()
     for run in range(runs):
         steps = tuple(
-            PastStep(step_identity(graph.name, step), seconds)
+            PastStep(step_identity(graph.name, step), 100.0)
             for step in graph.steps
             if step.name not in without
         )
@@ -176,7 +168,7 @@ def test_nothing_is_promised_of_what_was_not_seen():
     assert unknown(with_history(CHAIN, Past())) == "no run seen"
     partly = with_history(CHAIN, a_past(without=("s1", "s2")))
     assert unknown(partly) == "no run seen of s1, s2"
-    small = Cluster((Node("n1", {"cpu": 1, "memory": 1, "pods": 110}),))
+    small = a_cluster(a_node(cpu=0.001))
     wanting = replace(CHAIN, steps=tuple(replace(s, requests={"cpu": 9}) for s in CHAIN.steps))
     assert unknown(with_history(wanting, a_past()), cluster=small) == "a step fits no node"
     given = DurationSource.GIVEN

@@ -14,7 +14,7 @@ times = st.integers(0, LATEST)
 taken = st.lists(st.tuples(times, times, st.integers(0, CPUS)), max_size=6)
 
 
-def room_with(taken_room, ends=()):
+def room_with(taken_room, ends):
     """Eight CPUs; each of `ends` is in use until then."""
     free = {"cpu": CPUS - sum(cpu for _, cpu in ends), "pods": 110 - len(ends)}
     room = RoomOverTime(free, 0.0, [(end, {"cpu": cpu}) for end, cpu in ends])

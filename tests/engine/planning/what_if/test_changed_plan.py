@@ -34,18 +34,18 @@ from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.units.quantities import format_resource
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
-    DISK,
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
-    a_loop,
     a_node,
     a_run,
     a_step,
     a_workflow,
+    a_working_loop,
     cluster_of,
     equal_steps,
     nodes,
+    plan_of,
 )
 
 MILLISECOND = 1e-3
@@ -191,13 +191,11 @@ def a_scarce_case(number):
         )
         for index in range(rng.randint(2, 3))
     ]
-    fields = {"claims": (DISK,)}
     if kind == "kfp":
-        inside = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=10) for n in range(2)]
-        loop = a_loop("l", width=2, parallelism=1)
-        return a_kfp_run(*steps[:-2], *inside, groups=loop, **fields), a_cluster(*members), dispatch
+        inside, loop = a_working_loop("l", 2, parallelism=1)
+        return a_kfp_run(*steps[:-2], *inside, groups=loop), a_cluster(*members), dispatch
     make = a_workflow if kind == "direct" else a_run
-    return make(*steps, **fields), a_cluster(*members), dispatch
+    return make(*steps), a_cluster(*members), dispatch
 
 
 def check_suggestions(run, cluster, asked):
@@ -267,10 +265,9 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
 
     Graham's anomaly: with the limit the loop takes one CPU all the time and the others the other.
     """
-    inside = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=30) for n in range(4)]
+    inside, loop = a_working_loop("l", 4, parallelism=1, seconds=30)
     steps = [a_step("first", seconds=10), a_step("long", "first", seconds=100)]
-    groups = (Group("", GroupKind.ROOT), *a_loop("l", width=4, parallelism=1))
-    run = a_run(*steps, *inside, groups=groups)
+    run = a_run(*steps, *inside, groups=(Group("", GroupKind.ROOT), *loop))
     cluster = cluster_of(1, cpu=2)
     plan = planned(run, cluster, dispatch="ready")
     answer = changed(run, cluster, plan, "loop l limit=off", dispatch="ready")
@@ -300,9 +297,9 @@ def test_a_later_end_that_keeps_a_latency_rule_is_not_an_anomaly():
 
 @pytest.mark.parametrize("text", ["loop l limit=1", "volume disk access=ReadWriteOncePod"])
 def test_a_loss_by_less_of_something_is_not_an_anomaly(text):
-    inside = [a_step(f"l[{n}].work", group=f"l[{n}]", claims=["disk"]) for n in range(3)]
+    inside, loop = a_working_loop("l", 3, parallelism=3, claims=["disk"])
     disk = RunClaim("disk", ("ReadWriteMany",))
-    run = a_kfp_run(*inside, groups=a_loop("l", width=3, parallelism=3), claims=(disk,))
+    run = a_kfp_run(*inside, groups=loop, claims=(disk,))
     cluster = cluster_of(3)
     answer = changed(run, cluster, planned(run, cluster), text)
     assert answer.gain_seconds < 0
@@ -312,9 +309,8 @@ def test_a_loss_by_less_of_something_is_not_an_anomaly(text):
 def a_wide_case():
     """Many steps of different length on few nodes, so that a short search finds a poor plan."""
     steps = [a_step(f"s{n}", cpu=1 + n % 3, seconds=5 + 7 * n % 31, image="i:1") for n in range(16)]
-    groups = (*a_loop("loop", width=6, parallelism=2),)
-    inside = [a_step(f"loop[{n}].work", group=f"loop[{n}]", seconds=20) for n in range(6)]
-    run = a_kfp_run(*steps, *inside, groups=groups)
+    inside, loop = a_working_loop("loop", 6, parallelism=2, seconds=20)
+    run = a_kfp_run(*steps, *inside, groups=loop)
     return run, a_cluster(*nodes(3), a_node("big", cpu=9, images={"i:1": 10**9}))
 
 
@@ -334,7 +330,7 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
     """Of these runs one change each loses 1.1% or 1.7% by 2 generations, and nothing by 50."""
     shape = Shape("kfp", 25, 4, seed=seed)
     run, cluster = made_up_run(shape), made_up_cluster(shape)
-    plan = plan_run(run, cluster, PlanOptions(generations=50, compare=()))
+    plan = plan_of(run, cluster, generations=50, compare=())
     short = PlanOptions(generations=2, compare=())
     for each in single_changes(run, cluster, plan, SuggestionParams()):
         answer = plan_with_changes(run, cluster, plan, [each], short)
@@ -370,8 +366,8 @@ def test_the_same_plan_has_the_same_suggestions():
 
 def test_a_limit_one_up_that_is_off_is_named_once():
     """Two iterations: a limit of 2 is none."""
-    steps = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=100) for n in range(2)]
-    run = a_kfp_run(*steps, groups=a_loop("l", width=2, parallelism=1))
+    inside, loop = a_working_loop("l", 2, parallelism=1, seconds=100)
+    run = a_kfp_run(*inside, groups=loop)
     cluster = cluster_of(2)
     plan = planned(run, cluster)
     found = best_changes(run, cluster, plan, options())
