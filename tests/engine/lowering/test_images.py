@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from tests.support.builders import (
     GIBIBYTE,
     ROUND_NUMBERS,
@@ -73,7 +73,7 @@ def test_kube_scheduler_scores_only_the_very_name(reported, node):
         a_node("holds", cpu=16, used={"cpu": 1000}, images={reported: GIBIBYTE}),
     )
     problem = a_problem(a_run(a_step("a", image="big:1")), cluster)
-    assert kube_default(problem).node.tolist() == [node]
+    assert kube_default(problem, 0).node.tolist() == [node]
 
 
 def test_a_node_will_name_what_it_pulls_as_the_holders_do():
@@ -88,5 +88,5 @@ def test_a_node_will_name_what_it_pulls_as_the_holders_do():
             *(a_node(f"n{n}", cpu=16, pull_bytes_per_second=2.0**30) for n in (1, 2)),
             a_node("holder", cpu=0, images={reported: GIBIBYTE}),
         ]
-        schedule = kube_default(a_problem(run, a_cluster(*members)))
+        schedule = kube_default(a_problem(run, a_cluster(*members)), 0)
         assert schedule.node.tolist() == where

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement_engine import BASELINES, Claim, MaxGenerations, lower_bound, plan_run, solve
 from kfp_placement_engine.model.run_graph import RunClaim, StepKind
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from tests.support.builders import (
     a_cluster,
     a_node,
@@ -69,7 +69,7 @@ def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended(dispatch):
     )
     members = [a_node(name, labels={"name": name}) for name in ("n1", "n2")]
     problem = a_problem(run, a_cluster(*members), dispatch=dispatch)
-    assert kube_default(problem).start.tolist() == [0, 10]
+    assert kube_default(problem, 0).start.tolist() == [0, 10]
     assert solve(problem, MaxGenerations(2)).schedule.makespan_seconds == 20
 
 
@@ -188,7 +188,7 @@ def test_a_bound_volume_s_node_affinity_pins_its_users(golden):
     assert nodes_of(plan) == {"a": "n2", "b": "n2"}
     golden(sentence_of(plan, "a"))
     problem = a_problem(run, cluster)
-    assert kube_default(problem).node.tolist() == [1, 1]
+    assert kube_default(problem, 0).node.tolist() == [1, 1]
 
 
 def test_node_affinity_pins_users_of_a_shared_volume_too():

@@ -8,7 +8,7 @@ from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine import BASELINES, Taint, simulate
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.baselines.heft import heft, heft_placement
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
@@ -57,7 +57,7 @@ def test_heft_by_hand():
         a_step("d", "a", "c", seconds=10, reads=[("a", 600), ("c", 100)]),
     )
     problem = a_problem(run, cluster_of(2, cpu=1), dispatch="ordered")
-    schedule = heft(problem)
+    schedule = heft(problem, 0)
     assert schedule.start.tolist() == [0, 10, 0, 16]
     assert schedule.node.tolist() == [0, 0, 1, 1]
     assert schedule.makespan_seconds == 30
@@ -73,7 +73,7 @@ def test_heft_is_not_held_to_an_order_that_limits_of_loops_forbid():
     groups = [group for loop in ("a", "b", "c") for group in a_loop(loop, 6, parallelism=2)]
     problem = a_problem(a_kfp_run(*steps, groups=groups), cluster_of(3, cpu=4), dispatch="ordered")
     alone = simulate(problem, heft_placement(problem)).makespan_seconds
-    assert heft(problem).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2)
+    assert heft(problem, 0).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2)
     assert alone > 60
 
 
@@ -103,7 +103,7 @@ def test_large_clusters_are_sampled_as_the_scheduler_model_samples_them(count):
     ]
     run, cluster = a_run(*steps), a_cluster(*members)
     problem = a_problem(run, cluster)
-    found = kube_default(problem)
+    found = kube_default(problem, 0)
     reference = Reference(run, cluster, ROUND_NUMBERS)
     scheduler, state = KubeScheduler(), SchedulerState(cluster.nodes)
     for index, pod in enumerate(reference.pods()):
@@ -119,7 +119,7 @@ def test_a_blocked_head_holds_up_all_behind_it_in_fifo_alone():
     run = a_run(a_step("first", cpu=2), a_step("wide", cpu=4), a_step("small", cpu=1))
     problem = a_problem(run)
     assert BASELINES["fifo"](problem, 0).start.tolist() == [0, 10, 20]
-    assert kube_default(problem).start.tolist() == [0, 10, 0]
+    assert kube_default(problem, 0).start.tolist() == [0, 10, 0]
 
 
 def test_random_differs_by_seed_and_keeps_the_rules():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kfp_placement_engine import Placement, PlanOptions, simulate
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.search.baselines import kube_default, schedules_of
+from kfp_placement_engine.search.baselines import schedules_of
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
 from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
@@ -68,7 +69,7 @@ def test_a_shorter_round_trip_beats_a_shorter_run(dispatch):
     result = searched(problem, 15)
     assert nodes_of(problem, result) == ["far", "near"]
     assert result.schedule.makespan_seconds == 125
-    kube = kube_default(problem)
+    kube = kube_default(problem, 0)
     assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
 
 

@@ -83,7 +83,7 @@ def test_the_search_equals_brute_force(dispatch, number):
     """All assignments, and for ordered dispatch all orders as well."""
     kind = KINDS[number % len(KINDS)]
     problem = a_problem(*a_case(kind, number), dispatch=dispatch)
-    best = brute_force(problem)
+    best = brute_force(problem, 0)
     found = searched(problem, best)
     assert found.finished.all()
     if kind == "drivers":
@@ -143,7 +143,7 @@ def optima() -> list[int]:
 def test_the_search_and_brute_force_equal_cp_sat(number, optima):
     """The order of starts on each node can express the optimum."""
     problem = a_problem(*cp_sat_cases()[number], dispatch="ordered")
-    best = brute_force(problem)
+    best = brute_force(problem, 0)
     assert best.makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
     assert all(bound.seconds <= optima[number] for bound in lower_bounds(problem))
     assert searched(problem, best).makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
@@ -152,7 +152,7 @@ def test_the_search_and_brute_force_equal_cp_sat(number, optima):
 def test_some_of_these_optima_need_more_than_ready_dispatch(optima):
     """Else the cases would not tell the two ways of dispatch apart."""
     ready = [
-        brute_force(a_problem(run, cluster, dispatch="ready")).makespan_seconds
+        brute_force(a_problem(run, cluster, dispatch="ready"), 0).makespan_seconds
         for run, cluster in cp_sat_cases()
     ]
     assert all(least <= seconds for least, seconds in zip(optima, ready, strict=True))
@@ -168,9 +168,9 @@ def test_a_step_waits_on_purpose_where_that_ends_the_run_earlier():
         a_step("last", "wide", cpu=1, seconds=10),
     )
     problem = a_problem(run, cluster_of(1, cpu=2), dispatch="ordered")
-    best = brute_force(problem)
+    best = brute_force(problem, 0)
     assert best.makespan_seconds == 21
     assert best.start.tolist() == [11, 0, 1, 11]
     assert searched(problem, best).start.tolist() == [11, 0, 1, 11]
     ready = a_problem(run, cluster_of(1, cpu=2), dispatch="ready")
-    assert brute_force(ready).makespan_seconds == 30
+    assert brute_force(ready, 0).makespan_seconds == 30

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kfp_placement_engine import BASELINES, MaxRuntime, lower_bound, plan_run, solve
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from tests.support.builders import (
     ROUND_NUMBERS,
     SEARCH,
@@ -186,7 +186,7 @@ def test_a_loop_of_thousands_of_iterations_at_its_limit():
         run = a_kfp_run(*steps, groups=loop)
         problem = a_problem(run, cluster_of(3))
         seconds = 2 + width / 2 * 3
-        assert kube_default(problem).makespan_seconds == seconds
+        assert kube_default(problem, 0).makespan_seconds == seconds
         assert searched(problem, 0).schedule.makespan_seconds == seconds
 
     assert growth(play, 1000, 4000) < BELOW_SQUARED

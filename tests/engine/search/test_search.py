@@ -25,7 +25,7 @@ from kfp_placement_engine import (
     solve,
 )
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from kfp_placement_engine.search.island import Island
@@ -409,7 +409,7 @@ def test_a_run_that_the_plan_decides_nothing_of_is_played():
     result = solve(problem)
     assert result.exact
     assert result.schedule.makespan_seconds == 20
-    assert kube_default(problem).start.tolist() == result.schedule.start.tolist()
+    assert kube_default(problem, 0).start.tolist() == result.schedule.start.tolist()
     for name, baseline in BASELINES.items():
         assert baseline(problem, 0).makespan_seconds == 20, name
 
