@@ -12,7 +12,7 @@ import yaml
 from tests.controlplane import components, health, stages
 from tests.controlplane.api import Api
 from tests.controlplane.build import Progress, binaries
-from tests.controlplane.exceptions import ControlPlaneError, WaitError
+from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.folders import new_folder
 from tests.controlplane.housekeeping import wait_for_account
 from tests.controlplane.kubeconfig import User, write_kubeconfig
@@ -183,16 +183,9 @@ class ControlPlane:
             ProcessEndedError: it ended instead.
             WaitError: it took too long; the message ends with its log.
         """
-        process, probe = self.processes[name], self._probes[name]
-
-        def ready() -> bool:
-            process.check()
-            return probe()
-
-        try:
-            wait_until(ready, f"{name} to be ready", self.options.start_timeout_seconds)
-        except WaitError as error:
-            raise WaitError(f"{error}\n{process.last_lines()}") from None
+        self.processes[name].wait_for(
+            self._probes[name], f"{name} to be ready", self.options.start_timeout_seconds
+        )
 
     def _start(self) -> None:
         self._binaries = binaries(self._progress)

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.controlplane.exceptions import ControlPlaneError, ProcessEndedError
+from tests.controlplane.exceptions import ControlPlaneError, ProcessEndedError, WaitError
+from tests.controlplane.waiting import wait_until
 
 _WRAPPER = Path(__file__).with_name("die_with_parent.py")
 _LINES_SHOWN = 40
@@ -106,6 +107,25 @@ class ManagedProcess:
         if not self.running:
             status = None if self._process is None else self._process.returncode
             raise ProcessEndedError(f"{self.name} ended with {status}\n{self.last_lines()}")
+
+    def wait_for(
+        self, condition: Callable[[], object], what: str, timeout_seconds: float = 60.0
+    ) -> None:
+        """Wait until something is true while it runs.
+
+        Raises:
+            ProcessEndedError: it ended instead.
+            WaitError: it took too long; the message ends with its log.
+        """
+
+        def holds() -> object:
+            self.check()
+            return condition()
+
+        try:
+            wait_until(holds, what, timeout_seconds)
+        except WaitError as error:
+            raise WaitError(f"{error}\n{self.last_lines()}") from None
 
     def stop(self, grace_seconds: float = 10.0) -> None:
         """End it: ask first (SIGTERM), and kill its group if it is still there after a while."""

@@ -15,7 +15,6 @@ from tests.controlplane.exceptions import ApiError
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
-from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE
 from tests.support.scraping import scrape
@@ -88,8 +87,7 @@ class HoldWebhook:
             self._api.delete(item)
         manifests.apply(self._api, self._added)
         self.process.start()
-        ready = health.http_ready(self._probe_port)
-        wait_until(ready, "extend to be ready", state=self.process.last_lines)
+        self.process.wait_for(health.http_ready(self._probe_port), "extend to be ready")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -23,9 +23,8 @@ from tests.controlplane.api import JsonObject
 from tests.controlplane.argo import crds
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.program import ArgoProgram
-from tests.controlplane.exceptions import WaitError
 from tests.controlplane.kubelet.drivers import DriverChoices
-from tests.controlplane.kubelet.kubelet import Faults, Kubelets
+from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane
@@ -65,7 +64,7 @@ class InstallationOptions:
         policy: fields of the policy's `spec`.
         workload: how long pods take that give no hint.
         choices: what KFP's drivers find out, the same for all or by Workflow name.
-        faults: what goes wrong.
+        exit_codes: pattern of a node name -> exit code of the main container.
         argo: Argo's own controller; None = the stand-in.
         stand_ins: whether Argo and the kubelets are played; else Workflows and pods stay as they
             are.
@@ -83,7 +82,7 @@ class InstallationOptions:
         )
     )
     choices: DriverChoices | Callable[[str], DriverChoices] = field(default_factory=DriverChoices)
-    faults: Faults = field(default_factory=Faults)
+    exit_codes: dict[str, int] = field(default_factory=dict)
     argo: ArgoProgram | None = None
     stand_ins: bool = True
     python: str = sys.executable
@@ -221,13 +220,8 @@ class Installation(ClusterOfRuns):
         before = self._scheduler_lease() if name == SCHEDULER else None
         process.start()
         self.wait_ready(name)
-
-        def leads() -> bool:
-            process.check()
-            return self._scheduler_lease() != before
-
         if before is not None:
-            wait_until(leads, "the scheduler to lead", 60)
+            process.wait_for(lambda: self._scheduler_lease() != before, "the scheduler to lead")
 
     def _scheduler_lease(self) -> JsonObject | None:
         """The Lease that kube-scheduler renews; None = it has never led."""
@@ -245,16 +239,11 @@ class Installation(ClusterOfRuns):
         if name == SCHEDULER:
             self._plane.wait_ready(_SCHEDULER_OF_PLANE)
             return
-        process = self._processes[name]
-
-        def ready() -> bool:
-            process.check()
-            return self.is_ready(name)
-
-        try:
-            wait_until(ready, f"{name} to be ready", self._options.start_timeout_seconds)
-        except WaitError as error:
-            raise WaitError(f"{error}\n{process.last_lines()}") from None
+        self._processes[name].wait_for(
+            partial(self.is_ready, name),
+            f"{name} to be ready",
+            self._options.start_timeout_seconds,
+        )
 
     def wait_at_work(self) -> None:
         """Wait until it is as it was at the start: all ready, a planner leads, pods are marked.
@@ -335,7 +324,7 @@ class Installation(ClusterOfRuns):
             self._processes[ARGO] = argo.process(self.api, self._plane.kubeconfig, log)
             self._processes[ARGO].start()
         options = self._options
-        kubelets = Kubelets(Workload(options.workload), options.choices, options.faults)
+        kubelets = Kubelets(Workload(options.workload), options.choices, options.exit_codes)
         self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
     def _account_variables(self, account: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.teams import Team, tidy_team
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.program import ArgoProgram
@@ -89,6 +90,13 @@ def own_installation(request: pytest.FixtureRequest, at_work: AtWork) -> Iterato
     """One that a test may take apart, with the features that it names, placed by the extender."""
     with at_work(*request.param, actuator="extender") as running:
         yield running
+
+
+@pytest.fixture
+def history(installation: Installation) -> Iterator[History]:
+    """Watches plans and pods of the installation."""
+    with History(installation.api) as watched:
+        yield watched
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.kubelet.drivers import DriverChoices
-from tests.controlplane.kubelet.kubelet import Faults
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.controlplane.waiting import wait_until
@@ -104,7 +103,7 @@ def options_for(
         features=features,
         policy=POLICY,
         choices=lambda run: choices.get(run, DriverChoices()),
-        faults=Faults(exit_codes=codes),
+        exit_codes=codes,
         argo=argo,
     )
 

@@ -1,7 +1,5 @@
 """Pipelines that nobody has marked, in a namespace labelled kfp-placement.dev/pipelines=all."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from kfp_placement import place
@@ -11,14 +9,12 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     PIPELINES_LABEL,
 )
-from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
 from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import Installation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -48,12 +44,6 @@ STEPS = {"first", "middle-0", "middle-1", "last"}
 
 def is_executor(pod: JsonObject) -> bool:
     return not is_driver(pod)
-
-
-@pytest.fixture
-def history(installation: Installation) -> Iterator[History]:
-    with History(installation.api) as watched:
-        yield watched
 
 
 def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):

@@ -17,7 +17,6 @@ from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.small_pipelines import compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.kubelet.kubelet import Faults
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, Installation, InstallationOptions
@@ -51,7 +50,7 @@ def installation(control_plane_programs: None) -> Iterator[Installation]:
                 "engine": {"budget": "300ms"},
                 "history": {"memory": "prometheus", "prometheusURL": url},
             },
-            faults=Faults(exit_codes={"*.s2(0).executor(0)": 137, "*.s2.executor(0)": 137}),
+            exit_codes={"*.s2(0).executor(0)": 137, "*.s2.executor(0)": 137},
         )
         room = {"cpu": "64", "memory": "256Gi", "pods": "500"}
         housekeeping.add_nodes(plane.api, objects.node("n0", room))

@@ -100,7 +100,7 @@ def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(team):
 
 
 def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queueing, team):
-    faults = queueing.options.faults.exit_codes
+    faults = queueing.options.exit_codes
     faults["*.s2(0).executor(0)"] = 1
     name = team.submit(chain("failing", 0.1, 0.1))
     failed = team.wait_for_end(name)

@@ -126,7 +126,7 @@ def test_what_a_new_workflow_says_of_itself_lets_it_skip_no_queue(team):
 
 
 def test_a_run_that_is_tried_again_when_it_is_gone_waits_and_repeats_nothing(queueing, team):
-    faults = queueing.options.faults.exit_codes
+    faults = queueing.options.exit_codes
     faults["*.s2(0).executor(0)"] = 1
     set_queue(team, quota={})
     name = team.submit(chain("failing", 0.1, 0.1))

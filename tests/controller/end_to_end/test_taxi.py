@@ -9,7 +9,6 @@ from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     LOCATION_LABEL,
 )
-from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import why_deviating
 from tests.controller.end_to_end.taxi_runs import (
     STEPS,
@@ -24,12 +23,6 @@ from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NEAREST, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-
-@pytest.fixture
-def history(installation: Installation) -> Iterator[History]:
-    with History(installation.api) as watched:
-        yield watched
 
 
 def test_every_marked_pod_goes_where_its_step_is_planned(team, history):

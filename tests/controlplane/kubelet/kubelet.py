@@ -2,7 +2,7 @@
 
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -57,40 +57,30 @@ class _Life:
     shown: str = ""
 
 
-@dataclass
-class Faults:
-    """What goes wrong on demand.
-
-    Attributes:
-        exit_codes: pattern of a node name -> exit code of the main container.
-    """
-
-    exit_codes: dict[str, int] = field(default_factory=dict)
-
-
 class Kubelets:
     """Admits, plays and ends the pods of all nodes.
 
     Attributes:
-        faults: what goes wrong; may be changed at any time.
+        exit_codes: pattern of a node name -> exit code of the main container; may be changed at any
+            time.
     """
 
     def __init__(
         self,
         workload: Workload | None = None,
         choices: DriverChoices | Callable[[str], DriverChoices] | None = None,
-        faults: Faults | None = None,
+        exit_codes: dict[str, int] | None = None,
     ) -> None:
         """Make the kubelets.
 
         Args:
             workload: how long pods take.
             choices: what KFP's drivers find out, the same for all or by Workflow name.
-            faults: what goes wrong.
+            exit_codes: what goes wrong; none = nothing.
         """
         self._workload = workload or Workload()
         self._choices = choices or DriverChoices()
-        self.faults = faults or Faults()
+        self.exit_codes = {} if exit_codes is None else exit_codes
         self._lives: dict[str, _Life] = {}
         self._rejected: set[str] = set()
 
@@ -180,9 +170,7 @@ class Kubelets:
         end = start + timedelta(seconds=duration.running)
         name = annotation(pod, NODE_NAME)
         codes = [
-            code
-            for pattern, code in self.faults.exit_codes.items()
-            if fnmatch.fnmatchcase(name, pattern)
+            code for pattern, code in self.exit_codes.items() if fnmatch.fnmatchcase(name, pattern)
         ]
         line = Timeline(now, start, end, Ending(codes[0] if codes else 0))
         return line.limited(pod["spec"].get("activeDeadlineSeconds"))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.controlplane.kubelet.admission import admit
 from tests.controlplane.kubelet.amounts import amount, pod_requests, whole_amount
-from tests.controlplane.kubelet.kubelet import Faults, Kubelets, Removal, Report, StatusChange
+from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support.kubernetes import container, node_object, pod_object
 
@@ -199,7 +199,7 @@ def test_a_driver_reports_before_it_ends():
 
 def test_faults_on_demand():
     machine = kubelets()
-    machine.faults = Faults(exit_codes={"*.bad(0)": 3})
+    machine.exit_codes["*.bad(0)"] = 3
     key = "workflows.argoproj.io/node-name"
     bad = a_pod("bad", annotations={key: "wf.bad(0)"})
     pods = [bad, a_pod("p1")]

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +9,7 @@ from typing import Any, Self
 import yaml
 
 from tests.controlplane import health, housekeeping
-from tests.controlplane.exceptions import ApiError, WaitError
+from tests.controlplane.exceptions import ApiError
 from tests.controlplane.kueue.program import ACCOUNT, NAMESPACE, KueueProgram
 from tests.controlplane.objects import an_object
 from tests.controlplane.plane import ControlPlane
@@ -74,7 +73,7 @@ class Kueue:
         """Start it again, and wait until its webhooks answer."""
         self.process.stop()
         self.process.start()
-        self._wait(self._is_ready, "Kueue to be ready")
+        self.process.wait_for(self._is_ready, "Kueue to be ready", _START_SECONDS)
 
     def _start(self) -> None:
         folder = self.plane.folder / NAME
@@ -95,18 +94,9 @@ class Kueue:
             self.plane.folder / f"{NAME}.log",
         )
         self.process.start()
-        self._wait(partial(self._is_mounted, folder), "Kueue's certificate")
-        self._wait(self._is_ready, "Kueue to be ready")
-
-    def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        def holds() -> bool:
-            self.process.check()
-            return condition()
-
-        try:
-            wait_until(holds, what, _START_SECONDS)
-        except WaitError as error:
-            raise WaitError(f"{error}\n{self.process.last_lines()}") from None
+        mounted = partial(self._is_mounted, folder)
+        self.process.wait_for(mounted, "Kueue's certificate", _START_SECONDS)
+        self.process.wait_for(self._is_ready, "Kueue to be ready", _START_SECONDS)
 
     def _install(self) -> None:
         api = self.plane.api
