@@ -203,7 +203,8 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
     cluster = QueuedCluster(played=played)
     wait(cluster, "first-version")
     for number in range(2):
-        cluster.submit_and_settle(next_version(f"next-version-{number}"))
+        cluster.submit(next_version(f"next-version-{number}"))
+    cluster.settle()
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") < 150
     played.workload.factor["work"] = 30

@@ -72,7 +72,8 @@ def a_scene_with_runs() -> KueueScene:
     """One run that waits, one that runs, and one that was preempted and still has a pod."""
     scene = KueueScene()
     for name in RUNS:
-        scene.submit_and_settle(name, cpu="3", memory="1Gi")
+        scene.submit(name, cpu="3", memory="1Gi")
+    scene.settle()
     fields: dict[str, Any] = {
         "admission": ADMISSION,
         "admissionChecks": [{"name": "ours", "state": "Ready", "message": "planned"}],

@@ -261,7 +261,8 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
 def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     scene = KueueScene(agingPerHour=1_000_000)
     for number in range(20):
-        scene.submit_and_settle(f"run-{number}", number / 1000, cpu="1")
+        scene.submit(f"run-{number}", number / 1000, cpu="1")
+    scene.settle()
     scene.asked.clear()
     ended = scene.now.timestamp() + 59
     while scene.now.timestamp() < ended:

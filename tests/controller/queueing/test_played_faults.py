@@ -331,7 +331,8 @@ def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
     scene = Played(runs=1, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
     scene.submit("old", 0.9, makespan="1h")
     for number in range(10):
-        scene.submit_and_settle(f"run-{number}", 1.0 + number / 1000, makespan="5m")
+        scene.submit(f"run-{number}", 1.0 + number / 1000, makespan="5m")
+    scene.settle()
     writes = []
     for _ in range(10 * 60 // 5):
         scene.pass_time(5)
@@ -371,7 +372,8 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
     scene = Played(overcommit=1, nodes=[a_node(cpu=64)])
     scene.submit("large", 0.0, cpu="60")
     for number in range(100):
-        scene.submit_and_settle(f"run-{number:03}", 0.1, cpu="10")
+        scene.submit(f"run-{number:03}", 0.1, cpu="10")
+    scene.settle()
     scene.settle_after(30)
     scene.say("large", cpu="59")
     scene.pass_time(1)

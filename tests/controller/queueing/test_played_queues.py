@@ -283,7 +283,8 @@ def test_positions_alone_are_written_in_turn():
     """A hundred runs move up by one: that is not a hundred writes at once."""
     scene = Played(runs=1)
     for number in range(100):
-        scene.submit_and_settle(f"run-{number:03}", number / 1000)
+        scene.submit(f"run-{number:03}", number / 1000)
+    scene.settle()
     scene.pass_time(20)
     scene.end("run-000")
     begun = [each for action in scene.actions() for each in scene.carry_out(action)]
