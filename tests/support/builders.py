@@ -93,7 +93,7 @@ def equal_steps(count: int, *after: str, **changes: Any) -> list[Step]:
 
 
 def a_chain(*seconds: float | None, name: str = "s", **changes: Any) -> list[Step]:
-    """Steps s0, s1, ... one after the other, one for each run time."""
+    """Steps s0, s1, ... one after another, one for each run time."""
     names = [f"{name}{number}" for number in range(len(seconds))]
     return [
         a_step(names[number], *names[max(0, number - 1) : number], seconds=each, **changes)
@@ -206,7 +206,7 @@ def a_working_loop(
 
 
 def plan_of(run: RunGraph, cluster: Cluster = ONE_NODE, **options: Any) -> Plan:
-    """The plan of a run by itself, with these options."""
+    """The plan of a run on its own, with these options."""
     return plan_run(run, cluster, PlanOptions(**options))
 
 
@@ -227,7 +227,7 @@ def notice_of(plan: Plan, code: str) -> Notice:
 
 
 def codes_of_plan(plan: Plan) -> list[str]:
-    """Codes of a plan's notices, but for the one that its steps are not marked."""
+    """Codes of a plan's notices, except for the one that its steps are not marked."""
     return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
 
 
