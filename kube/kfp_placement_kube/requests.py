@@ -1,6 +1,7 @@
 """Requests to the API server: each is sent and counted, and a refusal becomes an error."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -22,13 +23,17 @@ _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELE
 _METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1,application/json"
 
 
+@dataclass(frozen=True)
 class Requests:
-    """Sender of requests, named by RBAC's verbs; safe to use from several threads."""
+    """Sender of requests, named by RBAC's verbs; safe to use from several threads.
 
-    def __init__(self, transport: Transport, observer: Observer) -> None:
-        """Make a sender; the first request opens a connection."""
-        self._transport = transport
-        self._observer = observer
+    Attributes:
+        transport: connections to the server; the first request opens one.
+        observer: notified of requests that are refused, and of writes.
+    """
+
+    transport: Transport
+    observer: Observer
 
     def write(
         self,
@@ -58,7 +63,7 @@ class Requests:
         text = orjson.dumps(body)
         parameters = {**(query or {}), **({"dryRun": "All"} if dry_run else {})}
         written = self.ask(verb, kind, path, query=parameters, body=text, content_type=content_type)
-        self._observer.wrote(kind.kind, verb)
+        self.observer.wrote(kind.kind, verb)
         return written
 
     def ask(
@@ -77,7 +82,7 @@ class Requests:
             KubernetesError: refused, or no answer.
         """
         response = self.open(verb, kind, path, query or {}, body, content_type)
-        return parsed(self._transport.read(response, path), path, self._observer)
+        return parsed(self.transport.read(response, path), path, self.observer)
 
     def open(
         self,
@@ -113,20 +118,20 @@ class Requests:
         if kind is not None and kind.metadata_only:
             accept = _METADATA.format(suffix="List" if verb == "list" else "")
         send = partial(
-            self._transport.send,
+            self.transport.send,
             *(_METHODS.get(verb, "GET"), path, query, body, content_type),
             accept=accept,
             silence_seconds=silence,
         )
         try:
             response = send()
-            if response.status == HTTPStatus.UNAUTHORIZED and self._transport.renews_account:
+            if response.status == HTTPStatus.UNAUTHORIZED and self.transport.renews_account:
                 response.close()
-                self._transport.renew()
+                self.transport.renew()
                 response = send()
             if response.status >= HTTPStatus.BAD_REQUEST:
-                raise refused(response.status, self._transport.read(response, path), path)
+                raise refused(response.status, self.transport.read(response, path), path)
         except KubernetesError as error:
-            self._observer.failed(kind.kind if kind else "", verb, error.reason)
+            self.observer.failed(kind.kind if kind else "", verb, error.reason)
             raise
         return response

@@ -180,25 +180,25 @@ class Transport:
         return Lines(response, path, self._params.max_line_bytes)
 
 
+@dataclass(eq=False)
 class Lines:
-    """The lines of an answer that does not end, as they come."""
+    """The lines of an answer that does not end, as they come.
 
-    def __init__(
-        self, response: urllib3.BaseHTTPResponse, path: str, max_line_bytes: int | None = None
-    ) -> None:
-        """Take an answer; reading begins with the iteration.
+    Attributes:
+        response: the answer, unread.
+        path: address of the request, for messages.
+        max_line_bytes: length of the longest line; None = any.
+    """
 
-        Args:
-            response: the answer, unread.
-            path: address of the request, for messages.
-            max_line_bytes: length of the longest line; None = any.
-        """
-        self._response = response
-        self._path = path
-        self._max_line_bytes = max_line_bytes
+    response: urllib3.BaseHTTPResponse
+    path: str
+    max_line_bytes: int | None
+
+    def __post_init__(self) -> None:
+        """Note the connection: reading begins with the iteration."""
         self._closed = False
         # Taken now: the response forgets its connection when it ends.
-        connection = response.connection
+        connection = self.response.connection
         self._socket: socket.socket | None = getattr(connection, "sock", None)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -210,17 +210,17 @@ class Lines:
         """
         rest = b""
         try:
-            for chunk in self._response.stream(None):
+            for chunk in self.response.stream(None):
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
-                if self._max_line_bytes is not None and len(rest) > self._max_line_bytes:
-                    raise _too_long(self._path, f"a line of more than {self._max_line_bytes} bytes")
+                if self.max_line_bytes is not None and len(rest) > self.max_line_bytes:
+                    raise _too_long(self.path, f"a line of more than {self.max_line_bytes} bytes")
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # ValueError: read after close, by another thread.
             if not self._closed:
-                raise unreachable("watching", self._path, error) from error
+                raise unreachable("watching", self.path, error) from error
         finally:
-            self._response.close()
+            self.response.close()
 
     def close(self) -> None:
         """End the answer from any thread; the reader sees the end at once."""

@@ -4,11 +4,11 @@ While a RunQueue cannot be read, its last valid rules apply. A process that has 
 has not seen these: until somebody corrects the RunQueue, it admits nobody.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.runs import QueueRules
+from kfp_placement_controller.queueing.runs import QueueRules, Rules
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
     PriorityRange,
@@ -85,7 +85,7 @@ class RunQueues:
         """Return whether a queue names Kueue as its backend."""
         return any(each.spec.backend == QueueBackend.KUEUE for each in self._queues.values())
 
-    def rules(self) -> Mapping[QueueKey, QueueRules]:
+    def rules(self) -> Rules:
         """Return the rules of all queues."""
         return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
 

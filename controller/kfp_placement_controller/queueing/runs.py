@@ -1,6 +1,7 @@
 """Runs that wait or were admitted, and the rules of their queues."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -33,6 +34,9 @@ class QueueRules:
     aging_per_hour: float = 0.0
     reserve_after_seconds: float = math.inf
 
+
+Rules = Mapping[QueueKey, QueueRules]
+"""Rules of RunQueues by key; a queue that is missing has `NO_RULES`."""
 
 NO_RULES = QueueRules()
 """Rules of a RunQueue that does not exist: those of an empty spec."""

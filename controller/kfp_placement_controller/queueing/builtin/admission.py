@@ -1,15 +1,10 @@
 """Decision about which waiting runs may start: a function of runs, rules and nodes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
-from kfp_placement_controller.queueing.runs import (
-    NO_RULES,
-    AdmittedRun,
-    QueueRules,
-    WaitingRun,
-)
+from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.verdicts import (
     GIVEN_BACK,
     Lack,
@@ -27,7 +22,7 @@ _SECONDS_PER_HOUR = 3600.0
 def decide(
     waiting: Iterable[WaitingRun],
     admitted: Sequence[AdmittedRun],
-    rules: Mapping[QueueKey, QueueRules],
+    rules: Rules,
     nodes: Sequence[Resources],
     now: datetime,
 ) -> list[Verdict]:
@@ -75,7 +70,7 @@ def decide(
     return verdicts_of([TriedRun(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
 
 
-def _has_its_turn(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
+def _has_its_turn(run: WaitingRun, rules: Rules, now: datetime) -> bool:
     """Return whether a run has waited long enough by now for room to be kept for it.
 
     Only for as long as it has waited for that before: then those behind it may go for as long
@@ -90,7 +85,7 @@ def _fits_later(
     run: WaitingRun,
     taking: Iterable[WaitingRun],
     admitted: Iterable[AdmittedRun],
-    rules: Mapping[QueueKey, QueueRules],
+    rules: Rules,
     nodes: Sequence[Resources],
 ) -> bool:
     """Return whether a run fits once all suspended runs have stopped."""
@@ -101,9 +96,7 @@ def _fits_later(
     return not later.lacks(run)
 
 
-def in_order(
-    waiting: Iterable[WaitingRun], rules: Mapping[QueueKey, QueueRules], now: datetime
-) -> list[WaitingRun]:
+def in_order(waiting: Iterable[WaitingRun], rules: Rules, now: datetime) -> list[WaitingRun]:
     """Return runs in the order of trying: by priority, which grows while they wait, then by age."""
 
     def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:

@@ -1,7 +1,7 @@
 """The built-in queue as a backend: quotas of RunQueues, and the room of the cluster."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
-from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.situation import DrainingRun, Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
@@ -83,7 +83,7 @@ def _preempted(
     taking: Sequence[AdmittedRun],
     kept: Sequence[AdmittedRun],
     starting: Collection[RunKey],
-    rules: Mapping[QueueKey, QueueRules],
+    rules: Rules,
     nodes: Sequence[Resources],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
     """Return the first waiting run that can start if others stop, after the runs to suspend."""
@@ -105,7 +105,7 @@ def _preempted(
 def preempted(
     run: WaitingRun,
     admitted: Sequence[AdmittedRun],
-    rules: Mapping[QueueKey, QueueRules],
+    rules: Rules,
     nodes: Sequence[Resources],
 ) -> list[RunKey]:
     """Return the runs to suspend so that a waiting run can start; all of them are needed.

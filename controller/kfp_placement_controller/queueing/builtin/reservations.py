@@ -1,13 +1,13 @@
 """Reservations of admitted runs, as sums, and what one more run lacks beside them."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
-    QueueRules,
+    Rules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
@@ -83,7 +83,7 @@ class Reservations:
     def __init__(
         self,
         admitted: Iterable[AdmittedRun],
-        rules: Mapping[QueueKey, QueueRules],
+        rules: Rules,
         nodes: Sequence[Resources],
         waiting: Iterable[WaitingRun],
     ) -> None:
@@ -96,7 +96,7 @@ class Reservations:
             waiting: runs that will be asked about.
         """
         self._rules = rules
-        self._by_queue: dict[QueueKey, Counter[str]] = {}
+        self._by_queue = defaultdict[QueueKey, Counter[str]](Counter)
         self._admitted = {run.key: run for run in admitted}
         runs: list[WaitingRun | AdmittedRun] = [*self._admitted.values(), *waiting]
         gangs = [group for run in runs for group in run.demand.gangs]
@@ -151,7 +151,7 @@ class Reservations:
 
     def _count_in_queue(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         change = add_to if sign > 0 else subtract_from
-        change(self._by_queue.setdefault(run.queue, Counter()), {**run.demand.peak, RUNS: 1})
+        change(self._by_queue[run.queue], {**run.demand.peak, RUNS: 1})
 
     def _pack(self) -> None:
         gangs = [each for run in self._admitted.values() for each in run.demand.gangs]

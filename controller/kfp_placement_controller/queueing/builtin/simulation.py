@@ -6,14 +6,14 @@ forecast corrects it by how earlier ones turned out (`start_ranges`).
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.queueing.builtin.admission import decide, in_order
 from kfp_placement_controller.queueing.forecast import StartForecast
-from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
-from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.resources import Resources
 
 
@@ -51,7 +51,7 @@ class QueueSimulation:
 
     waiting: Sequence[WaitingRun]
     admitted: Sequence[AdmittedRun]
-    rules: Mapping[QueueKey, QueueRules]
+    rules: Rules
     nodes: Sequence[Resources]
     params: SimulationParams = SimulationParams()
 
@@ -73,7 +73,7 @@ class _Progress:
         self._running = {run.key: run for run in queues.admitted}
         self._ends = [(self._end(run), run.key) for run in queues.admitted]
         heapq.heapify(self._ends)
-        self._starts: dict[RunKey, datetime] = {}
+        self._starts = dict[RunKey, datetime]()
         self._tries = self._params.most_tries
 
     def to_end(self) -> StartForecast:
