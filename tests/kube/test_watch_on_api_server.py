@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,6 @@ from kfp_placement_controller.observed.attach_failures import (
     AttachFailure,
     observe_attach_failure,
 )
-from kfp_placement_kube.client import Selection
 from kfp_placement_kube.kinds import EVENTS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane.housekeeping import temporary_namespace
@@ -27,11 +27,18 @@ CONFIG_MAPS = Kind("v1", "configmaps", "ConfigMap")
 class Followed:
     """A watcher of one namespace's objects, what it told, and what there is by that."""
 
-    def __init__(self, client, kind, read, namespace, **options):
+    def __init__(self, client, kind, read, namespace, params=None, listed=None, **selected):
         self.changes = []
         self.now = {}
+        selection: Any = {"namespace": namespace, **selected}
         self.watcher = Watcher(
-            client, kind, read, self.changed, selection=Selection(namespace=namespace), **options
+            client,
+            kind,
+            read,
+            self.changed,
+            listed,
+            params=params or WatchParams(),
+            selection=selection,
         )
 
     def changed(self, change):
