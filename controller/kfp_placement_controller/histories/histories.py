@@ -33,12 +33,14 @@ class Histories:
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
         keep_days: runs that ended more days before the last of their pipeline do not count.
+        leads: whether this planner leads; only a leader has seen all past runs.
         json_bytes: size of all objects.
         pasts: forecasts' input from these runs, as far as it has been built.
     """
 
     enabled: bool = False
     keep_days: int = KEEP_DAYS
+    leads: bool = True
     json_bytes: int = 0
     _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
     _deleting: set[HistoryKey] = field(default_factory=set)
@@ -80,6 +82,15 @@ class Histories:
             )
         self._is_readable = is_readable
 
+    def lead(self) -> None:
+        """Answer from now on, by all objects as the previous leader has left them."""
+        self.leads = True
+        self.pasts.outdated()
+
+    def follow(self) -> None:
+        """Answer no more, as another planner leads from now on."""
+        self.leads = False
+
     @property
     def objects(self) -> int:
         """Number of PipelineHistories."""
@@ -92,8 +103,8 @@ class Histories:
             self.pasts.outdated()
 
     def past(self, namespace: str, pipeline: str) -> KnownPast | None:
-        """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
-        if not (self.enabled and self._is_readable):
+        """Return the past of a pipeline; None = it is not known yet, or another planner leads."""
+        if not (self.enabled and self.leads and self._is_readable):
             return None
         without = f"runs of namespace {namespace} are planned without past ones"
         key = HistoryKey.of(namespace, pipeline)

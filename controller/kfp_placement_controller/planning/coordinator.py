@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from kfp_placement_controller.histories.actions import HistoryAnswer
 from kfp_placement_controller.histories.histories import Histories
-from kfp_placement_controller.histories.known_pasts import STEPS_AT_ONCE, KnownPast
+from kfp_placement_controller.histories.known_pasts import STEPS_AT_ONCE
 from kfp_placement_controller.kinds import (
     LOCATIONS,
     PIPELINE_HISTORIES,
@@ -100,14 +100,15 @@ class Coordinator:
         """Make the parts."""
         retry_seconds = self.params.retry_seconds
         # What is known.
-        self.histories = Histories(self.history, self.policy.spec.history.keep_days)
+        keep_days = self.policy.spec.history.keep_days
+        self.histories = Histories(self.history, keep_days, leads=self.epoch is not None)
         self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
             lambda: self.policy.spec,
             self.sources,
             self.own_namespace,
             self.opt_in,
-            past=self._past,
+            histories=self.histories,
         )
         # What is done about it.
         self.plans = RunPlans(self.registry, self.cluster, self.histories, self.params)
@@ -176,8 +177,7 @@ class Coordinator:
         self.epoch = epoch
         self.publisher.take_over(placements)
         self.requests.lead()
-        # The previous leader may have written since our last look.
-        self.histories.pasts.outdated()
+        self.histories.lead()
         for run in self.registry.runs.values():
             # What this planner has written about the run before no longer counts.
             self.registry.unsettled.add(run)
@@ -188,6 +188,7 @@ class Coordinator:
         """Follow another planner from now on."""
         self.epoch = None
         self.plans.planner.rest()
+        self.histories.follow()
         self.learning.follow()
         self._gone.clear()
 
@@ -283,10 +284,6 @@ class Coordinator:
         self.gates.deviations.evaluate_bound(run)
         # A run that ended while no planner led is not evaluated again.
         self.learning.run_evaluated(run, self.monotonic())
-
-    def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
-        """Return the past of a pipeline; None unless we lead: only leaders have seen all runs."""
-        return None if self.epoch is None else self.histories.past(namespace, pipeline)
 
     # What comes in, by kind.
 

@@ -24,6 +24,7 @@ from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
+from kfp_placement_engine.exceptions import InputError, PlanningError
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
@@ -175,14 +176,22 @@ class RunRequests:
         if not self.builder.has_nodes:
             need.planned_for = self._version
             return
-        together = {key for key, other in self._needs.items() if self._takes_part(other)}
         key = need.observed.key
-        plan_alone = partial(self.builder.plan_alone, key, together, policy)
-        find_past = partial(self.histories.past, key.namespace)
-        turn = partial(need.plan, plan_alone, policy, self._version, find_past)
         consequence = f"the RunRequest of run {key.namespace}/{key.name} does not say what it needs"
+        turn = partial(self._plan_alone, need, policy)
         self._warnings.take_turn(consequence, turn, need.refuse)
         self._news.planned(need)
+
+    def _plan_alone(self, need: RunNeed, policy: PlacementPolicySpec) -> None:
+        """Plan a run as if no other were there."""
+        own = need.observed.key
+        together = {key for key, other in self._needs.items() if self._takes_part(other)}
+        try:
+            reading = need.read(policy, self._version, partial(self.histories.past, own.namespace))
+            if reading is not None:
+                need.take(self.builder.plan_alone(own, together, policy, reading.graph), reading)
+        except (InputError, PlanningError) as error:
+            need.refuse(str(error))
 
     def _action(
         self, need: RunNeed, monotonic_seconds: float

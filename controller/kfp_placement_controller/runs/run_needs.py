@@ -4,7 +4,7 @@ The plan in force does not count: beside others a run takes less at a time, and 
 plan, more runs would be admitted the fuller the cluster is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -12,7 +12,6 @@ from kfp_placement_controller.runs.run_reading import (
     FindPast,
     RunReader,
     RunReading,
-    no_past,
 )
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -24,7 +23,7 @@ from kfp_placement_engine.contract.run_request import (
     RunRequestSpec,
     run_demand,
 )
-from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.promise import least_move
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
@@ -33,8 +32,6 @@ from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 
 _MAX_NAMED_QUEUES = 5
-
-PlanAlone = Callable[[RunGraph], Plan]
 
 
 @dataclass(frozen=True)
@@ -96,45 +93,44 @@ class RunNeed:
         self._outcome = now.outcome
         return now.reading is not self._reading
 
-    def plan(
-        self,
-        plan_alone: PlanAlone,
-        policy: PlacementPolicySpec,
-        version: int,
-        find_past: FindPast = no_past,
-    ) -> None:
-        """Read the run as it is now, and plan it; small news of past runs change nothing.
+    def read(
+        self, policy: PlacementPolicySpec, version: int, find_past: FindPast
+    ) -> RunReading | None:
+        """Read the run as it is now, to be planned; None = `problem` says why it cannot be.
 
         Args:
-            plan_alone: function that plans a graph as if no other run were there.
             policy: policy in force, with what is assumed of steps.
             version: version of the cluster and the policy.
             find_past: function that returns the past of a pipeline.
+
+        Raises:
+            InputError: malformed, or beyond a limit.
         """
         is_only_news = self.has_news and not self.lacks_past
         same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
-        before = self._planned if is_only_news and same else None
+        if not (is_only_news and same):
+            self._planned = None
         self.planned_for, self.problem = version, ""
         self.lacks_past = self.has_news = False
         self._planned_nodes = self.nodes
-        try:
-            widths = {} if self._reading is None else self._reading.widths
-            reader = RunReader(self.observed, policy, self.nodes)
-            now = reader.as_of_now(reader.read(widths, find_past))
-            self._outcome = now.outcome
-            if now.problem:
-                self.refuse(now.problem)
-                return
-            self.lacks_past = now.reading.past is None
-            if not self.lacks_past:
-                self.awaited_since = None
-            # The run may wait for days, and its past takes much memory.
-            kept = replace(now.reading, forecast=None, past=None)
-            planned = _facts_of(plan_alone(kept.graph), kept.graph)
-            if before is None or not planned.says_like(before):
-                self._reading, self._planned = kept, planned
-        except (InputError, PlanningError) as error:
-            self.refuse(str(error))
+        widths = {} if self._reading is None else self._reading.widths
+        reader = RunReader(self.observed, policy, self.nodes)
+        now = reader.as_of_now(reader.read(widths, find_past))
+        self._outcome = now.outcome
+        if now.problem:
+            self.refuse(now.problem)
+            return None
+        self.lacks_past = now.reading.past is None
+        if not self.lacks_past:
+            self.awaited_since = None
+        # The run may wait for days, and its past takes much memory.
+        return replace(now.reading, forecast=None, past=None)
+
+    def take(self, plan: Plan, reading: RunReading) -> None:
+        """Take the plan of the run alone; after small news of past runs it changes nothing."""
+        planned = _facts_of(plan, reading.graph)
+        if self._planned is None or not planned.says_like(self._planned):
+            self._reading, self._planned = reading, planned
 
     def refuse(self, problem: str) -> None:
         """Note that the run cannot be planned, and why."""

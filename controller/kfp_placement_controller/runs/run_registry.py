@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from kfp_placement_controller.histories.known_pasts import KnownPast
+from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -66,7 +66,7 @@ class RunRegistry:
         namespaces: labels of namespaces about taking part and about unmarked pipelines, by name.
         attach_failures: volumes that could not be attached.
         requests: RunRequests, with the nodes that queues have assigned to runs.
-        past: function that returns the past of a pipeline in a namespace; None = nothing is known.
+        histories: past runs of all namespaces.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -78,7 +78,7 @@ class RunRegistry:
     namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
-    past: Callable[[str, str], KnownPast | None] = lambda _namespace, _pipeline: None
+    histories: Histories = field(default_factory=Histories)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
     _planned: dict[TrackedRun, PlannedRun] = field(default_factory=dict)
 
@@ -195,7 +195,8 @@ class RunRegistry:
 
     def _read(self, observed: ObservedRun) -> TrackedRun | None:
         """Return a run with its graph, or with why there is none; None = no step is marked."""
-        find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
+        namespace = observed.key.namespace
+        find_past = no_past if observed.ended else partial(self.histories.past, namespace)
         nodes, failures = self.nodes_of(observed), self.attach_failures
         try:
             reading = RunReader(observed, self.policy(), nodes).read(find_past=find_past)
