@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kfp_placement_engine.history.ranges import Ranges
@@ -55,7 +55,7 @@ class PipelineEnds:
 
     runs: tuple[PastEnd, ...]
     of_others: float
-    ranges: Ranges
+    ranges: Ranges = field(compare=False)
 
     def predict(
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
