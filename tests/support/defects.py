@@ -1,4 +1,4 @@
-"""A defect that tests put into the product, and how often it is said."""
+"""A defect that tests put into the product, and how many messages of the log report it."""
 
 from typing import Any
 
@@ -13,5 +13,5 @@ def fail(*_arguments: Any, **_options: Any) -> Any:
 
 
 def times_said(caplog: pytest.LogCaptureFixture, text: str = DEFECT) -> int:
-    """How many messages of the log have a text in them."""
+    """Return how many messages of the log contain `text`."""
     return len([each for each in caplog.messages if text in each])

@@ -52,7 +52,7 @@ def workflow_object(name: str = "wf", **parts: Any) -> dict[str, Any]:
 
     Args:
         name: of the Workflow.
-        parts: of the Workflow; `metadata` adds to what is there.
+        parts: of the Workflow; `metadata` adds to its metadata.
     """
     metadata = {
         "name": name,

@@ -88,7 +88,7 @@ class Histories:
         self.pasts.outdated()
 
     def follow(self) -> None:
-        """Answer no more, as another planner leads from now on."""
+        """Stop answering, as another planner leads from now on."""
         self.leads = False
 
     @property
