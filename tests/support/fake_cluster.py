@@ -6,11 +6,29 @@ from typing import Any
 
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import (
+    EVENTS,
+    HISTORIES,
+    LOCATIONS,
+    PLACEMENTS,
+    POLICIES,
+    RUN_QUEUES,
+    RUN_REQUESTS,
+    WORKFLOWS,
+)
 from kfp_placement_kube.answers import Page, StreamEvent, page_of
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 
 JsonObject = dict[str, Any]
+
+KINDS = {
+    kind.kind: kind
+    for kind in [
+        *(NAMESPACES, NODES, PODS, EVENTS, WORKFLOWS),
+        *(PLACEMENTS, POLICIES, LOCATIONS, RUN_QUEUES, RUN_REQUESTS, HISTORIES),
+    ]
+}
+"""Kinds of the objects that a cluster of plain dicts holds, by name."""
 
 ARGO = "workflows.argoproj.io"
 
@@ -44,13 +62,17 @@ class FakeCluster(LiveCluster):
         """Forget a kind."""
         self._kinds.remove(kind.plural)
 
-    def put(self, kind: Kind, raw: JsonObject) -> JsonObject:
-        """Hold an object."""
+    def put(self, raw: JsonObject) -> None:
+        """Hold an object, which says its kind."""
+        kind = KINDS[raw["kind"]]
         self.serve(kind)
         metadata = raw["metadata"]
         metadata.setdefault("resourceVersion", "1")
         self._objects[kind.path(metadata.get("namespace", ""), metadata["name"])] = raw
-        return raw
+
+    def put_namespace(self, name: str, labels: Any = None) -> None:
+        """Hold a namespace."""
+        self.put({"kind": NAMESPACES.kind, "metadata": {"name": name, "labels": labels or {}}})
 
     def remove(self, kind: Kind, name: str, namespace: str = "") -> None:
         """Remove it."""
@@ -75,8 +97,9 @@ class FakeCluster(LiveCluster):
         self.check_access(kind.path(namespace))
         if kind.plural not in self._kinds:
             raise ClusterMissingError("404 page not found")
+        # As in the API's own lists, items do not say what they are.
         found = [
-            raw
+            {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
             for place, raw in sorted(self._objects.items())
             if place.startswith(f"{kind.root}/")
             and place.rpartition("/")[0].endswith(f"/{kind.plural}")
@@ -212,6 +235,3 @@ def executor_pod(
         "spec": spec,
         "status": {"phase": "Pending", **status},
     }
-
-
-__all__ = ["PLACEMENTS", "FakeCluster", "executor_pod", "workflow"]

@@ -8,7 +8,7 @@ import pytest
 from kfp_placement.live.kinds import EVENTS, PLACEMENTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
 from kfp_placement_engine.views.runs import NamedRun
-from kfp_placement_kube.kinds import NAMESPACES, PODS
+from kfp_placement_kube.kinds import PODS
 from tests.support.fake_cluster import FakeCluster
 from tests.support.structural_schemas import MANIFESTS, documents
 
@@ -54,8 +54,8 @@ def notebook_run(cluster, name="taxi-x7k2p"):
 def cluster():
     fake = FakeCluster()
     fake.serve(PLACEMENTS, PODS, WORKFLOWS, EVENTS)
-    fake.put(PLACEMENTS, placement())
-    fake.put(NAMESPACES, {"metadata": {"name": "team-a"}})
+    fake.put(placement())
+    fake.put_namespace("team-a")
     return fake
 
 

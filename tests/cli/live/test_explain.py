@@ -33,41 +33,41 @@ def block_of(result):
 
 def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cluster):
     assert live.output("explain", "taxi-x7k2p").split("\n\n")[1].startswith("STEP      STATE ")
-    cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
-    cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
-    cluster.put(EVENTS, event("fetch"))
+    cluster.put(placement(status={"steps": [["succeeded", 1, 10, 43]]}))
+    cluster.put(executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
+    cluster.put(event("fetch"))
     assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [ELSEWHERE]
     assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there: ") == 3
 
 
 @pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
 def test_a_run_by_its_other_names(live, cluster, wanted):
-    cluster.put(WORKFLOWS, workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run"))
+    cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run"))
     assert live.output("explain", wanted).startswith("team-a/taxi-x7k2p")
 
 
 def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
-    cluster.put(PLACEMENTS, placement(labels={}))
-    cluster.put(WORKFLOWS, workflow("taxi-x7k2p", run_id=RUN_ID))
+    cluster.put(placement(labels={}))
+    cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID))
     assert live("explain", RUN_ID).exit_code == 0
 
 
 def test_several_runs_may_be_meant(live, cluster, golden):
     for number in (1, 2):
-        cluster.put(WORKFLOWS, workflow(f"taxi-{number}", run_name="daily"))
+        cluster.put(workflow(f"taxi-{number}", run_name="daily"))
     golden(live.message(2, "explain", "daily"))
-    cluster.put(PLACEMENTS, placement(namespace="team-b"))
+    cluster.put(placement(namespace="team-b"))
     assert "team-a/taxi-x7k2p, team-b/taxi-x7k2p" in live.message(2, "explain", "-A", "taxi-x7k2p")
     for where in ([], ["-A"], ["-n", "elsewhere"]):
         assert live("explain", "team-b/taxi-x7k2p", *where).stdout.startswith("team-b/taxi-x7k2p")
 
 
 def test_a_run_by_namespace_and_name(live, cluster, golden):
-    cluster.put(WORKFLOWS, workflow("new", "team-b"))
+    cluster.put(workflow("new", "team-b"))
     golden(live.message(3, "explain", "team-b/new"))
     assert live("explain", "team-b/none").exit_code == 3
     # KFP's names of runs may look so.
-    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
+    cluster.put(placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
     assert live("explain", "2026/11").stdout.startswith("team-a/taxi-x7k2p (2026/11)")
     for namespace in ("2026", "team-b"):
         cluster.refused[PLACEMENTS.path(namespace)] = FORBIDDEN
@@ -93,12 +93,12 @@ def test_a_run_name_that_may_not_be_looked_up(live, cluster, golden):
 
 def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
-    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "Tuesday's run"}))
+    cluster.put(placement(annotations={RUN_NAME_ANNOTATION: "Tuesday's run"}))
     assert live.output("explain", "Tuesday's run").startswith("team-a/taxi-x7k2p (Tuesday's run)")
 
 
 def test_a_run_without_a_plan(live, cluster, golden):
-    cluster.put(WORKFLOWS, workflow("unplanned"))
+    cluster.put(workflow("unplanned"))
     golden(live.message(3, "explain", "unplanned"))
 
 
@@ -143,7 +143,7 @@ def test_without_the_right_to_see_pods(live, cluster, golden):
 
 
 def test_a_plan_that_cannot_be_read(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(spec={"revision": -1}))
+    cluster.put(placement(spec={"revision": -1}))
     result = live("explain", "taxi-x7k2p")
     assert result.exit_code == 1
     golden(result.stdout)
@@ -151,15 +151,15 @@ def test_a_plan_that_cannot_be_read(live, cluster, golden):
 
 def test_a_run_by_namespace_and_run_name(live, cluster, golden):
     named = {RUN_NAME_ANNOTATION: "Quota run"}
-    cluster.put(PLACEMENTS, placement(namespace="team-b", annotations=named, labels={}))
+    cluster.put(placement(namespace="team-b", annotations=named, labels={}))
     for where in ([], ["-A"], ["-n", "elsewhere"]):
         text = live("explain", "team-b/Quota run", *where).stdout
         assert text.startswith("team-b/taxi-x7k2p (Quota run)")
-    cluster.put(WORKFLOWS, workflow("new", "team-b", run_name="Other run"))
+    cluster.put(workflow("new", "team-b", run_name="Other run"))
     golden(live.message(3, "explain", "team-b/Other run"), "without a plan")
     golden(live.message(3, "explain", "team-b/No run"), "not found")
     # What may not be looked up there may still be KFP's name of a run here.
-    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
+    cluster.put(placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
     cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN
     assert live("explain", "team-b/nightly").stdout.startswith("team-a/taxi-x7k2p")
 
@@ -182,8 +182,8 @@ def remembered(**memory):
 
 
 def test_what_a_step_should_ask_for(live, cluster):
-    cluster.put(WORKFLOWS, a_whole_workflow())
-    cluster.put(HISTORIES, remembered(peak=1.2))
+    cluster.put(a_whole_workflow())
+    cluster.put(remembered(peak=1.2))
     advice = "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do"
     assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
     assert "memory" not in block_of(live("explain", "taxi-x7k2p", "fetch"))
@@ -195,8 +195,8 @@ def test_what_a_step_should_ask_for(live, cluster):
 
 @pytest.mark.parametrize("kind", [WORKFLOWS, HISTORIES])
 def test_what_may_not_be_read_gives_no_advice(live, cluster, kind):
-    cluster.put(WORKFLOWS, a_whole_workflow())
-    cluster.put(HISTORIES, remembered(peak=1.2))
+    cluster.put(a_whole_workflow())
+    cluster.put(remembered(peak=1.2))
     cluster.refused[kind.path("team-a")] = FORBIDDEN
     result = live("explain", "taxi-x7k2p", "train")
     assert result.exit_code == 0

@@ -36,8 +36,8 @@ UNTIL = NOW + timedelta(seconds=1)
 @pytest.fixture
 def kept(cluster):
     """A pipeline of nine runs, and one of a single run that did not end well."""
-    cluster.put(HISTORIES, history_object(taxi_runs(LAST)))
-    cluster.put(HISTORIES, history_object([past_run("mnist", 0, LAST, {"train": [61.5]})]))
+    cluster.put(history_object(taxi_runs(LAST)))
+    cluster.put(history_object([past_run("mnist", 0, LAST, {"train": [61.5]})]))
     return cluster
 
 
@@ -83,7 +83,7 @@ def test_the_text_of_a_pipeline(golden):
 
 
 def test_all_namespaces(live, kept, tmp_path):
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
+    kept.put(history_object(taxi_runs(LAST), "team-b"))
     heading, lines = rows(live.output("history", "-A"))
     assert heading[:2] == ["NAMESPACE", "PIPELINE"]
     assert [line[:2] for line in lines] == [
@@ -133,7 +133,7 @@ def test_an_argument_without_a_name_has_a_number(live, cluster):
         run = past_run("mnist", number, LAST + timedelta(hours=number - 3), {"train": [9 * epochs]})
         (train,) = run.steps
         runs.append(replace(run, steps=(replace(train, arguments=(7.0, epochs)),)))
-    cluster.put(HISTORIES, history_object(runs))
+    cluster.put(history_object(runs))
     assert "4 runs, by argument 2" in live("history", "mnist").stdout
     (train,) = live.document("history", "mnist")["steps"]
     assert train["basis"]["byArgument"] == "argument 2"
@@ -147,7 +147,7 @@ def kill_in_the_last(runs, step="train"):
 def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     runs = with_memory(taxi_runs(LAST), "fetch", peak=1.2, asked=8)
     runs = kill_in_the_last(runs, "for-loop-1[*].new")
-    cluster.put(HISTORIES, history_object(runs))
+    cluster.put(history_object(runs))
     heading, *lines = live.output("history", "taxi").split("\n\n")[2].splitlines()
     train, _, fetch, new = lines
     assert "MEMORY" in heading
@@ -171,7 +171,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
 
 
 def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
-    cluster.put(HISTORIES, history_object(kill_in_the_last(taxi_runs(LAST), "new")))
+    cluster.put(history_object(kill_in_the_last(taxi_runs(LAST), "new")))
     assert live("history", "taxi", "--forget", "--step", "new", "--yes").exit_code == 0
     (new,) = [line for line in live("history", "taxi").stdout.splitlines() if line[:4] == "new "]
     assert new.split()[1:3] == ["0", "-"]
@@ -179,17 +179,17 @@ def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
 
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
 def test_documents_are_what_their_schema_says(live, kept, name):
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=LAST - timedelta(hours=1)))
+    kept.put(history_object(taxi_runs(LAST), forget_before=LAST - timedelta(hours=1)))
     document = live.document("history", *name)
     assert yaml.safe_load(live("history", *name, "-o", "yaml").stdout) == document
 
 
 def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
-    kept.put(HISTORIES, history_object([past_run(HOSTILE, 0, LAST, {HOSTILE: [1, 2]})]))
+    kept.put(history_object([past_run(HOSTILE, 0, LAST, {HOSTILE: [1, 2]})]))
     broken = history_object(taxi_runs(LAST))
     broken["metadata"]["name"] = "broken"
     broken["spec"] = {}
-    kept.put(HISTORIES, broken)
+    kept.put(broken)
     for result in (live("history"), live("history", HOSTILE)):
         assert result.exit_code == 0
         assert is_harmless(result.stdout)
@@ -200,7 +200,7 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
 def test_a_history_with_a_row_that_cannot_be_read_does_not_count(live, kept):
     raw = history_object(taxi_runs(LAST))
     raw["status"]["runs"][0]["steps"].append([0, [[-5]]])
-    kept.put(HISTORIES, raw)
+    kept.put(raw)
     result = live("history")
     told = " ".join(result.stderr.split())
     assert "PipelineHistory 'taxi': status.runs.0.steps.3.1.0.0: must be greater than" in told
@@ -229,7 +229,7 @@ def test_no_such_pipeline(live, kept, golden):
 
 
 def test_several_namespaces_have_the_pipeline(live, kept, golden):
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
+    kept.put(history_object(taxi_runs(LAST), "team-b"))
     golden(live.message(2, "history", "-A", "taxi"))
     assert live("history", "-A", "mnist").exit_code == 0
 
@@ -307,7 +307,7 @@ def test_all_runs_are_forgotten(live, kept):
 def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
     before = NOW - timedelta(days=2)
     entry = {"step": "fetch", "before": before}
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_steps=(entry,)))
+    kept.put(history_object(taxi_runs(LAST), forget_steps=(entry,)))
     live.output("history", "taxi", "--forget", "--step", "score", "--step", "train", "--yes")
     spec = stored(kept).spec
     assert {each.step: each.before for each in spec.forget_steps} == {
@@ -335,7 +335,7 @@ def test_what_somebody_else_forgets_meanwhile_stays_forgotten(live, kept, monkey
         steps = ({"step": "fetch", "before": LAST},)
         newer = history_object(taxi_runs(LAST), forget_steps=steps)
         newer["metadata"]["resourceVersion"] = "2"
-        kept.put(HISTORIES, newer)
+        kept.put(newer)
         return patch(*arguments)
 
     monkeypatch.setattr(kept, "patch", after_another)
@@ -346,7 +346,7 @@ def test_what_somebody_else_forgets_meanwhile_stays_forgotten(live, kept, monkey
 
 def test_all_runs_are_forgotten_with_their_steps(live, kept):
     steps = ({"step": "train", "before": LAST},)
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=LAST, forget_steps=steps))
+    kept.put(history_object(taxi_runs(LAST), forget_before=LAST, forget_steps=steps))
     assert live("history", "taxi", "--forget", "--yes").exit_code == 0
     assert stored(kept).spec.forget_before == UNTIL
     assert stored(kept).spec.forget_steps == ()
@@ -357,7 +357,7 @@ def test_all_runs_are_forgotten_with_their_steps(live, kept):
 def test_what_is_forgotten_until_later_stays_so(live, kept):
     later, latest = NOW + timedelta(days=1), NOW + timedelta(days=2)
     steps = ({"step": "fetch", "before": latest}, {"step": "train", "before": LAST})
-    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=later, forget_steps=steps))
+    kept.put(history_object(taxi_runs(LAST), forget_before=later, forget_steps=steps))
     for which in ((), ("--step", "fetch")):
         assert live("history", "taxi", "--forget", "--yes", *which).exit_code == 0
         spec = stored(kept).spec
@@ -368,7 +368,7 @@ def test_what_is_forgotten_until_later_stays_so(live, kept):
 def test_an_object_of_another_name_hides_nothing_of_a_pipeline(live, kept):
     other = history_object(taxi_runs(LAST))
     other["metadata"]["name"], other["status"] = "zzz", {}
-    kept.put(HISTORIES, other)
+    kept.put(other)
     assert live.document("history", "taxi")["pipeline"]["runs"] == 9
 
 
@@ -395,7 +395,7 @@ def test_how_wide_loops_were(live, cluster):
         replace(run, loops={"for-loop-1": 3 + number})
         for number, run in enumerate(taxi_runs(LAST, 3))
     ]
-    cluster.put(HISTORIES, history_object(runs))
+    cluster.put(history_object(runs))
     assert (
         "loop for-loop-1: 4 iterations, the median of the last 3 runs"
         in live("history", "taxi").stdout.splitlines()

@@ -20,7 +20,7 @@ def test_a_run(live, golden):
 
 
 def test_wide_and_all_namespaces(live, cluster):
-    cluster.put(PLACEMENTS, placement("other", "team-b", status={"makespan": "20m"}))
+    cluster.put(placement("other", "team-b", status={"makespan": "20m"}))
     result = live("list", "-A", "-o", "wide")
     heading, lines = rows(result)
     assert heading[:5] == ["NAMESPACE", "RUN", "RUN", "ID", "RUN"]
@@ -36,8 +36,8 @@ def test_wide_and_all_namespaces(live, cluster):
 
 
 def test_latest_first(live, cluster):
-    cluster.put(PLACEMENTS, placement("aa-old", spec={"submittedAt": "2026-11-19T10:00:00Z"}))
-    cluster.put(PLACEMENTS, placement("new", spec={"submittedAt": "2026-11-20T10:02:00Z"}))
+    cluster.put(placement("aa-old", spec={"submittedAt": "2026-11-19T10:00:00Z"}))
+    cluster.put(placement("new", spec={"submittedAt": "2026-11-20T10:02:00Z"}))
     _, lines = rows(live("list"))
     assert [line.split()[0] for line in lines] == ["new", "taxi-x7k2p", "aa-old"]
 
@@ -62,7 +62,7 @@ def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_form
     changed = placement(status={"conditions": conditions, "phase": HOSTILE, "progress": HOSTILE})
     changed["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
     changed["metadata"]["labels"] = {"pipeline/runid": HOSTILE}
-    cluster.put(PLACEMENTS, changed)
+    cluster.put(changed)
     assert is_harmless(live.output("list", "-o", output_format))
 
 
@@ -77,7 +77,7 @@ def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_form
     ids=str,
 )
 def test_one_that_cannot_be_read_hides_no_others(live, cluster, changes):
-    cluster.put(PLACEMENTS, placement("broken", **changes))
+    cluster.put(placement("broken", **changes))
     _, lines = rows(live("list"))
     assert [line.split()[:2] for line in lines] == [
         ["taxi-x7k2p", "Running"],

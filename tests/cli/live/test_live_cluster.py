@@ -55,11 +55,11 @@ def nodes(monkeypatch):
     """A cluster of nodes alone, to which whoever connects is connected."""
     cluster = FakeCluster()
     cluster.serve(NODES, PODS, CLAIMS, VOLUMES)
-    cluster.put(NAMESPACES, {"metadata": {"name": "team-a"}})
+    cluster.put_namespace("team-a")
     for name in ("n2", "n3", "n4"):
-        cluster.put(NODES, node_object(name))
-    cluster.put(NODES, NODE)
-    cluster.put(PODS, POD)
+        cluster.put(node_object(name))
+    cluster.put(NODE)
+    cluster.put(POD)
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
     return cluster
 
@@ -86,14 +86,9 @@ def test_a_live_cluster_that_refuses_is_our_error(nodes):
         preview(RUN, "live")
 
 
-def without_type(raw):
-    return {key: value for key, value in raw.items() if key not in ("kind", "apiVersion")}
-
-
 def test_it_is_the_dump(nodes):
-    # As in the API's own lists, items do not say what they are.
-    nodes.put(LOCATIONS, without_type(LOCATION))
-    nodes.put(POLICIES, without_type(POLICY))
+    nodes.put(LOCATION)
+    nodes.put(POLICY)
     live = live_cluster(nodes, "team-a", silent)
     others = [node_object(name) for name in ("n2", "n3", "n4")]
     dump = json.dumps(a_list(NODE, *others, POD, LOCATION, POLICY)).encode()
@@ -107,7 +102,7 @@ def test_it_is_the_dump(nodes):
 @pytest.mark.parametrize("source", ["live", "dump", "cluster file"])
 def test_the_plan_follows_the_policy(run, nodes, planner, source):
     policy = {**POLICY, "spec": STRICT}
-    nodes.put(POLICIES, policy)
+    nodes.put(policy)
     Path("dump").write_text(json.dumps(a_list(NODE, policy)))
     assert run("cluster", "live", "--output", "cluster file").exit_code == 0
     assert run("plan", RUN, "-c", source).exit_code == 0
@@ -131,17 +126,14 @@ def test_nodes_are_needed(nodes):
         live_cluster(empty, "team-a", silent)
 
 
-def planning_all(namespace):
-    """A namespace that plans all its pipelines."""
-    labels = {"kfp-placement.dev/pipelines": "all"}
-    metadata = {"name": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+PLANNING_ALL = {"kfp-placement.dev/pipelines": "all"}
+"""Labels of a namespace that plans all its pipelines."""
 
 
 def test_which_namespaces_plan_all_pipelines(nodes):
     assert live_cluster(nodes, "team-a", silent).all_pipelines == frozenset()
     for name in ("team-a", "team-b"):
-        nodes.put(NAMESPACES, planning_all(name))
+        nodes.put_namespace(name, PLANNING_ALL)
     assert live_cluster(nodes, "team-a", silent).all_pipelines == {"team-a", "team-b"}
 
 
@@ -152,7 +144,7 @@ def test_who_may_not_list_namespaces_learns_it_of_the_one(nodes, monkeypatch):
         return FakeCluster.pages(nodes, kind)
 
     monkeypatch.setattr(nodes, "pages", refused)
-    nodes.put(NAMESPACES, planning_all("team-a"))
+    nodes.put_namespace("team-a", PLANNING_ALL)
     found = live_cluster(nodes, "team-a", silent)
     assert (found.all_pipelines, found.notices) == (frozenset({"team-a"}), ())
     nodes.refused[NAMESPACES.path("", "team-a")] = ClusterForbiddenError("forbidden")
@@ -181,7 +173,7 @@ def test_all_that_we_may_not_read_is_one_notice(nodes, golden):
 
 def test_our_own_namespace_is_better_than_nothing(nodes, golden):
     nodes.refused[PODS.path()] = ClusterForbiddenError("forbidden")
-    nodes.put(PODS, pod_object("mine", "n2", namespace="team-a"))
+    nodes.put(pod_object("mine", "n2", namespace="team-a"))
     live = live_cluster(nodes, "team-a", silent)
     golden(live.notices[0].message)
     assert {node.name for node in live.nodes if node.used} == {"n2"}

@@ -9,7 +9,6 @@ from kfp_placement import MarkValueError, PlacementError, UnknownStepError
 from kfp_placement.live import notebook, watching
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterForbiddenError
-from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
 from tests.cli.live.conftest import NOW, placement
 from tests.support.fake_cluster import workflow
 from tests.support.html_pages import parse_page
@@ -118,7 +117,7 @@ def test_interrupting_stops_the_watching_and_says_so(
 
 
 def test_a_run_without_a_plan_is_watched_until_it_has_one(the_run, cluster, capsys, golden):
-    cluster.put(WORKFLOWS, workflow("new"))
+    cluster.put(workflow("new"))
     cluster.streams = [[("ADDED", placement("new", status={"phase": "Succeeded"}))]]
     run = the_run("new")
     assert (repr(run), run.phase) == ("<Run team-a/new: no plan yet>", "")
@@ -145,7 +144,7 @@ def test_what_is_wrong_is_one_clear_sentence(the_run, cluster, golden):
     with golden.error(PlacementError, "run"):
         the_run("nothing")
     for namespace in ("team-b", "team-c"):
-        cluster.put(PLACEMENTS, placement(namespace=namespace))
+        cluster.put(placement(namespace=namespace))
     with golden.error(ClusterAmbiguousError, "several"):
         the_run("taxi-x7k2p", "")
     cluster.refused["/"] = ClusterForbiddenError("may not")
@@ -160,7 +159,7 @@ def test_hostile_names_are_shown_and_do_nothing(the_run, cluster):
     raw = placement("hostile", status={"phase": "Running"})
     raw["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
     raw["spec"]["steps"][0][0] = HOSTILE * 2000
-    cluster.put(PLACEMENTS, raw)
+    cluster.put(raw)
     run = the_run("hostile")
     for shown in (run._repr_html_(), repr(run)):
         assert "\u202e" not in shown
@@ -173,7 +172,7 @@ def test_a_wide_run_shows_what_goes_on_first(the_run, cluster):
     count = 3 * notebook.MAX_ROWS
     rows = [[f"step-{number}", 0, number, number + 1] for number in range(count)]
     states = [["succeeded", 0, 1, 2]] * (count - 1) + [["running", 0, 3]]
-    cluster.put(PLACEMENTS, placement("wide", spec={"steps": rows}, status={"steps": states}))
+    cluster.put(placement("wide", spec={"steps": rows}, status={"steps": states}))
     words = " ".join(parse_page(the_run("wide")._repr_html_()).text)
     assert f"step-{count - 1}" in words
     assert f"{count - notebook.MAX_ROWS} more steps are not shown" in words

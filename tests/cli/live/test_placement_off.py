@@ -17,7 +17,8 @@ SET_AT = {
 
 
 def a_policy(spec=None, status=None, **metadata):
-    found = {"metadata": {"name": "default", **metadata}, "spec": spec or {}}
+    metadata = {"name": "default", **metadata}
+    found = {"kind": "PlacementPolicy", "metadata": metadata, "spec": spec or {}}
     return found if status is None else {**found, "status": status}
 
 
@@ -41,7 +42,7 @@ CASES = {
 @pytest.mark.parametrize("command", [["list"], ["explain", "taxi-x7k2p"]], ids=lambda each: each[0])
 @pytest.mark.parametrize("policy", CASES.values(), ids=CASES)
 def test_placement_is_off(live, cluster, command, policy, golden):
-    cluster.put(POLICIES, policy)
+    cluster.put(policy)
     result = live(*command)
     assert result.exit_code == 0
     golden(result.stderr)
@@ -67,7 +68,7 @@ def test_there_is_no_policy(live, cluster, golden):
     ids=["extender", "extender, no gates installed", "gates"],
 )
 def test_placement_is_on(live, cluster, policy):
-    cluster.put(POLICIES, policy)
+    cluster.put(policy)
     assert live("list").stderr == ""
     assert live.document("list")["placementOff"] is None
 

@@ -6,18 +6,18 @@ import pytest
 
 from kfp_placement import PlacementError, preview
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import HISTORIES, POLICIES, RUN_QUEUES, RUN_REQUESTS
+from kfp_placement.live.kinds import HISTORIES, RUN_QUEUES
 from kfp_placement_engine.readers import read_run_file
-from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
+from kfp_placement_kube.kinds import CLAIMS, NODES, PODS, VOLUMES
 from tests.cli.conftest import CLUSTER, RUN
-from tests.cli.live.test_queue import ADMITTED, request
+from tests.cli.live.test_queue import ADMITTED, request, run_queue
 from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import history_object, runs_of
 from tests.support.kubernetes import node_object
 
 TAXI = read_run_file(RUN)
 EXACT = ("--generations", "5", "--compare", "none")
-POLICY_OBJECT = {"metadata": {"name": "default"}}
+POLICY_OBJECT = {"kind": "PlacementPolicy", "metadata": {"name": "default"}}
 FORBIDDEN = ClusterForbiddenError("no right to list pipelinehistories")
 
 
@@ -25,15 +25,15 @@ FORBIDDEN = ClusterForbiddenError("no right to list pipelinehistories")
 def cluster():
     fake = FakeCluster()
     fake.serve(NODES, PODS, CLAIMS, VOLUMES)
-    fake.put(NAMESPACES, {"metadata": {"name": "team-a"}})
+    fake.put_namespace("team-a")
     for name in ("n1", "n2"):
-        fake.put(NODES, node_object(name))
+        fake.put(node_object(name))
     return fake
 
 
 @pytest.fixture
 def with_history(cluster):
-    cluster.put(HISTORIES, history_object(runs_of(TAXI, 9, train=2400.0)))
+    cluster.put(history_object(runs_of(TAXI, 9, train=2400.0)))
     return cluster
 
 
@@ -53,13 +53,13 @@ def test_a_live_plan_rests_on_the_past_of_its_namespace(live, with_history):
 
 
 def test_the_past_of_other_namespaces_does_not_count(live, with_history):
-    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    with_history.put_namespace("team-b")
     document = planned(live, "-n", "team-b")
     assert document["promise"]["unknown"] == "no run seen"
 
 
 def test_a_namespace_without_a_run_of_the_pipeline_is_said_where_somebody_asks(live, with_history):
-    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    with_history.put_namespace("team-b")
     assert "unseen-pipeline" not in codes(planned(live, "-n", "team-b"))
     document = planned(live, "-n", "team-b", "--history", "live")
     (warning,) = [each for each in document["warnings"] if each["code"] == "unseen-pipeline"]
@@ -89,7 +89,7 @@ def test_what_somebody_broke_does_not_count_and_is_said(live, with_history):
     raw = history_object(runs_of(TAXI, 3))
     raw["metadata"]["name"] = "broken"
     raw["spec"] = {"pipeline": 7}
-    with_history.put(HISTORIES, raw)
+    with_history.put(raw)
     document = planned(live)
     assert document["promise"]["ends"] is not None
     assert codes(document).count("bad-history") == 1
@@ -116,7 +116,7 @@ def test_a_preview_asks_the_same(with_history):
 
 def say(cluster, **history):
     spec = {"history": history}
-    cluster.put(POLICIES, {**POLICY_OBJECT, "spec": spec})
+    cluster.put({**POLICY_OBJECT, "spec": spec})
 
 
 def test_ranges_are_as_sure_as_the_policy_says(live, with_history):
@@ -134,12 +134,12 @@ def test_runs_count_as_long_as_the_policy_says(live, with_history):
 
 def test_where_runs_wait_in_queues_times_count_from_the_start(live, with_history, golden):
     assert "queue" not in codes(planned(live))
-    with_history.put(RUN_QUEUES, {"metadata": {"name": "default", "namespace": "team-a"}})
+    with_history.put(run_queue())
     (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
     golden(warning["message"], "nobody waits")
-    with_history.put(RUN_REQUESTS, request("first", position=1))
-    with_history.put(RUN_REQUESTS, request("second", position=2))
-    with_history.put(RUN_REQUESTS, request("third", **ADMITTED))
+    with_history.put(request("first", position=1))
+    with_history.put(request("second", position=2))
+    with_history.put(request("third", **ADMITTED))
     (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
     golden(warning["message"], "two wait")
     assert "queue" not in codes(planned(live, "--history", "none"))

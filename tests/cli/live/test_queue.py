@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
-from kfp_placement_kube.kinds import NAMESPACES
 from tests.cli.live.conftest import HOSTILE, condition, is_harmless, notebook_run, placement
 from tests.support.fake_cluster import workflow
 from tests.support.structural_schemas import MANIFESTS, documents
@@ -40,14 +39,14 @@ ADMITTED: dict[str, Any] = {
 @pytest.fixture
 def queued(cluster):
     """One run that waits, and one that was admitted."""
-    cluster.put(RUN_REQUESTS, request(waitingSince="2026-11-20T08:00:00Z"))
-    cluster.put(RUN_REQUESTS, request("other", **ADMITTED, waitingSince="2026-11-20T08:30:00Z"))
+    cluster.put(request(waitingSince="2026-11-20T08:00:00Z"))
+    cluster.put(request("other", **ADMITTED, waitingSince="2026-11-20T08:30:00Z"))
     return cluster
 
 
 def test_the_table_has_waiting_runs_by_position_then_those_that_were_admitted(live, queued, golden):
-    queued.put(RUN_REQUESTS, request("first", position=1, starts=None, message="1st of 7, waits"))
-    queued.put(RUN_REQUESTS, request("over", phase="Finished"))
+    queued.put(request("first", position=1, starts=None, message="1st of 7, waits"))
+    queued.put(request("over", phase="Finished"))
     stdout = live.output("queue")
     golden(stdout)
     rows = [line.split()[1] for line in stdout.splitlines()[1:]]
@@ -55,15 +54,15 @@ def test_the_table_has_waiting_runs_by_position_then_those_that_were_admitted(li
 
 
 def test_in_all_namespaces_with_their_names(live, queued, golden):
-    queued.put(RUN_REQUESTS, request("elsewhere", "team-b", spec={"displayName": "nightly"}))
+    queued.put(request("elsewhere", "team-b", spec={"displayName": "nightly"}))
     golden(live("queue", "-A", "-o", "wide").stdout)
 
 
 def test_json_is_what_its_schema_says(live, queued):
-    queued.put(RUN_REQUESTS, request("hostile", message=HOSTILE, notes=[HOSTILE], queue=HOSTILE))
+    queued.put(request("hostile", message=HOSTILE, notes=[HOSTILE], queue=HOSTILE))
     unreadable = request("unreadable")
     unreadable["spec"]["submittedAt"] = "yesterday"
-    queued.put(RUN_REQUESTS, unreadable)
+    queued.put(unreadable)
     document = live.document("queue")
     assert is_harmless(live("queue").stdout)
     (taxi,) = [each for each in document["items"] if each["name"] == "taxi-x7k2p"]
@@ -86,7 +85,7 @@ def test_without_runs_it_says_where_it_has_looked(live, cluster):
 def run_queue(namespace="team-a", **status):
     """RunQueue `default` of a namespace."""
     metadata = {"name": "default", "namespace": namespace}
-    return {"metadata": metadata, "spec": {}, "status": status}
+    return {"kind": "RunQueue", "metadata": metadata, "spec": {}, "status": status}
 
 
 DOWN = condition("Ready", reason="LeaseStale", message="not renewed")
@@ -94,11 +93,11 @@ DOWN = condition("Ready", reason="LeaseStale", message="not renewed")
 
 def test_a_namespace_without_a_queue_is_told_apart_from_an_empty_queue(live, cluster):
     cluster.serve(RUN_REQUESTS, RUN_QUEUES)
-    cluster.put(RUN_QUEUES, run_queue("team-b"))
+    cluster.put(run_queue("team-b"))
     lacks = "Namespace team-a has no RunQueue default: its runs do not wait.\n"
     assert live("queue").stderr == lacks
     assert live("queue", "-A").stderr == "No run waits or runs in a queue in any namespace.\n"
-    cluster.put(RUN_QUEUES, run_queue(ready=True))
+    cluster.put(run_queue(ready=True))
     assert "No run waits" in live("queue").stderr
     cluster.refused[RUN_QUEUES.path("team-a")] = ClusterForbiddenError("you may not")
     assert "RunQueue" not in live("queue").stderr
@@ -106,8 +105,8 @@ def test_a_namespace_without_a_queue_is_told_apart_from_an_empty_queue(live, clu
 
 @pytest.mark.parametrize("namespace", ["-n=team-a", "-A"])
 def test_a_queue_that_is_not_ready(live, queued, namespace):
-    queued.put(RUN_QUEUES, run_queue(ready=False, conditions=[DOWN]))
-    queued.put(RUN_QUEUES, run_queue("team-b"))
+    queued.put(run_queue(ready=False, conditions=[DOWN]))
+    queued.put(run_queue("team-b"))
     name = "team-a/default" if namespace == "-A" else "default"
     warning = f"Warning: RunQueue {name} is not ready (LeaseStale): new runs begin at once\n"
     for arguments in ([], ["-o", "json"]):
@@ -116,7 +115,7 @@ def test_a_queue_that_is_not_ready(live, queued, namespace):
 
 
 def test_a_queue_that_cannot_be_read_is_not_judged(live, queued):
-    queued.put(RUN_QUEUES, run_queue(ready="perhaps"))
+    queued.put(run_queue(ready="perhaps"))
     assert live("queue").stderr == ""
 
 
@@ -128,7 +127,7 @@ def test_a_run_that_waits_is_admitted_by_an_annotation_with_the_time(live, queue
 
 
 def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued):
-    queued.put(RUN_REQUESTS, request(**ADMITTED))
+    queued.put(request(**ADMITTED))
     assert live.output("preempt", "taxi-x7k2p") == (
         "team-a/taxi-x7k2p is asked to stop after its running steps; it goes on when its queue has"
         " room for it.\n"
@@ -146,7 +145,7 @@ def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued)
     ],
 )
 def test_what_makes_no_sense_is_refused(live, queued, command, phase, message):
-    queued.put(RUN_REQUESTS, request(phase=phase))
+    queued.put(request(phase=phase))
     result = live(command, "taxi-x7k2p")
     assert (result.exit_code, result.stderr) == (1, f"Error: {message}\n")
     assert queued.writes == []
@@ -199,7 +198,7 @@ def test_in_a_notebook(queued):
 
 
 def test_in_a_notebook_without_queues(cluster):
-    cluster.put(WORKFLOWS, {"metadata": {"name": "plain", "namespace": "team-a"}})
+    cluster.put(workflow("plain"))
     assert notebook_run(cluster, "plain").queue is None
 
 
@@ -218,13 +217,13 @@ def test_in_a_notebook_without_queues(cluster):
     ],
 )
 def test_a_run_without_a_position_says_why(live, queued, status, text):
-    queued.put(RUN_REQUESTS, request("taxi-x7k2p", position=None, starts=None, **status))
+    queued.put(request("taxi-x7k2p", position=None, starts=None, **status))
     assert waiting_line(live).startswith(text)
 
 
 def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued):
     starts = {"earliest": "2026-11-22T14:20:00Z", "forecast": "2026-11-22T16:00:00Z"}
-    queued.put(RUN_REQUESTS, request("taxi-x7k2p", starts=starts))
+    queued.put(request("taxi-x7k2p", starts=starts))
     said = waiting_line(live)
     assert said.endswith("starts not before 2026-11-22 14:20 UTC")
 
@@ -233,12 +232,12 @@ def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued
 def plain(cluster):
     """A run without a marked step that waits in a queue: it has no plan."""
     raw = workflow("plain", "team-b")
-    cluster.put(NAMESPACES, {"metadata": {"name": "team-b"}})
-    cluster.put(WORKFLOWS, {**raw, "spec": {"templates": []}})
+    cluster.put_namespace("team-b")
+    cluster.put({**raw, "spec": {"templates": []}})
     message = "2nd of 2, lacks 1 nvidia.com/gpu of the quota"
     status = {"position": 2, "waiting": 2, "message": message, "starts": None}
     submitted = {"submittedAt": "2026-11-20T10:01:00Z", "makespan": "3m41s"}
-    cluster.put(RUN_REQUESTS, request("plain", "team-b", spec=submitted, **status))
+    cluster.put(request("plain", "team-b", spec=submitted, **status))
     return cluster
 
 
@@ -271,7 +270,7 @@ MOVED = "there is no RunQueue gpus: it is in default; priority 10 counts as 5 in
 
 def test_what_the_author_should_know_is_said_wherever_the_queue_is(live, cluster):
     notes = MOVED.split("; ")
-    cluster.put(RUN_REQUESTS, request(starts=None, notes=notes))
+    cluster.put(request(starts=None, notes=notes))
     line = f"queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota; {MOVED}"
     assert line in " ".join(live("list").stdout.split())
     assert waiting_line(live) == line
@@ -281,7 +280,7 @@ def test_what_the_author_should_know_is_said_wherever_the_queue_is(live, cluster
 
 def test_explain_shows_no_planned_times_of_a_run_that_waits(live, queued):
     waits = {"progress": "0/3", "phase": "Pending", "steps": [["pending"]] * 3}
-    queued.put(PLACEMENTS, placement(status=waits))
+    queued.put(placement(status=waits))
     lines = live("explain", "taxi-x7k2p").stdout.splitlines()
     assert lines[2] == "takes 1h5m30s once it begins"
     steps = [line.split() for line in lines[-3:]]

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement.live import watching
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import RUN_REQUESTS
 from tests.cli.live.conftest import notebook_run, placement
 from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import workflow
@@ -29,12 +29,12 @@ def modified(*looks):
 @pytest.fixture
 def plain(cluster):
     """A run without a marked step."""
-    cluster.put(WORKFLOWS, {**workflow("plain"), "spec": {"templates": []}})
+    cluster.put({**workflow("plain"), "spec": {"templates": []}})
     return cluster
 
 
 def test_each_change_of_what_a_run_waits_for_is_a_line(live, cluster):
-    cluster.put(RUN_REQUESTS, second())
+    cluster.put(second())
     moved = second(starts={"earliest": "2026-11-22T14:20:00Z"})
     first = second(message="1st of 1, lacks 1 nvidia.com/gpu of the quota")
     cluster.request_streams = [modified(moved, first, admitted())]
@@ -47,7 +47,7 @@ def test_each_change_of_what_a_run_waits_for_is_a_line(live, cluster):
 
 
 def test_a_run_without_a_plan_is_followed_to_its_end(live, plain):
-    plain.put(RUN_REQUESTS, second("plain", notes=["its steps name several queues"]))
+    plain.put(second("plain", notes=["its steps name several queues"]))
     ended = admitted("plain", phase="Finished")
     ended["spec"]["end"] = "Succeeded"
     plain.request_streams = [modified(admitted("plain"), ended)]
@@ -62,13 +62,13 @@ def test_a_run_without_a_plan_is_followed_to_its_end(live, plain):
 def test_a_run_without_a_plan_that_has_ended(live, plain, end, code):
     ended = admitted("plain", phase="Finished")
     ended["spec"]["end"] = end
-    plain.put(RUN_REQUESTS, ended)
+    plain.put(ended)
     assert live("watch", "plain", "--timeout", "5s").exit_code == code
 
 
 def test_what_a_planned_run_has_behind_it_is_not_told(live, cluster):
-    cluster.put(PLACEMENTS, placement(status={"phase": "Succeeded"}))
-    cluster.put(RUN_REQUESTS, admitted(phase="Finished"))
+    cluster.put(placement(status={"phase": "Succeeded"}))
+    cluster.put(admitted(phase="Finished"))
     assert "RunQueue" not in live("watch", "taxi-x7k2p").stdout
 
 
@@ -83,19 +83,19 @@ def test_without_an_answer_about_queues_the_run_is_followed(live, cluster, error
 
 def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, monkeypatch, capsys):
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.05)
-    cluster.put(RUN_REQUESTS, second())
+    cluster.put(second())
     run = notebook_run(cluster)
     assert repr(run) == "<Run team-a/taxi-x7k2p: no plan yet>"
     run.watch(timeout=0.3)
     assert QUEUED in capsys.readouterr().out.splitlines()
     assert repr(run).endswith(f", queued {LACKS}>")
-    cluster.put(RUN_REQUESTS, admitted())
+    cluster.put(admitted())
     run.explain()
     assert "queued" not in repr(run)
 
 
 def test_in_a_notebook_a_run_without_a_plan_explains_itself(plain):
-    plain.put(RUN_REQUESTS, second("plain"))
+    plain.put(second("plain"))
     run = notebook_run(plain, "plain")
     assert run.explain().splitlines() == [
         "team-a/plain: no plan yet",

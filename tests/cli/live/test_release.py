@@ -5,7 +5,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, WORKFLOWS
+from kfp_placement.live.kinds import POLICIES, RUN_QUEUES, WORKFLOWS
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL
 from kfp_placement_kube.kinds import PODS
 from tests.cli.live.conftest import placement
@@ -15,15 +15,15 @@ OURS, THEIRS = "kfp-placement.dev/plan", "kueue.x-k8s.io/topology"
 
 
 def a_policy(**spec):
-    return {"metadata": {"name": "default"}, "spec": spec}
+    return {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
 
 
 @pytest.fixture
 def cluster(cluster):
-    cluster.put(POLICIES, a_policy(paused=False))
-    cluster.put(PODS, executor_pod("fetch", node="n1", phase="Running"))
-    cluster.put(PODS, executor_pod("train", gates=(OURS, THEIRS)))
-    cluster.put(PODS, executor_pod("other", run="other", namespace="team-b", gates=(OURS,)))
+    cluster.put(a_policy(paused=False))
+    cluster.put(executor_pod("fetch", node="n1", phase="Running"))
+    cluster.put(executor_pod("train", gates=(OURS, THEIRS)))
+    cluster.put(executor_pod("other", run="other", namespace="team-b", gates=(OURS,)))
     return cluster
 
 
@@ -70,7 +70,7 @@ def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(
     for step, host in (("near", "n1"), ("far", "no-node-within-1ms")):
         pod = executor_pod(step)
         pod["spec"]["affinity"] = requiring(host)
-        cluster.put(PODS, pod)
+        cluster.put(pod)
     live("release")
     for arguments in ((), ("taxi-x7k2p", "-n", "team-a")):
         again = live("release", *arguments)
@@ -115,7 +115,7 @@ def test_one_run(live, cluster, golden):
     assert gates(cluster, "other", "other", "team-b") == [OURS]
     assert live("release", "nothing").exit_code == 3
     golden(live.output("release", "taxi-x7k2p"))
-    cluster.put(PLACEMENTS, placement("other", "team-b"))
+    cluster.put(placement("other", "team-b"))
     assert "other-other" in live("release", "-n", "team-b", "other").stdout
 
 
@@ -196,7 +196,7 @@ def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, clust
     def replace_train():
         later = executor_pod("train", gates=(OURS,))
         later["metadata"]["uid"] = "later"
-        cluster.put(PODS, later)
+        cluster.put(later)
         raise ClusterConflictError("modified")
 
     before_writing_train(cluster, replace_train)
@@ -220,7 +220,7 @@ def test_somebody_else_never_stops(live, cluster, golden):
 def test_pods_gated_while_we_worked(live, cluster):
     """Admission learns of the pause a moment later."""
     late = executor_pod("late", gates=(OURS,))
-    before_writing_train(cluster, lambda: cluster.put(PODS, late))
+    before_writing_train(cluster, lambda: cluster.put(late))
     result = live("release")
     assert "released team-a/taxi-x7k2p-late" in result.stdout
     assert "3 pods released." in result.stdout
@@ -238,7 +238,9 @@ def put_workflow(cluster, metadata, **fields):
     """Put a Workflow into a cluster that has queues."""
     cluster.serve(RUN_QUEUES)
     uid = {"uid": f"uid-{metadata['name']}"}
-    cluster.put(WORKFLOWS, {"metadata": metadata | uid, "spec": {}, "status": {}, **fields})
+    cluster.put(
+        {"kind": "Workflow", "metadata": metadata | uid, "spec": {}, "status": {}, **fields}
+    )
 
 
 def held(cluster, name, namespace="team-a", **status):

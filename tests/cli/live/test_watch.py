@@ -10,7 +10,7 @@ from kfp_placement.live.following import (
     PAUSE_BETWEEN_STREAMS_SECONDS,
     follow,
 )
-from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
+from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.runs import run_view
@@ -79,7 +79,7 @@ def stuck(revision, seconds, **spec):
 
 
 def replans(live, cluster, *looks):
-    cluster.put(PLACEMENTS, stuck(2, 0))
+    cluster.put(stuck(2, 0))
     cluster.streams = [modified(*looks)]
     lines = live("watch", "taxi-x7k2p", "--timeout", "300ms").stdout.splitlines()
     return [line.partition("replanned ")[2][:12] for line in lines if "replanned" in line]
@@ -201,7 +201,7 @@ def test_the_whole_command(live, cluster, golden, seen, code):
 
 
 def test_a_run_that_has_no_plan_yet(live, cluster, golden):
-    cluster.put(WORKFLOWS, workflow("new"))
+    cluster.put(workflow("new"))
     cluster.streams = [[("ADDED", placement("new", status={"phase": "Succeeded"}))]]
     result = live("watch", "new")
     assert result.exit_code == 0

@@ -3,9 +3,9 @@
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import PLACEMENTS, POLICIES, WORKFLOWS
-from kfp_placement_kube.kinds import NAMESPACES
+from kfp_placement.live.kinds import WORKFLOWS
 from tests.cli.live.conftest import condition, placement
+from tests.cli.live.test_placement_off import a_policy
 from tests.support.fake_cluster import workflow
 
 FORBIDDEN = ClusterForbiddenError("workflows is forbidden")
@@ -28,14 +28,14 @@ def unmarked(name):
 
 
 def test_list_warns_of_a_marked_run_without_a_plan(live, cluster, golden):
-    cluster.put(WORKFLOWS, marked("taxi-x7k2p"))
-    cluster.put(WORKFLOWS, marked("lost"))
+    cluster.put(marked("taxi-x7k2p"))
+    cluster.put(marked("lost"))
     result = live("list")
     assert result.exit_code == 0
     golden(result.stderr, "of one")
     document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
-    cluster.put(WORKFLOWS, marked("astray", "team-b"))
+    cluster.put(marked("astray", "team-b"))
     result = live("list", "-A")
     golden(result.stderr, "of two")
 
@@ -48,9 +48,9 @@ def of_kfp(name):
 
 def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live, cluster, golden):
     labels = {"kfp-placement.dev/pipelines": "all"}
-    cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": labels}})
-    cluster.put(WORKFLOWS, of_kfp("lost"))
-    cluster.put(WORKFLOWS, unmarked("plain"))
+    cluster.put_namespace("team-a", labels)
+    cluster.put(of_kfp("lost"))
+    cluster.put(unmarked("plain"))
     document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     result = live("explain", "lost")
@@ -59,8 +59,8 @@ def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live
 
 @pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}])
 def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, labels):
-    cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": labels}})
-    cluster.put(WORKFLOWS, of_kfp("lost"))
+    cluster.put_namespace("team-a", labels)
+    cluster.put(of_kfp("lost"))
     assert live("list").stderr == ""
 
 
@@ -77,19 +77,19 @@ def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, la
     ids=["unmarked", "of KFP", "just submitted", "no time", "no text", "ended"],
 )
 def test_no_warning(live, cluster, raw):
-    cluster.put(WORKFLOWS, raw)
+    cluster.put(raw)
     assert live("list").stderr == ""
     assert live.document("list")["unplanned"] == []
 
 
 def test_who_may_not_list_workflows_is_told_nothing(live, cluster):
-    cluster.put(WORKFLOWS, marked("lost"))
+    cluster.put(marked("lost"))
     cluster.refused[WORKFLOWS.path("team-a")] = FORBIDDEN
     live.output("list")
 
 
 def test_why_a_run_has_no_plan(live, cluster, golden):
-    cluster.put(WORKFLOWS, marked("lost"))
+    cluster.put(marked("lost"))
     golden(live.message(3, "explain", "lost"), "a marked run")
     cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
     result = live("explain", "lost")
@@ -99,9 +99,9 @@ def test_why_a_run_has_no_plan(live, cluster, golden):
 def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):
     dead = condition("SchedulerReady", reason="LeaseStale", message="not renewed for 15 s")
     status = {"schedulerReady": False, "conditions": [dead]}
-    cluster.put(POLICIES, {"metadata": {"name": "default"}, "spec": {}, "status": status})
-    cluster.put(WORKFLOWS, marked("lost"))
-    cluster.put(WORKFLOWS, unmarked("plain"))
+    cluster.put(a_policy(status=status))
+    cluster.put(marked("lost"))
+    cluster.put(unmarked("plain"))
     lost, plain, planned = (
         live("watch", name, "--timeout", "200ms").stderr for name in ("lost", "plain", "taxi-x7k2p")
     )
@@ -115,8 +115,8 @@ def failed(name="taxi-x7k2p", message: object = "serviceaccounts \x1b[1m not fou
 
 
 def test_what_argo_says_of_a_failed_run(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
-    cluster.put(WORKFLOWS, failed())
+    cluster.put(placement(status={"phase": "Failed"}))
+    cluster.put(failed())
     golden(live("explain", "taxi-x7k2p").stdout.split("\n\n")[0])
     document = live.document("explain", "taxi-x7k2p")
     assert document["workflowMessage"] == "serviceaccounts \x1b[1m not found"
@@ -124,13 +124,13 @@ def test_what_argo_says_of_a_failed_run(live, cluster, golden):
 
 @pytest.mark.parametrize("message", ["", None, ["no", "text"]], ids=str)
 def test_argo_says_nothing(live, cluster, message):
-    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
-    cluster.put(WORKFLOWS, failed(message=message))
+    cluster.put(placement(status={"phase": "Failed"}))
+    cluster.put(failed(message=message))
     assert "Argo says" not in live("explain", "taxi-x7k2p").stdout
 
 
 def test_a_run_that_goes_on_is_not_asked_for_its_failure(live, cluster):
-    cluster.put(WORKFLOWS, failed())
+    cluster.put(failed())
     document = live.document("explain", "taxi-x7k2p")
     assert document["workflowMessage"] is None
 
@@ -161,8 +161,8 @@ WHY = 'fetch-driver(0): pods "x" is forbidden: error looking up service account'
 
 
 def test_the_first_node_that_failed_by_itself_says_why(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status=SKIPPED))
-    cluster.put(WORKFLOWS, refused_driver())
+    cluster.put(placement(status=SKIPPED))
+    cluster.put(refused_driver())
     explanation = live("explain", "taxi-x7k2p").stdout
     golden(explanation, "explain")
     (line,) = live("watch", "taxi-x7k2p").stdout.splitlines()
@@ -174,15 +174,15 @@ def test_the_first_node_that_failed_by_itself_says_why(live, cluster, golden):
 
 @pytest.mark.parametrize("nodes", [["none"], {"a": {"name": 1}}, {"a": "b"}], ids=str)
 def test_nodes_that_cannot_be_read(live, cluster, nodes):
-    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
+    cluster.put(placement(status={"phase": "Failed"}))
     broken = failed()
     broken["status"]["nodes"] = nodes
-    cluster.put(WORKFLOWS, broken)
+    cluster.put(broken)
     assert "Argo says: serviceaccounts" in live("explain", "taxi-x7k2p").stdout
 
 
 def test_a_failure_that_cannot_be_looked_up_is_no_other_failure(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status=SKIPPED))
+    cluster.put(placement(status=SKIPPED))
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterUnreachableError("no answer")
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
