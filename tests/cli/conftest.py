@@ -3,15 +3,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
-from kfp_placement.schemas import schema
 from kfp_placement_engine.plans.plan import Plan
 from tests.support import recording
-from tests.support.json_schemas import closed
+from tests.support.json_schemas import assert_described
 from tests.support.plans import taxi_plan
 
 SAMPLE = Path(__file__).parents[2] / "kfp_placement" / "demo"
@@ -98,7 +96,7 @@ class CommandLine:
         """The JSON that a command prints; it is as its schema says."""
         found = json.loads(self(*words, "-o", "json").stdout)
         name = "plan" if found["kind"] == "Plan" else "runs"
-        jsonschema.Draft202012Validator(closed(schema(name))).validate(found)
+        assert_described(found, name)
         return found
 
 

@@ -2,16 +2,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
 from kfp_placement import example_cluster
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.schemas import schema
 from kfp_placement_engine.readers import read_cluster, read_cluster_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.html_pages import parse_page
+from tests.support.json_schemas import assert_described
 from tests.support.plans import a_plan, a_step, unplaced_step
 from tests.support.web_server import sending, web_server
 
@@ -107,7 +106,7 @@ def test_every_baseline_of_the_engine_can_be_compared():
 def test_documents(plan, planner, chosen):
     result = plan("-o", chosen)
     document = json.loads(result.stdout) if chosen == "json" else yaml.safe_load(result.stdout)
-    jsonschema.Draft202012Validator(schema("plan")).validate(document)
+    assert_described(document, "plan")
     assert document["kind"] == "Plan"
     assert result.stderr == ""
 

@@ -36,6 +36,7 @@ def viewed(raw, *pods, events=()):
 
 def event(step, message=ELSEWHERE):
     return {
+        "kind": "Event",
         "metadata": {"name": f"event-{step}", "namespace": "team-a"},
         "reason": "PlacedElsewhere",
         "message": message,
