@@ -8,6 +8,7 @@ text, there are no base-60 numbers.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -99,17 +100,15 @@ def _integer(text: str) -> Any:
     return sign * int(digits, 8 if digits.startswith("0") else 10)
 
 
+@dataclass(slots=True)
 class _Frame:
     """Collection that is being read."""
 
-    __slots__ = ("anchor", "first_count", "key", "merges", "values")
-
-    def __init__(self, values: dict[str, Any] | list[Any], anchor: str | None, count: int) -> None:
-        self.values = values
-        self.anchor = anchor
-        self.first_count = count
-        self.key: Any = _NO_KEY
-        self.merges: list[dict[str, Any]] = []
+    values: dict[str, Any] | list[Any]
+    anchor: str | None
+    first_count: int
+    key: Any = _NO_KEY
+    merges: list[dict[str, Any]] = field(default_factory=list)
 
 
 class _Builder:
