@@ -201,18 +201,13 @@ class _PlainReader:
             return self._body(task.fields("inline"))
         if task.get("templateRef") is not None:
             target = task.fields("templateRef").text("name")
-            message = (
-                f"{task.place.spelled}: template {target:.80} is not in this file; it counts as one"
-                " step"
-            )
-            self.notices.append(Notice("template-elsewhere", message))
-            return Leaf(place=task.place)
-        name = self._tags.plain(task.name("template"))
-        if "{{" in name:
-            message = f"{task.place.spelled}: which template it runs is known only at run time"
-            self.notices.append(Notice("template-elsewhere", message))
-            return Leaf(place=task.place)
-        return self._named(name, task.place)
+            problem = f"template {target:.80} is not in this file; it counts as one step"
+        elif "{{" in (name := self._tags.plain(task.name("template"))):
+            problem = "which template it runs is known only at run time"
+        else:
+            return self._named(name, task.place)
+        self.notices.append(Notice("template-elsewhere", f"{task.place.spelled}: {problem}"))
+        return Leaf(place=task.place)
 
     def _arguments(self, task: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
         arguments = task.fields("arguments")
@@ -231,11 +226,12 @@ class _PlainReader:
     def _outside_artifacts(self, task: Fields) -> dict[str, Expression]:
         """Return input artifacts that the task's template takes from a place outside of the run."""
         template = self._templates.template(str(task.get("template")))
-        artifacts: dict[str, Expression] = {}
-        for fields in template.fields("inputs").each("artifacts"):
-            if set(fields.raw) - {"name", "path", "mode", "optional", "archive", "globalName"}:
-                artifacts[fields.name("name")] = Runtime()
-        return artifacts
+        inside = {"name", "path", "mode", "optional", "archive", "globalName"}
+        return {
+            fields.name("name"): Runtime()
+            for fields in template.fields("inputs").each("artifacts")
+            if set(fields.raw) - inside
+        }
 
     def _loop(self, task: Fields) -> Loop | None:
         if task.get("withItems") is not None:
