@@ -149,7 +149,8 @@ def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
     selector = _selector(step.node_selector, node)
     if accelerator is None or selector is None:
         return None
-    return (*accelerator, *selector, *_tolerations(step, node))
+    taints = [each for each in node.taints if untolerated_taint(step.tolerations, (each,))]
+    return (*accelerator, *selector, *map(toleration_line, taints))
 
 
 def _accelerator(step: Step, node: Node) -> tuple[str, ...] | None:
@@ -207,12 +208,6 @@ def _selector(wanted: Mapping[str, str], node: Node) -> tuple[str, ...] | None:
 def _is_near(wanted: str, present: str) -> bool:
     """Return whether one value may be a misspelling of the other."""
     return bool(difflib.get_close_matches(wanted.lower(), [present.lower()], cutoff=0.75))
-
-
-def _tolerations(step: Step, node: Node) -> Iterator[str]:
-    for taint in node.taints:
-        if untolerated_taint(step.tolerations, (taint,)) is not None:
-            yield toleration_line(taint)
 
 
 def toleration_line(taint: Taint) -> str:

@@ -87,7 +87,7 @@ class Node:
         if isinstance(self.taints, str | Mapping):
             given["taints"] = [self.taints]
         return {
-            _camel(name): value
+            re.sub("_([a-z])", lambda match: match[1].upper(), name): value
             for name, value in given.items()
             if value not in (usual[name], {}, [])
         }
@@ -200,7 +200,3 @@ def _json(document: Mapping[str, Any], name: str) -> str:
         return json.dumps(document)
     except (TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{name}: cannot be written as JSON: {error}") from error
-
-
-def _camel(name: str) -> str:
-    return re.sub("_([a-z])", lambda match: match[1].upper(), name)

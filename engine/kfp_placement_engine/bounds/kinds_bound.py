@@ -142,7 +142,14 @@ def _solve(
 ) -> tuple[Floats, int]:
     """Return [rows] prices after at most this many iterations, and the number of iterations."""
     solver = quiet_solver(highspy)
-    for option, value in _options(iterations).items():
+    # The dual simplex method, without presolving.
+    options = {
+        "solver": "simplex",
+        "simplex_strategy": 1,
+        "presolve": "off",
+        "simplex_iteration_limit": iterations,
+    }
+    for option, value in options.items():
         solver.setOptionValue(option, value)
     solver.passModel(_model(highspy, program, rows, allowed))
     solver.run()
@@ -178,16 +185,6 @@ def _model(highspy: Any, program: Program, rows: Rows, allowed: Booleans) -> Any
 
 def _of_solver(numbers: Integers) -> Any:
     return numbers.astype(np.int32)
-
-
-def _options(iterations: int) -> dict[str, object]:
-    """Return the solver's options: the dual simplex method, without presolving."""
-    return {
-        "solver": "simplex",
-        "simplex_strategy": 1,
-        "presolve": "off",
-        "simplex_iteration_limit": iterations,
-    }
 
 
 def _is_contradiction(

@@ -14,7 +14,7 @@ from kfp_placement_engine.lowering.iterations import limited_iterations
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.running import Running, with_remaining_work
 from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
-from kfp_placement_engine.lowering.work import Work, transfer_edges, work_of
+from kfp_placement_engine.lowering.work import transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import ImageSize
@@ -68,23 +68,19 @@ def problem_arrays(parts: Parts) -> ProblemArrays:
     return arrays._replace(**contiguous)
 
 
-def _work(parts: Parts) -> tuple[Work, Images]:
-    """Return the work that is left, and the images with those of running pods as present."""
+def _arrays(parts: Parts) -> ProblemArrays:
+    activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
     assumptions = parts.options.assumptions
-    return with_remaining_work(
-        work_of(parts.activities, assumptions, direct_transfers=parts.direct_transfers),
+    # The work that is left, and the images with those of running pods as present.
+    work, images = with_remaining_work(
+        work_of(activities, assumptions, direct_transfers=parts.direct_transfers),
         parts.images,
-        parts.classes.of_activity,
-        parts.activities,
+        class_of,
+        activities,
         parts.running,
         parts.nodes,
         assumptions,
     )
-
-
-def _arrays(parts: Parts) -> ProblemArrays:
-    activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
-    work, images = _work(parts)
     claims_start, claims = edge_arrays(parts.genes.claims)
     run_of = np.array([activity.run for activity in activities], np.int64)
     release = np.array([max(0.0, run.release_seconds) for run in parts.runs])

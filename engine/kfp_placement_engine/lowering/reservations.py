@@ -66,7 +66,10 @@ def with_reservations(
     flags = np.zeros(count, np.bool_)
     return replace(
         problem,
-        arrays=_joined(arrays, added),
+        arrays=ProblemArrays._make(
+            np.concatenate([own, rows]) if rows.shape[0] else own
+            for own, rows in zip(arrays, added, strict=True)
+        ),
         activity_names=problem.activity_names + tuple(names),
         is_driver=np.concatenate([problem.is_driver, flags]),
         is_step=np.concatenate([problem.is_step, flags]),
@@ -84,11 +87,3 @@ def _no_rows_but(arrays: ProblemArrays, counts: Mapping[str, int]) -> ProblemArr
         for name, axes in AXES.items()
     }
     return ProblemArrays(**blank)
-
-
-def _joined(arrays: ProblemArrays, added: ProblemArrays) -> ProblemArrays:
-    """Return the rows of both."""
-    pairs = zip(arrays, added, strict=True)
-    return ProblemArrays._make(
-        np.concatenate([own, rows]) if rows.shape[0] else own for own, rows in pairs
-    )

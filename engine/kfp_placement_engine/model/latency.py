@@ -168,7 +168,11 @@ def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> lis
     marked = [step for step in tasks if step.scheduler]
     if len(marked) > 1 and marked[0].location and len({step.location for step in marked}) == 1:
         if not any(_follows(step, ruled_types) for step in marked):
-            return [Notice("location-unused", _unused_by_all(marked[0], ruled_types))]
+            message = (
+                f"location {marked[0].location!r} of all steps changes nothing, as no step has a"
+                f" type that follows it (types that do: {_listed(ruled_types)})"
+            )
+            return [Notice("location-unused", message)]
         idle = [step for step in idle if not step.scheduler]
     return [Notice("location-unused", _unused(step, ruled_types), step.task) for step in idle]
 
@@ -176,13 +180,6 @@ def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> lis
 def _follows(step: Step, ruled_types: Collection[str]) -> bool:
     """Return whether its location counts; a hard limit applies whatever the type."""
     return is_ruled(step.type, ruled_types) or step.max_latency_ms is not None
-
-
-def _unused_by_all(step: Step, ruled_types: Collection[str]) -> str:
-    return (
-        f"location {step.location!r} of all steps changes nothing, as no step has a type that"
-        f" follows it (types that do: {_listed(ruled_types)})"
-    )
 
 
 def _unused(step: Step, ruled_types: Collection[str]) -> str:

@@ -31,7 +31,11 @@ class DemandProfile:
                 demand less while others are in its way, and more runs would be admitted.
             graph: run that was planned; it says which steps make workers.
         """
-        rows = [*_drivers_of(plan), *_pods_of(plan, graph)]
+        drivers = [
+            _Row(driver.name, driver.start_seconds, driver.finish_seconds, DRIVER_REQUESTS)
+            for driver in plan.drivers
+        ]
+        rows = [*drivers, *_pods_of(plan, graph)]
         self._pods = _table(rows)
         self._owners = tuple(row.owner for row in rows)
         self._drivers = len(plan.drivers)
@@ -79,11 +83,6 @@ class _Row(NamedTuple):
     requests: Resources
     pods: int = 1
     in_gang: bool = False
-
-
-def _drivers_of(plan: Plan) -> Iterator[_Row]:
-    for driver in plan.drivers:
-        yield _Row(driver.name, driver.start_seconds, driver.finish_seconds, DRIVER_REQUESTS)
 
 
 def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:

@@ -88,7 +88,8 @@ class Explainer:
         if activity.running is not None:
             return reason("started")
         if self.lowered.problem.unplaceable[index]:
-            return self._unschedulable(index)
+            nodes, objections = len(self.cluster.nodes), self._objections(index)
+            return reason("unschedulable", node_count=nodes, objections=objections)
         if step.assumed_cached:
             return reason("cached")
         if self.lowered.problem.arrays.gene[index] < 0:
@@ -252,10 +253,6 @@ class Explainer:
                 for node in self.cluster.nodes
             ]
         return self._filters[rules]
-
-    def _unschedulable(self, index: int) -> Reason:
-        total = len(self.cluster.nodes)
-        return reason("unschedulable", node_count=total, objections=self._objections(index))
 
     def _quickest(self, index: int) -> Reason:
         seconds = seconds_on_nodes(self.lowered.problem, index)

@@ -103,13 +103,13 @@ def mean_figures(
         slowest_seconds=None if same else max(ends),
         tie_breaks=len(each),
         moves_volumes=any(figures.moves_volumes for figures in each),
-        use={name: _mean([figures.use[name] for figures in each]) for name in _common_use(each)},
+        # Only of resources whose use every schedule states.
+        use={
+            name: _mean([figures.use[name] for figures in each])
+            for name in each[0].use
+            if all(name in figures.use for figures in each)
+        },
     )
-
-
-def _common_use(each: Sequence[Figures]) -> list[str]:
-    """Return the resources whose use every schedule states."""
-    return [name for name in each[0].use if all(name in figures.use for figures in each)]
 
 
 def typical_schedule(

@@ -10,7 +10,6 @@ from dataclasses import replace
 from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
@@ -66,15 +65,12 @@ def plan_run(
     plan = planned.plans[""]
     if options is None or options.makespan_within is None:
         return plan
-    return replace(plan, notices=(*plan.notices, _undecided(options.makespan_within)))
-
-
-def _undecided(within: MakespanWithin) -> Notice:
-    return Notice(
+    undecided = Notice(
         "makespan-within-unused",
-        f"makespanWithin {within.text} decides nothing here: it limits the latest end of several"
-        " runs, and this plan is of one",
+        f"makespanWithin {options.makespan_within.text} decides nothing here: it limits the latest"
+        " end of several runs, and this plan is of one",
     )
+    return replace(plan, notices=(*plan.notices, undecided))
 
 
 def plan_runs(

@@ -63,16 +63,17 @@ _NUMBERS = (
 )
 
 
-def _element(hint: object) -> Any:
-    """Return the type of a field of a C struct: a number, or a pointer to an array."""
-    numbers: dict[object, Any] = {float: ctypes.c_double, int: ctypes.c_int64}
-    return numbers.get(hint, ctypes.c_void_p)
+_NUMBER_TYPES: dict[object, Any] = {float: ctypes.c_double, int: ctypes.c_int64}
+"""Types of the numbers in a C struct, whose other fields are pointers to arrays."""
 
 
 class _Tables(ctypes.Structure):
     """The tables' C struct, which keeps the arrays that it points to."""
 
-    _fields_ = [(name, _element(hint)) for name, hint in ProblemTables.__annotations__.items()]
+    _fields_ = [
+        (name, _NUMBER_TYPES.get(hint, ctypes.c_void_p))
+        for name, hint in ProblemTables.__annotations__.items()
+    ]
 
     def __init__(self, tables: ProblemTables) -> None:
         super().__init__(

@@ -147,6 +147,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     notices.extend(bad_latency_labels(nodes.values(), latencies))
     notices.extend(_without_units(entry.nodes))
     policy = None if entry.policy is None else _policy(entry.policy, name)
+    assumed = {} if policy is None else policy.assumed_values()
     return Cluster(
         nodes=tuple(nodes.values()),
         latencies=latencies,
@@ -157,7 +158,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         notices=tuple(notices),
         source=name,
         image_bytes=dict(entry.images),
-        defaults=_defaults(entry, policy),
+        defaults={**assumed, **entry.defaults},
         policy=policy,
         all_pipelines=entry.pipelines,
     )
@@ -237,11 +238,6 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
 def node_term(name: str) -> NodeSelectorTerm:
     """Return the term that only the node of this name fulfils."""
     return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
-
-
-def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, float]:
-    of_policy = {} if policy is None else policy.assumed_values()
-    return {**of_policy, **entry.defaults}
 
 
 def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:

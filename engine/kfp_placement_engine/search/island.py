@@ -91,11 +91,8 @@ class Island:
         unbeaten = self._unbeaten
         if unbeaten is not None:
             return unbeaten
-        return self._at(0)
-
-    def _at(self, slot: int) -> Individual:
-        genes, keys = self.population.genes[slot].copy(), self.population.keys[slot].copy()
-        return Individual(Placement(genes, keys), self.population.terms[slot].copy())
+        genes, keys = self.population.genes[0].copy(), self.population.keys[0].copy()
+        return Individual(Placement(genes, keys), self.population.terms[0].copy())
 
     @property
     def best_terms(self) -> Floats:

@@ -13,7 +13,7 @@ from kfp_placement_engine.exceptions import (
     UnknownLoopError,
     UnknownStepError,
 )
-from kfp_placement_engine.model.cluster import Cluster, Node, Taint
+from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.images import canonical, held_sizes, normalised
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
@@ -108,15 +108,11 @@ def empty_copy(node: Node, name: str) -> Node:
         used={},
         scored_used={},
         labels={**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels,
-        taints=_lasting_taints(node),
+        # Those that people gave the node, without those of its present condition.
+        taints=tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS)),
         unschedulable=False,
         images={},
     )
-
-
-def _lasting_taints(node: Node) -> tuple[Taint, ...]:
-    """Return the taints that people gave the node, without those of its present condition."""
-    return tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS))
 
 
 def _things(graph: RunGraph, cluster: Cluster, kind: Kind) -> _Things:
@@ -213,7 +209,10 @@ def _with_properties(
 
     match kind:
         case "node":
-            nodes = changed(cluster.nodes, lambda node: _with_sizes(node, amounts, **fields))
+            nodes = changed(
+                cluster.nodes,
+                lambda node: replace(node, allocatable={**node.allocatable, **amounts}, **fields),
+            )
             cluster = replace(cluster, nodes=nodes)
         case "step":
             if "node" in fields:
@@ -227,10 +226,6 @@ def _with_properties(
             claims = changed(graph.claims, lambda claim: replace(claim, **fields))
             graph = replace(graph, claims=claims)
     return graph, cluster
-
-
-def _with_sizes(node: Node, amounts: Resources, **fields: Any) -> Node:
-    return replace(node, allocatable={**node.allocatable, **amounts}, **fields)
 
 
 def _with_requirements(

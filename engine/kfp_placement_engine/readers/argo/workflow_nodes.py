@@ -59,13 +59,14 @@ def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
         raise InputError(f"status.nodes must be a mapping, is {type(nodes).__name__}")
     if len(nodes) > MAX_NODES:
         raise InputError(f"status.nodes has {len(nodes)} entries; at most {MAX_NODES} are read")
-    read = (_node(node) for node in nodes.values())
-    return tuple(node for node in read if node is not None)
+    return tuple(
+        _node(raw)
+        for raw in nodes.values()
+        if isinstance(raw, dict) and isinstance(raw.get("name"), str)
+    )
 
 
-def _node(raw: object) -> ArgoNode | None:
-    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-        return None
+def _node(raw: dict[str, Any]) -> ArgoNode:
     return ArgoNode(
         name=raw["name"],
         type=_text(raw.get("type")),

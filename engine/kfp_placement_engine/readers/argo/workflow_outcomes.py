@@ -130,7 +130,7 @@ def _is_executor(name: str) -> bool:
 
 
 def _outcome(step_nodes: _StepNodes) -> StepOutcome:
-    pods = sorted(step_nodes.pods.values(), key=_order)
+    pods = sorted(step_nodes.pods.values(), key=lambda pod: (pod[0], pod[1].name))
     state = _state(step_nodes)
     if not pods:
         outer = step_nodes.outermost
@@ -139,10 +139,6 @@ def _outcome(step_nodes: _StepNodes) -> StepOutcome:
         return StepOutcome(state, finished_at=finished, message=message)
     _, last = pods[-1]
     return StepOutcome(state, len(pods), last.started_at, last.finished_at, last.host, last.message)
-
-
-def _order(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
-    return pod[0], pod[1].name
 
 
 def _state(step_nodes: _StepNodes) -> StepState:

@@ -51,7 +51,15 @@ def container_leaf(
     """
     image = container.text("image")
     if image in DRIVER_ONLY_IMAGES:
-        return _driver_leaf(image, component), {}
+        leaf = Leaf(
+            kind=DRIVER_ONLY_IMAGES[image],
+            resources=_DRIVER_RESOURCES,
+            access_modes=Input("access_modes"),
+            claim_name=Input("pvc_name"),
+            defaults=input_defaults(component),
+            place=component.place,
+        )
+        return leaf, {}
     config = KubernetesConfig(kubernetes, on_pod_settings(component))
     metadata = kubernetes.fields("podMetadata")
     retries = task.fields("retryPolicy").count("maxRetryCount")
@@ -99,17 +107,6 @@ def importer_leaf(importer: Fields, component: Fields) -> Leaf:
         resources=_DRIVER_RESOURCES,
         uses_workspace=workspace,
         fills_workspace=workspace,
-        defaults=input_defaults(component),
-        place=component.place,
-    )
-
-
-def _driver_leaf(image: str, component: Fields) -> Leaf:
-    return Leaf(
-        kind=DRIVER_ONLY_IMAGES[image],
-        resources=_DRIVER_RESOURCES,
-        access_modes=Input("access_modes"),
-        claim_name=Input("pvc_name"),
         defaults=input_defaults(component),
         place=component.place,
     )

@@ -25,11 +25,7 @@ def yaml_text(document: Mapping[str, Any], *, rows_in_a_line: bool = False) -> s
         width=100,
         default_flow_style=None if rows_in_a_line else False,
     )
-    return _visible(text)
-
-
-def _visible(text: str) -> str:
-    """Escape characters that can control a terminal; they are in double quotes by now."""
+    # Characters that can control a terminal are escaped; they are in double quotes by now.
     return text if text.isascii() else "".join(map(_escaped, text))
 
 

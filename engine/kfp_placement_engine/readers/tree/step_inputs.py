@@ -81,11 +81,12 @@ class DataIndex:
         if key not in self._shared:
             share = None if given is None else -(-given // len(value.sources))
             entries = tuple(
-                DataInput(step, output, self._size(step, output) if share is None else share)
+                DataInput(
+                    step,
+                    output,
+                    self._output_bytes.get(step, {}).get(output) if share is None else share,
+                )
                 for step, output in value.sources
             )
             self._shared[key] = (value, entries)
         return self._shared[key][1]
-
-    def _size(self, step: str, output: str) -> int | None:
-        return self._output_bytes.get(step, {}).get(output)
