@@ -5,7 +5,7 @@ A view decides what is shown: titles, columns, sentences. A renderer decides how
 strangers chose: renderers make it safe to show.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -167,7 +167,7 @@ def table_of(
     items: Iterable[ItemT],
     *,
     wide: bool = False,
-    hidden: Collection[str] = (),
+    namespaces: bool = True,
 ) -> Table:
     """Return a table with a row for each item.
 
@@ -176,12 +176,12 @@ def table_of(
         columns: columns from left to right.
         items: items from top to bottom.
         wide: whether columns for `-o wide` are shown.
-        hidden: titles of columns that are left out.
+        namespaces: whether there is a column for the namespace.
     """
     kept = [
         (column, text)
         for column, text in columns
-        if column.title not in hidden and (wide or not column.only_wide)
+        if (namespaces or column.title != "NAMESPACE") and (wide or not column.only_wide)
     ]
     rows = [Row([text(item) for _, text in kept]) for item in items]
     return Table(title, [column for column, _ in kept], rows).without_empty()

@@ -235,8 +235,7 @@ def pipelines_table(
         (NumberColumn("LAST RUN", spare=1), lambda each: _ago(each.last_run_at, now)),
         (Column("NOTES", wrap_from=24), lambda each: _forgotten(each.forget_before)),
     ]
-    hidden = () if namespaces else ("NAMESPACE",)
-    return table_of("Pipelines", columns, pipelines, hidden=hidden)
+    return table_of("Pipelines", columns, pipelines, namespaces=namespaces)
 
 
 def pipeline_view(details: PipelineDetails, now: datetime) -> Document:

@@ -189,8 +189,7 @@ def queue_table(
         (NumberColumn("WAITED", spare=1), lambda view: _waited(view, now)),
         (Column("NOTES", wrap_from=_MIN_MESSAGE), _remarks),
     ]
-    hidden = () if namespaces else ("NAMESPACE",)
-    return table_of("Queue", columns, views, wide=wide, hidden=hidden)
+    return table_of("Queue", columns, views, wide=wide, namespaces=namespaces)
 
 
 def _remarks(view: QueueView) -> str:

@@ -57,9 +57,8 @@ def runs_table(runs: Iterable[RunView], *, wide: bool, namespaces: bool) -> Tabl
         (Column("WAITS FOR", shrink_to=_MIN_WAITS), waiting_summary),
         (Column("NOTES", wrap_from=_MIN_NOTE), notes),
     ]
-    hidden = () if namespaces else ("NAMESPACE",)
     latest = sorted(runs, key=lambda run: inf if run.age_seconds is None else run.age_seconds)
-    return table_of("Runs", columns, latest, wide=wide, hidden=hidden)
+    return table_of("Runs", columns, latest, wide=wide, namespaces=namespaces)
 
 
 def _first_plan(run: RunView) -> str:
