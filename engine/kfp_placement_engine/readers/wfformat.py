@@ -61,10 +61,8 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     instance = Fields(document, Place(name))
     workflow = instance.fields("workflow")
     sizes: dict[str, int] = {}
-    if "specification" in workflow:
-        tasks = _tasks(workflow, sizes)
-    else:
-        tasks = _older_tasks(workflow, sizes)
+    read_tasks = _tasks if "specification" in workflow else _older_tasks
+    tasks = read_tasks(workflow, sizes)
     if not tasks:
         raise instance.error("holds no task; nothing can be planned")
     if len(tasks) > options.max_steps:
@@ -78,9 +76,8 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     if version not in _KNOWN_VERSIONS:
         message = f"wfformat version {version or 'none'!r:.20} is unknown; read as version 1.5"
         notices = (Notice("unknown-version", message),)
-    title = instance.text("name")
     return RunGraph(
-        name=title or name,
+        name=instance.text("name") or name,
         source=SOURCE,
         steps=steps,
         notices=notices,

@@ -144,10 +144,8 @@ class _WorkflowReader:
 
     def pipeline_name(self) -> str:
         """Return the pipeline's own name from the drivers' options; "" = they have none."""
-        for option, value in pairwise(self._driver_options):
-            if option == "--pipeline_name":
-                return value
-        return ""
+        options = pairwise(self._driver_options)
+        return next((value for option, value in options if option == "--pipeline_name"), "")
 
     def dag(self, template: str, component: Fields) -> Dag:
         """Return the DAG of a template, as one object however often it is used."""
