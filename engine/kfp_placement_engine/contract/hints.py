@@ -38,6 +38,9 @@ MAX_ANNOTATION_CHARACTERS = 16_384
 MAX_PRIORITY = 1_000_000
 """Priorities lie between its negative and this."""
 
+_Entries = dict[str, Any]
+"""Hints by key, or their values by field."""
+
 MAX_QUEUE_NAME_LENGTH = 63
 """Longest name of a RunQueue."""
 
@@ -162,7 +165,7 @@ def _sizes_text(sizes: Mapping[str, int]) -> dict[str, str]:
     return {name: _bytes_text(size) for name, size in sizes.items()}
 
 
-def _workers_text(workers: PodGroup) -> dict[str, Any]:
+def _workers_text(workers: PodGroup) -> _Entries:
     return {"count": workers.count, "requests": format_resources(workers.requests)}
 
 
@@ -191,7 +194,7 @@ _NOTHING = StepHints()
 
 def encode_hints(hints: StepHints) -> str:
     """Write hints as the annotation's JSON: compact, sorted, only what is set."""
-    entries: dict[str, Any] = dict(hints.unknown)
+    entries: _Entries = dict(hints.unknown)
     for key, (name, _, write) in _HINTS.items():
         value = getattr(hints, name)
         if value != getattr(_NOTHING, name):
@@ -235,9 +238,9 @@ def _with_near_key(key: str) -> str:
     return f"{key:.40} (did you mean {near[0]}?)" if near else f"{key:.40}"
 
 
-def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _values(entries: Mapping[str, Any]) -> tuple[_Entries, list[tuple[str, str]]]:
     """Return the known hints by field, and the key and reason of each that cannot be read."""
-    values: dict[str, Any] = {}
+    values: _Entries = {}
     problems = []
     for key, (name, read, _) in _HINTS.items():
         if entries.get(key) is None:
@@ -264,7 +267,7 @@ def max_latency_ms_in(text: str) -> float | None:
         return None
 
 
-def _load(text: str) -> tuple[dict[str, Any], list[str]]:
+def _load(text: str) -> tuple[_Entries, list[str]]:
     """Return the JSON object, and the keys that one of its objects has more than once."""
     if len(text) > MAX_ANNOTATION_CHARACTERS:
         raise HintsError(
@@ -272,7 +275,7 @@ def _load(text: str) -> tuple[dict[str, Any], list[str]]:
         )
     repeated: dict[str, None] = {}
 
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def collect(pairs: list[tuple[str, Any]]) -> _Entries:
         entries = dict(pairs)
         if len(entries) < len(pairs):
             counts = Counter(key for key, _ in pairs)

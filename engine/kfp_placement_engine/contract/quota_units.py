@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.units.resources import Resources, is_extended, without_zeros
+from kfp_placement_engine.units.resources import Amounts, Resources, is_extended, without_zeros
 
 MAX_POD_SETS = 8
 """Kueue refuses a Workload with more."""
@@ -72,7 +72,7 @@ def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
     return tuple(_with_own_names(units))
 
 
-def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
+def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> Amounts:
     """Return the units of each podSet that a run still needs, by name; never more than there are.
 
     Accelerators that nobody needs any longer are given back with their part of CPU and memory, even
@@ -84,7 +84,7 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
         demand: present demand of the run.
     """
     shares, left = _disjoint_shares(demand), dict(demand.peak)
-    needed: dict[str, int] = {}
+    needed: Amounts = {}
     for each in units:
         # Others may have written zeros.
         requests = without_zeros(each.requests)
@@ -107,7 +107,7 @@ def _requested_of(
     return left
 
 
-def _disjoint_shares(demand: Demand) -> dict[str, dict[str, int]]:
+def _disjoint_shares(demand: Demand) -> dict[str, Amounts]:
     """Return the parts of a demand: each accelerator's peak, with its shares of CPU and memory.
 
     Shares are peaks at different times, or of pods with two accelerators: where they are more than
@@ -153,7 +153,7 @@ def _units(name: str, amount: int) -> QuotaUnits:
     )
 
 
-def _without(left: Resources, taken: QuotaUnits) -> dict[str, int]:
+def _without(left: Resources, taken: QuotaUnits) -> Amounts:
     return {
         name: max(0, amount - taken.count * taken.requests.get(name, 0))
         for name, amount in left.items()

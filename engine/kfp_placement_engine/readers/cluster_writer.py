@@ -27,10 +27,13 @@ from kfp_placement_engine.units.durations import exact_latency_text, exact_secon
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.resources import Resources
 
+_Entry = dict[str, Any]
+"""Part of the file, by its keys."""
+
 
 def write_cluster_file(cluster: Cluster) -> str:
     """Write a cluster as a Cluster file; notices and source are left out."""
-    document: dict[str, Any] = {
+    document: _Entry = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "nodes": [_node(node) for node in cluster.nodes],
@@ -47,10 +50,10 @@ def write_cluster_file(cluster: Cluster) -> str:
     return yaml_text(document | _given(optional))
 
 
-def _node(node: Node) -> dict[str, Any]:
+def _node(node: Node) -> _Entry:
     sizes = dict(node.allocatable)
     cpu, memory, pods = (sizes.pop(name, 0) for name in ("cpu", "memory", "pods"))
-    entry: dict[str, Any] = {
+    entry: _Entry = {
         "name": node.name,
         "cpu": _amount("cpu", cpu),
         "memory": _amount("memory", memory),
@@ -82,7 +85,7 @@ def _node(node: Node) -> dict[str, Any]:
     return entry
 
 
-def _given(optional: Mapping[str, Any]) -> dict[str, Any]:
+def _given(optional: Mapping[str, Any]) -> _Entry:
     """Return the entries that are not empty."""
     return {key: value for key, value in optional.items() if value}
 
@@ -137,7 +140,7 @@ def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
     }
 
 
-def _claim(claim: Claim, nodes: set[str]) -> dict[str, Any]:
+def _claim(claim: Claim, nodes: set[str]) -> _Entry:
     optional = {"namespace": claim.namespace, "accessModes": list(claim.access_modes)}
     entry = {"name": claim.name, **_given(optional)}
     if claim.required_terms is not None:
@@ -156,18 +159,18 @@ def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:
     return name if terms == (node_term(name),) else None
 
 
-def _term(term: NodeSelectorTerm) -> dict[str, Any]:
-    entry: dict[str, Any] = {}
+def _term(term: NodeSelectorTerm) -> _Entry:
+    entry: _Entry = {}
     for requirement in term.requirements:
         kind = "matchFields" if requirement.is_field else "matchExpressions"
-        expression: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator}
+        expression: _Entry = {"key": requirement.key, "operator": requirement.operator}
         if requirement.values:
             expression["values"] = list(requirement.values)
         entry.setdefault(kind, []).append(expression)
     return entry
 
 
-def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
+def _policy(policy: PlanningPolicy | None) -> _Entry:
     """Return the policy's own settings for plans."""
     if policy is None:
         return {}
@@ -176,11 +179,11 @@ def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
     return policy_spec(policy).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def _defaults(cluster: Cluster) -> dict[str, Any]:
+def _defaults(cluster: Cluster) -> _Entry:
     """Return the cluster's assumptions, without those of the policy."""
     keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
     of_policy = {} if cluster.policy is None else cluster.policy.assumed_values()
-    written: dict[str, Any] = {}
+    written: _Entry = {}
     for assumption, value in cluster.defaults.items():
         if of_policy.get(assumption) == value:
             continue

@@ -28,7 +28,10 @@ _EXPECTED = (
 _WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
 _WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"))
 
-_Reader = Callable[[list[dict[str, Any]], str, ReadOptions], RunGraph]
+_Document = dict[str, Any]
+"""Document of a file, by its keys."""
+
+_Reader = Callable[[list[_Document], str, ReadOptions], RunGraph]
 """Reader of the documents of a run, with the recognised document first."""
 
 
@@ -75,9 +78,9 @@ def read_run_file(
     return read_run(data, name=str(path), options=options, progress=progress)
 
 
-def _unwrapped(documents: list[Any], name: str) -> list[dict[str, Any]]:
+def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
     """Return the documents as mappings, with lists of objects and API wrappers taken apart."""
-    unwrapped: list[dict[str, Any]] = []
+    unwrapped: list[_Document] = []
     for document in documents:
         if not isinstance(document, dict):
             raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
@@ -90,7 +93,7 @@ def _unwrapped(documents: list[Any], name: str) -> list[dict[str, Any]]:
     return unwrapped
 
 
-def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
+def _parts(document: _Document, place: Place) -> list[_Document]:
     # A PipelineVersion object, or what KFP's API answers, holds both documents of a package.
     holder = Fields(document, place)
     if document.get("kind") == "PipelineVersion":
@@ -107,9 +110,7 @@ def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     return [document]
 
 
-def _read(
-    documents: list[dict[str, Any]], data: bytes, name: str, options: ReadOptions
-) -> RunGraph:
+def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
     runs = [(each, read) for each in documents if (read := _reader_of(each)) is not None]
     if not runs:
@@ -135,7 +136,7 @@ def run_in(document: Any, place: Place) -> str:
     return next((_READERS[read] for part in parts if (read := _reader_of(part))), "")
 
 
-def _reader_of(document: dict[str, Any]) -> _Reader | None:
+def _reader_of(document: _Document) -> _Reader | None:
     """Return the reader of a document that describes a run, or None for any other document."""
     if "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document):
         return _read_package
@@ -150,7 +151,7 @@ def _reader_of(document: dict[str, Any]) -> _Reader | None:
     return None
 
 
-def _read_package(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+def _read_package(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
     from kfp_placement_engine.readers.kfp.package import package_tree
     from kfp_placement_engine.readers.tree.expansion import expand
 
@@ -158,13 +159,13 @@ def _read_package(documents: list[dict[str, Any]], name: str, options: ReadOptio
     return expand(package_tree(pipeline, platform, name, options), options)
 
 
-def _read_workflow(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+def _read_workflow(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
     from kfp_placement_engine.readers.argo.workflow import read_workflow
 
     return read_workflow(documents[0], name, options)
 
 
-def _read_wfformat(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+def _read_wfformat(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
     from kfp_placement_engine.readers.wfformat import read_wfformat
 
     return read_wfformat(documents[0], name, options)
@@ -177,7 +178,7 @@ _READERS: Mapping[_Reader, str] = {
 }
 
 
-def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:
+def _unused_notices(documents: list[_Document]) -> list[Notice]:
     """Return notices about documents beside the run."""
     if not documents:
         return []
@@ -189,7 +190,7 @@ def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:
     ]
 
 
-def _problem(documents: list[dict[str, Any]]) -> str:
+def _problem(documents: list[_Document]) -> str:
     """Return what the documents are in place of a run, as text for people."""
     if not documents:
         return "holds no object"

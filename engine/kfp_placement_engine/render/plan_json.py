@@ -25,6 +25,9 @@ from kfp_placement_engine.units.quantities import format_resource, format_resour
 from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
 from kfp_placement_engine.views.plans.what_if import Answer
 
+_Document = dict[str, Any]
+"""The document or a part of it, as plain values."""
+
 _SECONDS_DIGITS = 6
 """Digits kept after the point: microseconds; what lies beyond is noise of the arithmetic."""
 
@@ -53,7 +56,7 @@ def plan_yaml(plan: Plan, answer: Answer | None = None) -> str:
     return text
 
 
-def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
+def plan_document(plan: Plan, answer: Answer | None = None) -> _Document:
     """Return the document as plain values."""
     return {
         "apiVersion": API_VERSION,
@@ -95,7 +98,7 @@ def number(value: float | None) -> float | None:
     return round(float(value), _SECONDS_DIGITS)
 
 
-def _fields(noun: object, names: str) -> dict[str, Any]:
+def _fields(noun: object, names: str) -> _Document:
     """Return some attributes of an object, with names in camel case."""
     return {
         _WORD_START.sub(lambda match: match[1].upper(), name): _plain(getattr(noun, name))
@@ -123,7 +126,7 @@ def _end(figures: Figures, seconds: float | None) -> float | None:
     return None if figures.unplaced else number(seconds)
 
 
-def _baselines(plan: Plan) -> dict[str, Any]:
+def _baselines(plan: Plan) -> _Document:
     """Return the baselines by name; the default scheduler with its steps, if known."""
     rows = {
         name: {
@@ -142,7 +145,7 @@ def _baselines(plan: Plan) -> dict[str, Any]:
     return rows
 
 
-def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
+def _use_of(plan: Plan, figures: Figures) -> _Document:
     """Return the average use of each resource, and by weights, of a run that ends."""
     use = {} if figures.unplaced else figures.use
     return {
@@ -155,7 +158,7 @@ def _unschedulable(plan: Plan) -> list[dict[str, str]]:
     return [{"name": name, "reason": reason} for name, reason in plan.unschedulable]
 
 
-def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
+def _step(plan: Plan, step: PlannedStep) -> _Document:
     document = {
         **_fields(step.spec, "name task display_name kind iteration assumed"),
         "conditional": step.spec.is_conditional,
@@ -179,9 +182,9 @@ def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     return document | times | {"durationBasis": _plain(step.run_time.basis)}
 
 
-def _promise(plan: Plan) -> dict[str, Any]:
+def _promise(plan: Plan) -> _Document:
     """Return promised end and time of submission, if the plan has them."""
-    document: dict[str, Any] = {}
+    document: _Document = {}
     if plan.promise is not None:
         document["promise"] = _fields(plan.promise, "confidence ends unknown")
     if plan.run.submitted_at is not None:
@@ -189,7 +192,7 @@ def _promise(plan: Plan) -> dict[str, Any]:
     return document
 
 
-def _answer(answer: Answer | None) -> dict[str, Any]:
+def _answer(answer: Answer | None) -> _Document:
     """Return the answer to changes, if there are some."""
     if isinstance(answer, Suggestions):
         return {
@@ -205,7 +208,7 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
     return {"whatIf": _changed(answer)} if answer is not None else {}
 
 
-def _changed(answer: ChangedPlan) -> dict[str, Any]:
+def _changed(answer: ChangedPlan) -> _Document:
     plan = answer.plan
     ends = None if plan.promise is None else plan.promise.ends
     return {

@@ -20,6 +20,9 @@ _FEW = 4
 
 ELLIPSIS = "…"
 
+_Fits = Callable[[str], bool]
+"""Function that returns whether a text is short enough."""
+
 _WIDER = 4
 """Times as many characters as of one text may fit of another: letters differ in width."""
 
@@ -62,9 +65,7 @@ def clip_path(path: str, limit: int) -> str:
     )
 
 
-def distinct(
-    texts: Iterable[str], shorten: Callable[[str], str], fits: Callable[[str], bool]
-) -> dict[str, str]:
+def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -> dict[str, str]:
     """Shorten texts where necessary, so that two that differ stay different.
 
     Most are clipped as usual. Of those that this makes the same the beginning is kept, or what fits
@@ -112,9 +113,7 @@ def _same_beginning(text: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(same) if a != b), min(len(text), len(other)))
 
 
-def _numbered(
-    texts: Sequence[str], taken: set[str], fits: Callable[[str], bool], most: int
-) -> list[str]:
+def _numbered(texts: Sequence[str], taken: set[str], fits: _Fits, most: int) -> list[str]:
     forms: dict[str, None] = {}
     number = 1
     for text in texts:
@@ -126,7 +125,7 @@ def _numbered(
     return list(forms)
 
 
-def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> str:
+def _window(text: str, start: int, fits: _Fits, most: int) -> str:
     """Return the part of the text that fits, from a character on."""
     before = ELLIPSIS if start else ""
     rest = visible(text[start : start + most])
@@ -136,7 +135,7 @@ def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> st
     return before + _longest(rest, ELLIPSIS, lambda form: fits(before + form), most)
 
 
-def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str:
+def _longest(text: str, end: str, fits: _Fits, most: int) -> str:
     """Return as much of the begin of the text as fits before an end.
 
     Args:

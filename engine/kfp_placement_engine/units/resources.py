@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 Resources = Mapping[str, int]
 """Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
 
+Amounts = dict[str, int]
+"""Amounts likewise, which may be changed: sums, and what is made of other amounts."""
+
 SCORED_DEFAULTS: Resources = {"cpu": 100, "memory": 200 * 2**20}
 """Amounts that kube-scheduler's resource scores count for a container that requests nothing.
 
@@ -23,39 +26,39 @@ MAX_SUM = (2**63 - 1) // 2
 """Sums are cut here: beyond half of int64 nothing fits anyway, and the planner can still add."""
 
 
-def add_to(total: dict[str, int], amounts: Resources) -> None:
+def add_to(total: Amounts, amounts: Resources) -> None:
     """Add the amounts to a sum."""
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 
 
-def subtract_from(total: dict[str, int], amounts: Resources) -> None:
+def subtract_from(total: Amounts, amounts: Resources) -> None:
     """Take the amounts from a sum; what becomes less than 0 stays so."""
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) - amount
 
 
-def raise_to(total: dict[str, int], amounts: Resources) -> None:
+def raise_to(total: Amounts, amounts: Resources) -> None:
     """Raise every amount of `total` to at least the one given."""
     for name, amount in amounts.items():
         total[name] = max(total.get(name, 0), amount)
 
 
-def plus(amounts: Resources, others: Resources) -> dict[str, int]:
+def plus(amounts: Resources, others: Resources) -> Amounts:
     """Return the sum of both."""
     total = dict(amounts)
     add_to(total, others)
     return total
 
 
-def minus(amounts: Resources, others: Resources) -> dict[str, int]:
+def minus(amounts: Resources, others: Resources) -> Amounts:
     """Return the first without the second; negative where the second is more."""
     total = dict(amounts)
     subtract_from(total, others)
     return total
 
 
-def with_pod(requests: Resources) -> dict[str, int]:
+def with_pod(requests: Resources) -> Amounts:
     """Return the room of a pod on its node: its requests, and one of `pods`."""
     return {**requests, "pods": 1}
 
@@ -68,7 +71,7 @@ def is_extended(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name
 
 
-def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
+def free_room(allocatable: Resources, used: Resources) -> Amounts:
     """Return the free room of a node, by resource; negative where more is taken."""
     return {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
 
@@ -98,12 +101,12 @@ def is_less(amounts: Resources, before: Resources) -> bool:
     return any(amounts.get(name, 0) < amount for name, amount in before.items())
 
 
-def without_zeros(amounts: Resources) -> dict[str, int]:
+def without_zeros(amounts: Resources) -> Amounts:
     """Return the resources with an amount: zero and absent mean the same."""
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def bounded(amounts: Resources, most: int = MAX_SUM) -> dict[str, int]:
+def bounded(amounts: Resources, most: int = MAX_SUM) -> Amounts:
     """Return sums with which a plan can be made: at most `most` each, and none of 0 or less."""
     return {name: min(amount, most) for name, amount in amounts.items() if amount > 0}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
@@ -16,7 +15,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
@@ -61,8 +60,8 @@ class PodView:
 
 
 def pods_by_step(
-    pods: Iterable[Mapping[str, Any]],
-    events: Iterable[Mapping[str, Any]],
+    pods: Iterable[RawMapping],
+    events: Iterable[RawMapping],
     workflow: str,
     steps: Iterable[str],
 ) -> dict[str, PodView]:
@@ -91,13 +90,13 @@ def pods_by_step(
     return latest
 
 
-def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str | None:
+def _step(raw: RawMapping, workflow: str, names: frozenset[str]) -> str | None:
     annotations = Fields(raw, _POD).flat("metadata").flat("annotations")
     node_name = annotations.text(NODE_NAME_ANNOTATION)
     return step_of_executor(node_name, workflow, names) if node_name else None
 
 
-def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
+def _view(raw: RawMapping, deviations: Mapping[str, str]) -> PodView:
     pod = Fields(raw, _POD)
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
@@ -117,7 +116,7 @@ def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
     )
 
 
-def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
+def gates_of(pod: RawMapping) -> tuple[str, ...]:
     """Return the scheduling gates of a pod.
 
     Raises:
@@ -143,7 +142,7 @@ def _message(status: Fields) -> str:
     return ""
 
 
-def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def _messages(events: Iterable[RawMapping]) -> dict[str, str]:
     """Return the latest `PlacedElsewhere` message about each pod, by the pod's uid."""
     latest: dict[str, tuple[str, str]] = {}
     for raw in events:

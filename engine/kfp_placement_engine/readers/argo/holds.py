@@ -4,7 +4,6 @@ A label asks for a workflow controller that does not exist, so Argo leaves the W
 clock runs. `spec.suspend` would begin the Workflow, and its deadline with it.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.keys import (
@@ -14,8 +13,10 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import UNNAMED
+
+_Patch = dict[str, Any]
 
 PENDING = "Pending"
 """Phase of a Workflow that waits."""
@@ -30,32 +31,32 @@ PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
 """Label selector of Workflows that their queue has suspended."""
 
 
-def is_held(workflow: Mapping[str, Any]) -> bool:
+def is_held(workflow: RawMapping) -> bool:
     """Return whether a Workflow waits in a queue."""
     labels = _metadata(workflow, "labels")
     return labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE
 
 
-def is_preempted(workflow: Mapping[str, Any]) -> bool:
+def is_preempted(workflow: RawMapping) -> bool:
     """Return whether its queue has suspended a Workflow; others may have suspended it as well."""
     annotations = _metadata(workflow, "annotations")
     is_suspended = _mapping(workflow.get("spec")).get("suspend") is True
     return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
 
 
-def is_for_others(workflow: Mapping[str, Any]) -> bool:
+def is_for_others(workflow: RawMapping) -> bool:
     """Return whether a Workflow asks for a workflow controller that is not this cluster's Argo."""
     labels = _metadata(workflow, "labels")
     return bool(labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE)
 
 
-def has_ended(workflow: Mapping[str, Any]) -> bool:
+def has_ended(workflow: RawMapping) -> bool:
     """Return whether Argo is done with a Workflow."""
     labels = _metadata(workflow, "labels")
     return _is_completed(labels)
 
 
-def held_message(workflow: Mapping[str, Any]) -> str:
+def held_message(workflow: RawMapping) -> str:
     """Return the message of a Workflow that waits in a queue; "" = it has none."""
     status = _mapping(workflow.get("status"))
     message = status.get("message")
@@ -63,7 +64,7 @@ def held_message(workflow: Mapping[str, Any]) -> str:
     return str(message)[:MAX_MESSAGE_CHARACTERS] if is_waiting else ""
 
 
-def holding_patch(version: str, message: str) -> dict[str, Any]:
+def holding_patch(version: str, message: str) -> _Patch:
     """Return the merge patch that writes into a held Workflow's status that it waits.
 
     Without a phase, KFP shows its status as unknown.
@@ -71,7 +72,7 @@ def holding_patch(version: str, message: str) -> dict[str, Any]:
     return _versioned(version) | {"status": {"phase": PENDING, "message": message}}
 
 
-def releasing_patch(version: str, *, has_message: bool) -> dict[str, Any]:
+def releasing_patch(version: str, *, has_message: bool) -> _Patch:
     """Return the merge patch that gives a held Workflow to Argo, as if it had been created now.
 
     Args:
@@ -82,7 +83,7 @@ def releasing_patch(version: str, *, has_message: bool) -> dict[str, Any]:
     return patch | ({"status": {"phase": None, "message": None}} if has_message else {})
 
 
-def suspending_patch(version: str, preempted_for: str) -> dict[str, Any]:
+def suspending_patch(version: str, preempted_for: str) -> _Patch:
     """Return the merge patch after which Argo makes no new pods for a Workflow.
 
     Args:
@@ -92,14 +93,12 @@ def suspending_patch(version: str, preempted_for: str) -> dict[str, Any]:
     return _suspension(version, preempted_for, suspend=True)
 
 
-def resuming_patch(version: str) -> dict[str, Any]:
+def resuming_patch(version: str) -> _Patch:
     """Return the merge patch by which Argo goes on with a Workflow that its queue has suspended."""
     return _suspension(version, None, suspend=None)
 
 
-def hold_operations(
-    workflow: Mapping[str, Any], before: Mapping[str, Any] | None
-) -> list[dict[str, Any]]:
+def hold_operations(workflow: RawMapping, before: RawMapping | None) -> list[_Patch]:
     """Return the JSON patch that lets a Workflow wait from its admission; empty = it does not wait.
 
     Only a run that is new to Argo, or retried after its end, may wait: if a run gets the label
@@ -132,17 +131,17 @@ def hold_operations(
     return [{"op": "add", "path": path, "value": QUEUE_INSTANCE}]
 
 
-def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
+def _is_as_good_as_new(before: RawMapping) -> bool:
     """Return whether a stored Workflow has ended, or was not for this cluster's Argo."""
     labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
     return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
 
 
-def _is_completed(labels: Mapping[str, Any]) -> bool:
+def _is_completed(labels: RawMapping) -> bool:
     return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
-def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> dict[str, Any]:
+def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> _Patch:
     """Return one patch for both marks and the suspension, which never occur alone."""
     metadata = {
         "annotations": {PREEMPTED_ANNOTATION: preempted_for},
@@ -151,13 +150,13 @@ def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None
     return _versioned(version, **metadata) | {"spec": {"suspend": suspend}}
 
 
-def _versioned(version: str, **metadata: Any) -> dict[str, Any]:
+def _versioned(version: str, **metadata: Any) -> _Patch:
     return {"metadata": {"resourceVersion": version, **metadata}}
 
 
-def _metadata(workflow: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+def _metadata(workflow: RawMapping, kind: str) -> RawMapping:
     return _mapping(_mapping(workflow.get("metadata")).get(kind))
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> RawMapping:
     return value if isinstance(value, dict) else {}

@@ -24,7 +24,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
-    Expression,
+    Expressions,
     NumberSequence,
     Runtime,
     TaskOutput,
@@ -209,21 +209,21 @@ class _PlainReader:
         self.notices.append(Notice("template-elsewhere", f"{task.place.spelled}: {problem}"))
         return Leaf(place=task.place)
 
-    def _arguments(self, task: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
+    def _arguments(self, task: Fields) -> tuple[Expressions, Expressions]:
         arguments = task.fields("arguments")
-        inputs: dict[str, Expression] = {}
+        inputs: Expressions = {}
         for fields in arguments.each("parameters"):
             name = fields.name("name")
             value = fields.get("value")
             inputs[name] = Runtime() if value is None else self._tags.text(value)
-        artifacts: dict[str, Expression] = {}
+        artifacts: Expressions = {}
         for fields in arguments.each("artifacts"):
             name = fields.name("name")
             source = fields.get("from")
             artifacts[name] = self._tags.text(source) if isinstance(source, str) else Runtime()
         return inputs, artifacts
 
-    def _outside_artifacts(self, task: Fields) -> dict[str, Expression]:
+    def _outside_artifacts(self, task: Fields) -> Expressions:
         """Return input artifacts that the task's template takes from a place outside of the run."""
         template = self._templates.template(str(task.get("template")))
         inside = {"name", "path", "mode", "optional", "archive", "globalName"}

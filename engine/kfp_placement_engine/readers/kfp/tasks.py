@@ -10,6 +10,7 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
+    Expressions,
     Input,
     Listed,
     LoopItem,
@@ -123,10 +124,10 @@ def _sources(selectors: Iterable[Fields], key: str) -> OutputSources:
     return tuple((fields.text("producerSubtask"), fields.text(key)) for fields in selectors)
 
 
-def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
+def _parameters(spec: Fields) -> tuple[Expressions, Expressions]:
     """Return inputs from the DAG, and inputs put together from the task's other inputs."""
-    inputs: dict[str, Expression] = {}
-    own: dict[str, Expression] = {}
+    inputs: Expressions = {}
+    own: Expressions = {}
     for name, source in spec.fields("inputs").each_named("parameters"):
         expression = parameter_source(source)
         if isinstance(expression, Constant) and isinstance(expression.value, str):
@@ -138,8 +139,8 @@ def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expressi
     return inputs, own
 
 
-def _artifacts(spec: Fields) -> dict[str, Expression]:
-    artifacts: dict[str, Expression] = {}
+def _artifacts(spec: Fields) -> Expressions:
+    artifacts: Expressions = {}
     for name, fields in spec.fields("inputs").each_named("artifacts"):
         if fields.get("taskOutputArtifact") is not None:
             output = fields.fields("taskOutputArtifact")
@@ -152,7 +153,7 @@ def _artifacts(spec: Fields) -> dict[str, Expression]:
     return artifacts
 
 
-def _loop(spec: Fields, inputs: dict[str, Expression]) -> Loop | None:
+def _loop(spec: Fields, inputs: Expressions) -> Loop | None:
     """Return the task's loop, whose item becomes one more input; None without a loop."""
     parallelism = spec.fields("iteratorPolicy").count("parallelismLimit")
     if spec.get("artifactIterator") is not None:
@@ -172,7 +173,7 @@ def _loop(spec: Fields, inputs: dict[str, Expression]) -> Loop | None:
     return Loop(source, parallelism)
 
 
-def _raw_items(text: str, inputs: Mapping[str, Expression], place: Place) -> Expression:
+def _raw_items(text: str, inputs: Expressions, place: Place) -> Expression:
     entries = parse_json(text, place=place.field("items"))
     if not isinstance(entries, list):
         raise place.error(f"items must be a JSON list, is {text!r:.60}")
@@ -181,7 +182,7 @@ def _raw_items(text: str, inputs: Mapping[str, Expression], place: Place) -> Exp
     return Listed(tuple(_raw_item(entry, inputs) for entry in entries))
 
 
-def _raw_item(entry: Any, inputs: Mapping[str, Expression]) -> Expression:
+def _raw_item(entry: Any, inputs: Expressions) -> Expression:
     if isinstance(entry, str):
         expression = text_with_inputs(entry)
         if isinstance(expression, Input):

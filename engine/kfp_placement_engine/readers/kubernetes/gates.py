@@ -1,6 +1,5 @@
 """A reader of a pod's scheduling gates, and the patch that takes ours off."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.gates import (
@@ -11,13 +10,13 @@ from kfp_placement_engine.contract.gates import (
     gate_off,
     has_our_gate,
 )
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 
 _POD = Place("pod")
 
 
-def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def read_gates(pod: RawMapping) -> list[RawMapping]:
     """Return the gates of a pod, as they came.
 
     Args:
@@ -30,7 +29,7 @@ def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [Place("gate").mapping(gate) for gate in spec.entries("schedulingGates")]
 
 
-def is_gated(pod: Mapping[str, Any]) -> bool:
+def is_gated(pod: RawMapping) -> bool:
     """Return whether a pod has our gate.
 
     Args:
@@ -43,7 +42,7 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
 
 
 def opening_patch(
-    pod: Mapping[str, Any] | None, uid: str | None, pin: Pin | None = None
+    pod: RawMapping | None, uid: str | None, pin: Pin | None = None
 ) -> dict[str, Any] | None:
     """Return the merge patch that takes our gate off a pod, or None without one to take off.
 
@@ -74,7 +73,7 @@ def opening_patch(
     return gate_off(version, gates, read_node_affinity(pod), pin)
 
 
-def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
+def read_node_affinity(pod: RawMapping) -> NodeAffinity:
     """Return the pod's own node affinity.
 
     Args:

@@ -41,7 +41,7 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, kind_of
-from kfp_placement_engine.units.resources import add_to, bounded, with_pod
+from kfp_placement_engine.units.resources import Amounts, add_to, bounded, with_pod
 
 _KINDS = {
     "Node": "v1",
@@ -181,8 +181,8 @@ def _with_used_room(
     nodes: tuple[Node, ...], collected: _Collected, claims_used: dict[ClaimKey, list[str]]
 ) -> tuple[Node, ...]:
     """Return the nodes with the room that bound pods take; fill `claims_used` with their claims."""
-    used: dict[str, dict[str, int]] = {node.name: {"pods": 0} for node in nodes}
-    scored: dict[str, dict[str, int]] = {node.name: {"cpu": 0, "memory": 0} for node in nodes}
+    used: dict[str, Amounts] = {node.name: {"pods": 0} for node in nodes}
+    scored: dict[str, Amounts] = {node.name: {"cpu": 0, "memory": 0} for node in nodes}
     seen: set[tuple[str, str]] = set()
     lost = 0
     for raw in collected.objects["Pod"]:

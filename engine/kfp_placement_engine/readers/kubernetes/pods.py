@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
+    Amounts,
     Resources,
     add_to,
     raise_to,
@@ -28,8 +29,8 @@ class PodRequests(NamedTuple):
         scored: CPU and memory as kube-scheduler's scores count them once the pod is bound.
     """
 
-    real: dict[str, int]
-    scored: dict[str, int]
+    real: Amounts
+    scored: Amounts
 
 
 class _Container(NamedTuple):
@@ -68,7 +69,7 @@ def is_schedulable(name: str) -> bool:
     )
 
 
-def _pod_level(spec: Fields) -> dict[str, int]:
+def _pod_level(spec: Fields) -> Amounts:
     """Return the resources of the pod as a whole."""
     given = spec.mapping("resources")
     if not given:
@@ -105,12 +106,12 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
     return containers
 
 
-def _requested(resources: Fields) -> dict[str, int]:
+def _requested(resources: Fields) -> Amounts:
     limits = resources.resources("limits")
     return {**limits, **resources.resources("requests")}
 
 
-def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> dict[str, int]:
+def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> Amounts:
     """Return the largest of requested, allocated and actual amounts.
 
     This is Kubernetes' `determineEffectiveRequests`.
@@ -119,7 +120,7 @@ def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> d
     lists = [actual, status.resources("allocatedResources")]
     if not infeasible:
         lists.append(dict(requests))
-    largest: dict[str, int] = {}
+    largest: Amounts = {}
     for each in lists:
         raise_to(largest, each)
     return largest
@@ -137,10 +138,10 @@ def _total(
     missing: Resources,
     pod_level: Resources,
     overhead: Resources,
-) -> dict[str, int]:
-    total: dict[str, int] = {}
-    sidecars: dict[str, int] = {}
-    peak: dict[str, int] = {}
+) -> Amounts:
+    total: Amounts = {}
+    sidecars: Amounts = {}
+    peak: Amounts = {}
     for container in containers:
         requests = {**missing, **container.requests}
         if container.is_sidecar:

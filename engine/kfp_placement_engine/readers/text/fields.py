@@ -14,6 +14,9 @@ from kfp_placement_engine.units.times import parse_time
 
 ValueT = TypeVar("ValueT")
 
+RawMapping = Mapping[str, Any]
+"""Mapping as others wrote it, such as an object of Kubernetes."""
+
 
 class Fields:
     """A mapping at its place.
@@ -27,7 +30,7 @@ class Fields:
 
     __slots__ = ("place", "raw")
 
-    def __init__(self, raw: Mapping[str, Any], place: Place) -> None:
+    def __init__(self, raw: RawMapping, place: Place) -> None:
         """Take a mapping."""
         self.raw = raw
         self.place = place

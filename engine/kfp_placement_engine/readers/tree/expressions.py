@@ -56,6 +56,10 @@ class Expression(Protocol):
         """Return the value in a scope."""
 
 
+Expressions = dict[str, Expression]
+"""Expressions by the name of an input."""
+
+
 @dataclass(frozen=True)
 class Constant:
     """A value that is in the file."""
