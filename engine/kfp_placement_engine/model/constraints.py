@@ -88,7 +88,10 @@ def matches_term(term: NodeSelectorTerm, node: Node) -> bool:
     A term without requirements matches nothing, and neither does one with a requirement that
     Kubernetes cannot parse (`component-helpers/scheduling/corev1/nodeaffinity`).
     """
-    return bool(term.requirements) and all(_holds_on_node(each, node) for each in term.requirements)
+    return bool(term.requirements) and all(
+        _field_holds(each, node) if each.is_field else holds(each, node.labels)
+        for each in term.requirements
+    )
 
 
 def matches_any_term(terms: Iterable[NodeSelectorTerm], node: Node) -> bool:
@@ -170,12 +173,6 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 def is_label_value(text: str) -> bool:
     """Return whether Kubernetes takes the text as the value of a label."""
     return len(text) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
-
-
-def _holds_on_node(requirement: Requirement, node: Node) -> bool:
-    if requirement.is_field:
-        return _field_holds(requirement, node)
-    return holds(requirement, node.labels)
 
 
 def _field_holds(requirement: Requirement, node: Node) -> bool:
