@@ -24,7 +24,7 @@ from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, re
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Nesting, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, Nesting, Task, TaskTree
 
 SOURCE = "argo-workflow"
 CONTAINER_DRIVER = "system-container-driver"
@@ -166,7 +166,7 @@ class _WorkflowReader:
             hook = each.task.fields("hooks").fields("exit").text("template")
             if hook:
                 exits.setdefault(hook, []).append(name)
-        groups: list[tuple[dict[str, _DrivenTask], tuple[str, ...]]] = [(own, ())]
+        groups: list[tuple[dict[str, _DrivenTask], Names]] = [(own, ())]
         for hook, after in exits.items():
             inside = _with_drivers(self._templates.dag_tasks(hook))
             groups.append((inside, tuple(sorted(after))))
@@ -179,9 +179,7 @@ class _WorkflowReader:
                 tasks[name] = self._task(name, each, known, exit_of)
         return tasks
 
-    def _task(
-        self, name: str, driven: _DrivenTask, known: set[str], exit_of: tuple[str, ...]
-    ) -> Task:
+    def _task(self, name: str, driven: _DrivenTask, known: set[str], exit_of: Names) -> Task:
         waits = _SUCCEEDED.findall(driven.first.text("depends"))
         waits = [other for other in waits if other != f"{name}-driver"]
         place, loop = driven.task.place, self._loop_tasks(driven.task)

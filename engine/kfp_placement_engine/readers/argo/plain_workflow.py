@@ -34,6 +34,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Leaf,
     Loop,
+    Names,
     Nesting,
     OutputKind,
     Outputs,
@@ -150,7 +151,7 @@ class _PlainReader:
             for entry in entries:
                 self._add_task(tasks, entry, self._dag_dependencies(entry, names))
         else:
-            before: tuple[str, ...] = ()
+            before: Names = ()
             for group in template.entries("steps"):
                 steps = Fields(
                     {"steps": group if isinstance(group, list) else [group]}, template.place
@@ -163,7 +164,7 @@ class _PlainReader:
         defaults = template_defaults(template, self._tags)
         return Dag(tasks, self._outputs(template), defaults, template.place)
 
-    def _dag_dependencies(self, entry: Fields, names: set[str]) -> tuple[str, ...]:
+    def _dag_dependencies(self, entry: Fields, names: set[str]) -> Names:
         task = entry.at(": task {:.80}", entry.text("name"))
         listed = list(task.texts("dependencies"))
         listed.extend(_DEPENDENCY.findall(task.text("depends")))
@@ -174,7 +175,7 @@ class _PlainReader:
         listed.extend(name for name in producers if name in names)
         return tuple(dict.fromkeys(listed))
 
-    def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: tuple[str, ...]) -> None:
+    def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: Names) -> None:
         name = entry.name("name")
         task = entry.at(": task {:.80}", name)
         if name in tasks:

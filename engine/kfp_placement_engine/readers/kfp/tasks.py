@@ -22,6 +22,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Leaf,
     Loop,
+    Names,
     OutputKind,
     Outputs,
     OutputSources,
@@ -35,7 +36,7 @@ MAX_DISPLAY_NAME = 256
 """Length of the longest display name, in characters; people could not read a longer one."""
 
 
-def dependencies(spec: Fields) -> tuple[str, ...]:
+def dependencies(spec: Fields) -> Names:
     """Return the tasks that a task waits for: the listed ones, and the producers of its inputs.
 
     Raises:
@@ -65,8 +66,8 @@ def read_task(
     spec: Fields,
     body: Leaf | Dag,
     *,
-    depends_on: tuple[str, ...],
-    exit_of: tuple[str, ...],
+    depends_on: Names,
+    exit_of: Names,
     extra_inputs: Mapping[str, Expression],
 ) -> Task:
     """Read a task of a DAG.

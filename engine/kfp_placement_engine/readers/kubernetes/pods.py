@@ -5,7 +5,7 @@ The request is `max(sum of containers and sidecars, peak of the init containers)
 limit without a request is a request.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kfp_placement_engine.readers.text.fields import Fields
@@ -34,7 +34,7 @@ class PodRequests(NamedTuple):
 
 
 class _Container(NamedTuple):
-    requests: Mapping[str, int]
+    requests: Resources
     is_init: bool
     is_sidecar: bool
 
@@ -111,7 +111,7 @@ def _requested(resources: Fields) -> Amounts:
     return {**limits, **resources.resources("requests")}
 
 
-def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> Amounts:
+def _resized(requests: Resources, status: Fields, infeasible: bool) -> Amounts:
     """Return the largest of requested, allocated and actual amounts.
 
     This is Kubernetes' `determineEffectiveRequests`.

@@ -28,7 +28,7 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex, numeric_arguments
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, OutputKind, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, OutputKind, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
     Known,
@@ -72,7 +72,7 @@ class _Position:
     iteration: tuple[int, ...] = ()
     items: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
-    upstream: tuple[str, ...] = ()
+    upstream: Names = ()
     exit_task: bool = False
     assumed: bool = False
 
@@ -296,13 +296,13 @@ def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dic
     return inputs
 
 
-def _union(groups: list[tuple[str, ...]]) -> tuple[str, ...]:
+def _union(groups: list[Names]) -> Names:
     if len(groups) == 1:
         return groups[0]
     return tuple(sorted({name for group in groups for name in group}))
 
 
-def _sinks(dag: Dag, results: Mapping[str, Result], upstream: tuple[str, ...]) -> tuple[str, ...]:
+def _sinks(dag: Dag, results: Mapping[str, Result], upstream: Names) -> Names:
     waited_for = {name for task in dag.tasks.values() for name in task.depends_on}
     ends = [
         results[task.name].sinks

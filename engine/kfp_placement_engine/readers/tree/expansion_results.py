@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from kfp_placement_engine.readers.tree.tasks import Dag, OutputKind
+from kfp_placement_engine.readers.tree.tasks import Dag, Names, OutputKind
 from kfp_placement_engine.readers.tree.values import UNKNOWN, Produced, Value
 
 
@@ -13,7 +13,7 @@ class Result(Protocol):
     """An expanded task of the tree."""
 
     @property
-    def sinks(self) -> tuple[str, ...]:
+    def sinks(self) -> Names:
         """Steps that must have ended before the task has, sorted."""
 
     def output(self, kind: OutputKind, key: str) -> Value:
@@ -27,7 +27,7 @@ class LeafResult:
     name: str
 
     @property
-    def sinks(self) -> tuple[str, ...]:
+    def sinks(self) -> Names:
         """The step itself."""
         return (self.name,)
 
@@ -40,7 +40,7 @@ class LeafResult:
 class NoResult:
     """Result of a task without a pod: it ends when the tasks that it waits for have ended."""
 
-    sinks: tuple[str, ...]
+    sinks: Names
 
     def output(self, _kind: OutputKind, _key: str) -> Value:
         """Return an unknown value."""
@@ -53,7 +53,7 @@ class DagResult:
 
     dag: Dag
     results: Mapping[str, Result]
-    sinks: tuple[str, ...]
+    sinks: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
     def output(self, kind: OutputKind, key: str) -> Value:
@@ -72,11 +72,11 @@ class LoopResult:
     """Result of a loop with its iterations; an output is the collection of their outputs."""
 
     runs: tuple[Result, ...]
-    upstream: tuple[str, ...]
+    upstream: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def sinks(self) -> tuple[str, ...]:
+    def sinks(self) -> Names:
         """Last steps of all iterations; for a loop without any, the steps that it waits for."""
         names = {name for run in self.runs for name in run.sinks}
         return tuple(sorted(names)) if self.runs else self.upstream

@@ -118,6 +118,9 @@ class Loop:
     parallelism: int = 0
 
 
+Names = tuple[str, ...]
+"""Names of tasks, steps or inputs."""
+
 OutputKind = Literal["parameters", "artifacts"]
 
 OutputSources = tuple[tuple[str, str], ...]
@@ -163,8 +166,8 @@ class Task:
 
     name: str
     body: Leaf | Dag | None
-    depends_on: tuple[str, ...] = ()
-    exit_of: tuple[str, ...] = ()
+    depends_on: Names = ()
+    exit_of: Names = ()
     inputs: Mapping[str, Expression] = field(default_factory=dict)
     own_inputs: Mapping[str, Expression] = field(default_factory=dict)
     artifacts: Mapping[str, Expression] = field(default_factory=dict)
@@ -197,7 +200,7 @@ class TaskTree:
     source: str
     root: Dag
     arguments: Mapping[str, Any]
-    missing_arguments: tuple[str, ...]
+    missing_arguments: Names
     has_drivers: bool = False
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
