@@ -30,17 +30,16 @@ def conditions(
 
 
 def findings(
-    run: TrackedRun, plan: CurrentPlan | None, planning_problem: str, rows_problem: str
+    run: TrackedRun, plan: CurrentPlan | None, rows_problem: str
 ) -> list[ConditionFinding]:
     """Return the findings about a run.
 
     Args:
         run: run as of its last evaluation.
         plan: plan of the run; None = there is none.
-        planning_problem: reason why there is no plan, or no better one; "" = there is no problem.
         rows_problem: reason why rows are missing; "" = none are.
     """
-    all_findings = [_planned(run, plan, planning_problem)]
+    all_findings = [_planned(run, plan)]
     if plan is not None and not run.refusal:
         all_findings += [_schedulable(run, plan), _latency(plan), _rows(run, rows_problem)]
     if run.observed.ended:
@@ -62,17 +61,17 @@ def phase(run: TrackedRun) -> Phase:
     return Phase.RUNNING if begun else Phase.PLANNED
 
 
-def _planned(run: TrackedRun, plan: CurrentPlan | None, problem: str) -> ConditionFinding:
+def _planned(run: TrackedRun, plan: CurrentPlan | None) -> ConditionFinding:
     kind = ConditionType.PLANNED
     if run.refusal:
         return ConditionFinding(kind, False, ConditionReason.MISCONFIGURED, run.refusal)
     if plan is None:
-        return ConditionFinding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
+        return ConditionFinding(kind, False, ConditionReason.PENDING_EVALUATION, run.problem)
     if run.held:
         message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
         return ConditionFinding(kind, True, ConditionReason.SUSPENDED, message)
-    if problem:
-        return ConditionFinding(kind, True, ConditionReason.SEARCH_FAILED, problem)
+    if run.problem:
+        return ConditionFinding(kind, True, ConditionReason.SEARCH_FAILED, run.problem)
     reason = ConditionReason.PLANNED if plan.revision == 1 else ConditionReason.REPLANNED
     return ConditionFinding(kind, True, reason)
 

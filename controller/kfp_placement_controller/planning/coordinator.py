@@ -237,11 +237,11 @@ class Coordinator:
         """Yield what must be written of runs; a defect in one hides no other."""
         # An object without a plan is of no use, and would be written again at once.
         awaited = self.plans.first_plans.awaited()
-        runs = [run for run in self.registry.unsettled.ordered() if run.key not in awaited]
-        for run in runs:
-            problem = self.plans.planner.problems.get(run.key, "")
+        for run in self.registry.unsettled.ordered():
+            if run.key in awaited:
+                continue
             consequence = f"run {run.key.namespace}/{run.key.name} is not written"
-            turn = partial(self.publisher.due, run, epoch, problem, now, monotonic_seconds)
+            turn = partial(self.publisher.due, run, epoch, now, monotonic_seconds)
             yield from self._warnings.take_turn(consequence, turn) or ()
             if self.publisher.is_done(run):
                 self.registry.unsettled.discard(run.key)

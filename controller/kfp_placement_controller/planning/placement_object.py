@@ -86,22 +86,8 @@ class BuiltPlacement:
     state: PlacementState
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """Rows that fit into an object, with the plan and the state that they show."""
-
-    plan: CurrentPlan | None
-    state: PlacementState
-    planned: tuple[PlannedRow, ...] = ()
-    states: tuple[StateRow, ...] = ()
-
-
 def placement_of(
-    run: TrackedRun,
-    state: PlacementState,
-    epoch: int,
-    now: datetime,
-    planning_problem: str = "",
+    run: TrackedRun, state: PlacementState, epoch: int, now: datetime
 ) -> BuiltPlacement:
     """Return the object of a run; leaving out rows that do not fit makes another plan.
 
@@ -110,20 +96,19 @@ def placement_of(
         state: state of the object as last written.
         epoch: epoch of the planner's Lease.
         now: the time.
-        planning_problem: reason why there is no plan, or no better one; "" = there is no problem.
 
     Raises:
         LimitError: the steps that have not ended are too many.
     """
-    fitted = _fitted(run, state)
-    all_findings = findings(run, fitted.plan, planning_problem, fitted.state.rows_problem)
-    state = replace(fitted.state, conditions=conditions(all_findings, state.conditions, now))
+    plan, state, rows = _fitted(run, state)
+    all_findings = findings(run, plan, state.rows_problem)
+    state = replace(state, conditions=conditions(all_findings, state.conditions, now))
     placement = PipelinePlacement(
         metadata=_metadata(run),
-        spec=_spec(run, fitted, epoch, now),
-        status=_status(run, fitted.plan, state, fitted.states),
+        spec=_spec(run, plan, rows.planned, epoch, now),
+        status=_status(run, plan, state, rows.states),
     )
-    return BuiltPlacement(placement, fitted.plan, state)
+    return BuiltPlacement(placement, plan, state)
 
 
 def _metadata(run: TrackedRun) -> ObjectMetadata:
@@ -143,14 +128,18 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
     )
 
 
-def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
-    """Return the rows that fit; where others were written before, this counts as another plan.
+def _fitted(
+    run: TrackedRun, state: PlacementState
+) -> tuple[CurrentPlan | None, PlacementState, FittedRows]:
+    """Return the plan and the state that an object shows, and the rows that fit into it.
+
+    Where other rows were written before, this counts as another plan.
 
     Rows of plan and status belong together by position. They change without a new plan where rows
     are left out, where a loop turns out narrower as its run ends, and where a run is refused.
     """
     if run.plan is None:
-        return _Fitted(None, state)
+        return None, state, FittedRows()
     plan = with_named_nodes(run.plan, [status.node for status in run.statuses.values()])
     fitted = FittedRows() if run.refusal else _fitted_rows(run, plan, state)
     steps = tuple(row.name for row in fitted.planned)
@@ -168,7 +157,7 @@ def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
         folded=folded,
         without_alternatives=without_alternatives,
     )
-    return _Fitted(plan, state, fitted.planned, fitted.states)
+    return plan, state, fitted
 
 
 def _fitted_rows(run: TrackedRun, plan: CurrentPlan, state: PlacementState) -> FittedRows:
@@ -226,8 +215,13 @@ def _since(run: TrackedRun, moment: datetime | None) -> float | None:
     return max(0.0, (moment - run.observed.submitted_at).total_seconds())
 
 
-def _spec(run: TrackedRun, fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
-    plan = fitted.plan
+def _spec(
+    run: TrackedRun,
+    plan: CurrentPlan | None,
+    rows: Iterable[PlannedRow],
+    epoch: int,
+    now: datetime,
+) -> PipelinePlacementSpec:
     bare = PipelinePlacementSpec(
         workflow_uid=run.observed.uid,
         submitted_at=run.observed.submitted_at,
@@ -247,7 +241,7 @@ def _spec(run: TrackedRun, fitted: _Fitted, epoch: int, now: datetime) -> Pipeli
             "generations": plan.generations,
             "makespan_seconds": _bounded(plan.makespan_seconds),
             "nodes": plan.nodes,
-            "steps": tuple(tuple(planned_row(row)) for row in fitted.planned),
+            "steps": tuple(tuple(planned_row(row)) for row in rows),
         }
     )
 

@@ -148,19 +148,13 @@ class PlacementPublisher:
         run.promises.is_counted = publication.closed
 
     def due(
-        self,
-        run: TrackedRun,
-        epoch: int,
-        problem: str,
-        now: datetime,
-        monotonic_seconds: float,
+        self, run: TrackedRun, epoch: int, now: datetime, monotonic_seconds: float
     ) -> list[WritePlacement | Announce]:
         """Return what must be written about a run now.
 
         Args:
             run: run as of its last evaluation.
             epoch: epoch of the planner's Lease.
-            problem: reason why there is no plan, or no better one; "" = there is no problem.
             now: the time.
             monotonic_seconds: the time on the monotonic clock.
         """
@@ -178,19 +172,19 @@ class PlacementPublisher:
             publication.announced = True
             note = f"this run is not planned: {run.refusal}"
             actions.append(Announce(run.key, run.observed.owner, note))
-        publishing = _state_of(run, publication.state, epoch, problem)
+        publishing = _state_of(run, publication.state, epoch)
         if not self._is_due(publication, publishing, monotonic_seconds):
             publication.closed = run.observed.ended and publication.published == publishing
             return actions
         try:
-            built = placement_of(run, publication.state, epoch, now, problem)
+            built = placement_of(run, publication.state, epoch, now)
         except LimitError as error:
             run.refuse(str(error))
-            built = placement_of(run, publication.state, epoch, now, problem)
+            built = placement_of(run, publication.state, epoch, now)
         # The plan may change: rows that do not fit are left out, and pods may be on other nodes.
         run.plan = built.plan
         publication.state = built.state
-        publication.publishing = _state_of(run, publication.state, epoch, problem)
+        publication.publishing = _state_of(run, publication.state, epoch)
         plan = (
             publication.published is None
             or publication.published.plan != publication.publishing.plan
@@ -251,20 +245,17 @@ class PlacementPublisher:
         published = publication.published
         if published is None or published[:2] != publishing[:2]:
             return True
-        is_changed = published[2:] != publishing[2:]
-        return is_changed and self._may_repeat(publication, monotonic_seconds)
-
-    def _may_repeat(self, publication: _Publication, monotonic_seconds: float) -> bool:
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        return not lasts(pause, publication.written_at, monotonic_seconds)
+        is_changed = published[2:] != publishing[2:]
+        return is_changed and not lasts(pause, publication.written_at, monotonic_seconds)
 
 
-def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:
+def _state_of(run: TrackedRun, state: PlacementState, epoch: int) -> _PublishedState:
     revision, nodes = (0, 0) if run.plan is None else (run.plan.revision, len(run.plan.nodes))
     plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
-    all_findings = findings(run, run.plan, problem, state.rows_problem)
+    all_findings = findings(run, run.plan, state.rows_problem)
     conditions = tuple(
         (finding.condition, str(finding.holds), finding.reason) for finding in all_findings
     )

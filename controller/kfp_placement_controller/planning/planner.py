@@ -1,7 +1,7 @@
 """The planner: a plan at once for each new run, then rounds that improve plans, one at a time."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -61,13 +61,11 @@ class Planner:
         registry: all runs.
         builder: builder of the rounds that are searched.
         params: times and thresholds.
-        problems: reasons why there is no plan, or no better one, by run.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     params: PlanningParams
-    problems: dict[RunKey, str] = field(default_factory=dict)
     _under_way: _RoundUnderWay | None = None
     _triggers: _Triggers | None = None
     _is_triggered: bool = False
@@ -96,10 +94,10 @@ class Planner:
         try:
             plan = plan_round(alone).plans[key_text(run.key)]
         except PlanningError as error:
-            self.problems[run.key] = str(error)
+            run.tracked.problem = str(error)
             return
         PLANS_AT_ONCE.inc()
-        self.problems.pop(run.key, None)
+        run.tracked.problem = ""
         self._enforce(run, plan, now, now, quick=True)
         self.trigger(run.tracked)
 
@@ -178,7 +176,7 @@ class Planner:
                 continue
             if key in ended.to_replan:
                 run.tracked.crashes = 0
-                self.problems.pop(key, None)
+                run.tracked.problem = ""
             if not run.fits(plan):
                 self.trigger(run.tracked)
             elif key in ended.to_replan or run.is_moved_by(plan):
@@ -192,8 +190,7 @@ class Planner:
         for key in ended.to_replan:
             run = self.registry.runs.get(key)
             if run is not None:
-                text = f"the search failed, the plan made at once holds: {failure.why}"
-                self.problems[key] = text
+                run.problem = f"the search failed, the plan made at once holds: {failure.why}"
                 if failure.died:
                     self._died(run, ended, failure.why)
         self._is_one_at_a_time = failure.died

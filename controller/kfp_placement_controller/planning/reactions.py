@@ -38,15 +38,13 @@ class Reactions:
         if not matters(change.old, change.new):
             return
         self.requests.conditions_changed()
-        if takes_less(change.old, change.new):
-            for planned in self.registry.planned():
-                if planned.waits_on(name):
-                    self.planner.trigger(planned.tracked)
-            return
+        is_less = takes_less(change.old, change.new)
         for planned in self.registry.planned():
-            if planned.has_unplaced():
+            # With less room, steps may no longer fit; with more, those without a node may.
+            if planned.waits_on(name if is_less else None):
                 self.planner.trigger(planned.tracked)
-        self.planner.may_gain()
+        if not is_less:
+            self.planner.may_gain()
 
     def claim(self, change: Change[ObservedClaim]) -> None:
         """Take in that a claim is new, has changed or is gone."""

@@ -3,7 +3,7 @@
 None keeps the others waiting: few are planned at once in one tick, and a defect ends one turn only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -67,9 +67,7 @@ class RunPlans:
         """Make the parts."""
         self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
         self.planner = Planner(self.registry, self.builder, self.params)
-        self.first_plans = FirstPlans(
-            self.registry, self.planner.problems, self.params.evaluation_seconds
-        )
+        self.first_plans = FirstPlans(self.registry, self.params.evaluation_seconds)
         self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
 
     def update(
@@ -98,7 +96,6 @@ class RunPlans:
         run = self.registry.runs.get(key)
         if run is not None:
             self.learned.forget(run.pods)
-        self.planner.problems.pop(key, None)
 
     def _to_evaluate(self, monotonic_seconds: float) -> list[TrackedRun]:
         """Return the runs that have changed, and from time to time all that can be planned."""
@@ -137,12 +134,10 @@ class FirstPlans:
 
     Attributes:
         registry: all runs.
-        problems: the planner's reasons why no plan could be made, by run.
         retry_seconds: pause until such a run is tried again; others may have left it room.
     """
 
     registry: RunRegistry
-    problems: Mapping[RunKey, str]
     retry_seconds: float
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
@@ -151,11 +146,11 @@ class FirstPlans:
         lacking = self._lacking()
         tried_at = self._tried_at
         self._tried_at = {run.key: tried_at[run.key] for run in lacking if run.key in tried_at}
-        new = [run for run in lacking if self._is_new(run)]
+        new = [run for run in lacking if not run.tracked.problem]
         refused = [
             run
             for run in lacking
-            if not self._is_new(run)
+            if run.tracked.problem
             and not lasts(self.retry_seconds, self._tried_at.get(run.key), monotonic_seconds)
         ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
@@ -165,10 +160,7 @@ class FirstPlans:
 
     def awaited(self) -> frozenset[RunKey]:
         """Return the runs whose plan is still to be tried for the first time."""
-        return frozenset(run.key for run in self._lacking() if self._is_new(run))
+        return frozenset(run.key for run in self._lacking() if not run.tracked.problem)
 
     def _lacking(self) -> list[OpenRun]:
         return [run for run in self.registry.active() if run.needs_plan]
-
-    def _is_new(self, run: OpenRun) -> bool:
-        return run.key not in self.problems

@@ -125,13 +125,9 @@ class PlannedRun(OpenRun):
         run = self.tracked
         return run.reading is self.reading and run.plan is self.plan and run.is_open
 
-    def waits_on(self, node: str) -> bool:
-        """Return whether a step that has not started is planned on a node."""
+    def waits_on(self, node: str | None) -> bool:
+        """Return whether a step that has not started is planned on a node; None = on no node."""
         return any(self.plan.node_of(name) == node for name in self._waiting())
-
-    def has_unplaced(self) -> bool:
-        """Return whether a step that has not started has no planned node."""
-        return any(self.plan.node_of(name) is None for name in self._waiting())
 
     def first_start(self) -> float | None:
         """Return the planned start of the next step, since the submission; None = none is left."""
@@ -172,12 +168,10 @@ class PlannedRun(OpenRun):
         run, plan = self.tracked, self.plan
         submitted = run.observed.submitted_at.timestamp()
         times = {}
-        for name in (step.name for step in self.graph.steps):
-            status, start, finish = (
-                run.statuses.get(name),
-                plan.start_of(name),
-                plan.finish_of(name),
-            )
+        for step in self.graph.steps:
+            name = step.name
+            status = run.statuses.get(name)
+            start, finish = plan.start_of(name), plan.finish_of(name)
             if start is None or (status is not None and status.ended):
                 continue
             seconds = math.inf if finish is None else finish - start
@@ -206,7 +200,7 @@ class PlannedRun(OpenRun):
                 for name, planned in times.items()
                 if planned.end_seconds < math.inf
             },
-            is_placed=not self.has_unplaced(),
+            is_placed=not self.waits_on(None),
             begin_seconds=self.tracked.held_seconds,
             now_seconds=now.timestamp() - submitted,
         )
@@ -237,15 +231,6 @@ class PlannedRun(OpenRun):
     def _waiting(self) -> Iterable[str]:
         """Return the names of the steps that have not started."""
         return (name for name, status in self.tracked.statuses.items() if status.unstarted)
-
-
-def open_run(run: TrackedRun) -> OpenRun | None:
-    """Return a run as it can be planned; None = nothing of it is left to plan, or can be."""
-    if run.reading is None or not run.is_open:
-        return None
-    if run.plan is None:
-        return OpenRun(run, run.reading)
-    return PlannedRun(run, run.reading, run.plan)
 
 
 def key_text(key: RunKey) -> str:

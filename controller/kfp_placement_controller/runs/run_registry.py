@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.runs.attach_failures import AttachFailures
-from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, open_run
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
 from kfp_placement_controller.runs.run_reading import RunReader, no_past
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
@@ -183,15 +183,20 @@ class RunRegistry:
         return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)
 
     def _opened(self, run: TrackedRun) -> OpenRun | None:
-        """Return a run as it can be planned, the same object until its graph or plan changes."""
+        """Return a run as it can be planned; None = nothing of it is left to plan, or can be.
+
+        It is the same object until the graph or the plan changes.
+        """
         planned = self._planned.get(run)
         if planned is not None and planned.is_current:
             return planned
         self._planned.pop(run, None)
-        opened = open_run(run)
-        if isinstance(opened, PlannedRun):
-            self._planned[run] = opened
-        return opened
+        if run.reading is None or not run.is_open:
+            return None
+        if run.plan is None:
+            return OpenRun(run, run.reading)
+        planned = self._planned[run] = PlannedRun(run, run.reading, run.plan)
+        return planned
 
     def _read(self, observed: ObservedRun) -> TrackedRun | None:
         """Return a run with its graph, or with why there is none; None = no step is marked."""

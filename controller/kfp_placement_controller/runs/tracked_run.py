@@ -71,6 +71,7 @@ class TrackedRun:
         nodes: groups of nodes that its queue has assigned to the run; () = any.
         attach_failures: volumes that could not be attached, of the pods of all runs.
         refusal: reason why the run is not planned, or no longer; "" = it is planned.
+        problem: reason why there is no plan, or no better one; "" = there is no problem.
         pods: pods of the run.
         plan: plan in force, or the last one before the run was refused; None = it has none yet.
         is_whole: whether the plan has a row for every step; a loop may have got more iterations.
@@ -92,6 +93,7 @@ class TrackedRun:
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     refusal: str = ""
+    problem: str = ""
     pods: RunPods = field(default_factory=RunPods)
     plan: CurrentPlan | None = None
     is_whole: bool = False

@@ -17,6 +17,12 @@ class ARun:
         self.observed = a_workflow(f"run-{number}", created_at=START + timedelta(seconds=number))
         self.key = self.observed.key
         self.needs_plan = True
+        self.problem = ""
+
+    @property
+    def tracked(self) -> "ARun":
+        """All that is known of it."""
+        return self
 
 
 class APlanner:
@@ -24,7 +30,6 @@ class APlanner:
 
     def __init__(self, *runs: ARun) -> None:
         self.runs = runs
-        self.problems: dict[tuple[str, str], str] = {}
 
     def active(self):
         """All of them, oldest first."""
@@ -32,7 +37,8 @@ class APlanner:
 
     def refuse(self, runs):
         """There is no plan for these."""
-        self.problems |= dict.fromkeys([run.key for run in runs], "no node at all")
+        for run in runs:
+            run.problem = "no node at all"
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def planner(runs) -> Any:
 
 @pytest.fixture
 def first_plans(planner) -> FirstPlans:
-    return FirstPlans(planner, planner.problems, retry_seconds=1.0)
+    return FirstPlans(planner, retry_seconds=1.0)
 
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
