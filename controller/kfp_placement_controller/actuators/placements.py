@@ -5,7 +5,6 @@ checked. The API server refuses lower epochs again.
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -83,19 +82,13 @@ class PlacementWriter:
             SupersededError: a planner of a higher epoch has written.
             KubernetesError: refused, or no answer.
         """
-        written = placement.to_object()
-        patch = {"spec": merge_patch(placement.spec)}
-
-        def create() -> StoredVersion:
-            return self._created(written)
-
         try:
-            return self._write(placement, known, patch, create)
+            return self._write(placement, known, {"spec": merge_patch(placement.spec)})
         except KubernetesError as error:
             # What the server's rules forbid, even if only because of what is stored already.
             if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
-            return self._made_anew(placement, create)
+            return self._made_anew(placement)
 
     def write_status(self, placement: PipelinePlacement, known: StoredVersion) -> StoredVersion:
         """Write what happened to the run; the plan stays as it is.
@@ -110,33 +103,33 @@ class PlacementWriter:
             KubernetesError: refused, or no answer.
         """
         status = placement.status or PipelinePlacementStatus()
-        return self._write(placement, known, {"status": merge_patch(status)}, None)
+        return self._write(placement, known, {"status": merge_patch(status)}, "status")
 
     def _write(
         self,
         placement: PipelinePlacement,
         known: StoredVersion | None,
         patch: JsonObject,
-        create: Callable[[], StoredVersion] | None,
+        part: str = "",
     ) -> StoredVersion:
+        """Write the plan, or a part of the object that must be there: `status`."""
         name, namespace = _name_of(placement)
         if known is not None and not _goes_on_from(placement, known):
             known = self._current(placement)
 
         def write(known: StoredVersion | None) -> StoredVersion:
             if known is None:
-                if create is None:
+                if part:
                     raise NotFoundError(404, "NotFound", f"no placement {namespace}/{name}")
-                return create()
+                return self._create(placement)
             _check_epoch(placement, known)
             versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
-            part = "status" if create is None else ""
             return stored_version(
                 self.client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
             )
 
         # Without a plan there is nothing that a status could be written into.
-        retry_on = (ConflictError,) if create is None else (ConflictError, NotFoundError)
+        retry_on = (ConflictError,) if part else (ConflictError, NotFoundError)
         return modify(known, write, partial(self._current, placement), retry_on=retry_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
@@ -156,16 +149,14 @@ class PlacementWriter:
         self.client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
         return None
 
-    def _made_anew(
-        self, placement: PipelinePlacement, create: Callable[[], StoredVersion]
-    ) -> StoredVersion:
+    def _made_anew(self, placement: PipelinePlacement) -> StoredVersion:
         """Put a plan into the place of one that the server holds against it.
 
         A new object is refused for what it says before it is refused for its name; so the existing
         object is removed only if the plan itself is valid.
         """
         try:
-            return create()
+            return self._create(placement)
         except ConflictError:
             current = self._current(placement)
         if current is not None:
@@ -173,10 +164,10 @@ class PlacementWriter:
             name, namespace = _name_of(placement)
             _LOG.warning("placement %s/%s cannot be changed into ours: made again", namespace, name)
             self.client.delete(PLACEMENTS, name, namespace, uid=current.uid)
-        return create()
+        return self._create(placement)
 
-    def _created(self, written: JsonObject) -> StoredVersion:
-        body = {key: value for key, value in written.items() if key != "status"}
+    def _create(self, placement: PipelinePlacement) -> StoredVersion:
+        body = {key: value for key, value in placement.to_object().items() if key != "status"}
         return stored_version(self.client.create(PLACEMENTS, body))
 
 

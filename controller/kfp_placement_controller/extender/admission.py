@@ -89,11 +89,11 @@ def mutations(
     if not spec:
         raise InputError("a pod needs a spec")
     status = policy.status
+    if status is None:
+        return []
     if policy.spec.actuator is Actuator.EXTENDER:
-        ready = status is not None and status.scheduler_ready is True
-        return [_scheduler_name(spec, wanted)] if ready else []
-    ready = status is not None and status.gates_ready is True
-    return _gate(spec) if ready else []
+        return [_scheduler_name(spec, wanted)] if status.scheduler_ready is True else []
+    return _gate(spec) if status.gates_ready is True else []
 
 
 def _scheduler_name(spec: Fields, name: str) -> Operation:

@@ -83,7 +83,7 @@ def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
         offered: nodes that kube-scheduler's own filters have left.
     """
     target = knowledge.target_of(pod)
-    planned = None if target is None else target.node
+    planned = target.node
     if not offered:
         return Decision((), DecisionReason.NOTHING_KNOWN, planned)
     limit = limit_ms(knowledge, pod)
@@ -110,9 +110,9 @@ def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
 
 def taken_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
     """Return a refusal of all nodes, as another scheduler has taken their room; the pod waits."""
-    target = knowledge.target_of(pod)
+    planned = knowledge.target_of(pod).node
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
-    return Decision((), DecisionReason.TAKEN, None if target is None else target.node, reasons)
+    return Decision((), DecisionReason.TAKEN, planned, reasons)
 
 
 def prioritize_nodes(

@@ -34,9 +34,12 @@ class StepTarget:
         losses: seconds that the run would end later, by other node.
     """
 
-    node: str | None
+    node: str | None = None
     seconds: float = 0.0
     losses: Mapping[str, float] = field(default_factory=dict)
+
+
+_NO_TARGET = StepTarget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +156,14 @@ class Knowledge:
                 free = minus(free, with_pod(grant.requests))
         return free
 
-    def target_of(self, pod: ObservedPod) -> StepTarget | None:
-        """Return the target that the plan gives to a pod's step, or None where it gives none."""
+    def target_of(self, pod: ObservedPod) -> StepTarget:
+        """Return the target that the plan gives to a pod's step; without a plan it has no node."""
         run = self.sources.run_of(pod)
         plan = None if run is None else self.plans.get(run.key)
         if run is None or plan is None or run.uid not in ("", plan.run_uid):
-            return None
+            return _NO_TARGET
         name = self.sources.step_of(pod, plan.steps)
-        return None if name is None else plan.steps[name]
+        return _NO_TARGET if name is None else plan.steps[name]
 
 
 def read_plan(raw: JsonObject) -> KnownPlan:

@@ -28,7 +28,7 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
-from kfp_placement_engine.units.resources import minus, plus, with_pod
+from kfp_placement_engine.units.resources import Resources, minus, plus, with_pod
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import JsonObject
 
@@ -160,20 +160,20 @@ class KnowledgeStore:
             self._publish(granted=granted, freed_at=freed_at, taken_at=taken_at)
 
     def _room_changes(self, change: Change[ObservedPod]) -> dict[str, Any]:
+        if _room_of(change.old) == _room_of(change.new):
+            return {}
         old = change.old if change.old is not None and change.old.holds_room else None
         new = change.new if change.new is not None and change.new.holds_room else None
-        if old is None and new is None:
-            return {}
-        if old is not None and new is not None and _same_room(old, new):
-            return {}
         used = dict(self.knowledge.used)
         claims: set[ClaimKey] = set()
         for pod, sign, summed in ((old, -1, minus), (new, 1, plus)):
             if pod is not None:
                 before = used.get(pod.node_name, {})
                 used[pod.node_name] = summed(before, with_pod(pod.requests))
-                claims.update(ClaimKey(pod.namespace, claim) for claim in pod.claims)
-                self._mount(pod, sign)
+                for name in pod.claims:
+                    claim = ClaimKey(pod.namespace, name)
+                    claims.add(claim)
+                    self._mounts.setdefault(claim, Counter())[pod.node_name] += sign
         changes: dict[str, Any] = {"used": used}
         if new is not None and new.uid in self.knowledge.waiting:
             changes["binders"] = self.knowledge.binders | {new.scheduler_name}
@@ -208,11 +208,6 @@ class KnowledgeStore:
     def _known_node(self, node: Node) -> KnownNode:
         return KnownNode(node, node_latencies(node.labels, self._places))
 
-    def _mount(self, pod: ObservedPod, sign: int) -> None:
-        for claim in pod.claims:
-            key = ClaimKey(pod.namespace, claim)
-            self._mounts.setdefault(key, Counter())[pod.node_name] += sign
-
     def _claim_nodes(self, claims: set[ClaimKey]) -> Mapping[ClaimKey, tuple[str, ...]]:
         claim_nodes = dict(self.knowledge.claim_nodes)
         for claim in claims:
@@ -239,5 +234,8 @@ def _waits(pod: ObservedPod) -> bool:
     return not (pod.node_name or pod.gates or pod.ended or pod.deleting)
 
 
-def _same_room(old: ObservedPod, new: ObservedPod) -> bool:
-    return (old.node_name, old.requests, old.claims) == (new.node_name, new.requests, new.claims)
+def _room_of(pod: ObservedPod | None) -> tuple[str, Resources, tuple[str, ...]] | None:
+    """Return the room that a pod takes: its node, its requests and its claims; None = no room."""
+    if pod is None or not pod.holds_room:
+        return None
+    return pod.node_name, pod.requests, pod.claims

@@ -102,7 +102,7 @@ def volume_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
 def ranked(
     knowledge: Knowledge,
     pod: ObservedPod,
-    target: StepTarget | None,
+    target: StepTarget,
     names: Iterable[str],
     band: float | None,
 ) -> Iterator[Ranked]:
@@ -111,11 +111,11 @@ def ranked(
     Args:
         knowledge: state of the cluster, as far as it is known.
         pod: the pod to place.
-        target: the planned node of the pod's step; None without a plan.
+        target: the planned node of the pod's step.
         names: the nodes.
         band: the largest round trip that counts as best, in milliseconds; None = no rule.
     """
-    planned, place = None if target is None else target.node, pod.location.lower()
+    planned, place = target.node, pod.location.lower()
     loss = _losses(knowledge, target, is_ruled=band is not None)
     headroom = knowledge.rules.headroom
     least = {"cpu": headroom.cpu_milli, "memory": headroom.memory_bytes}
@@ -132,15 +132,13 @@ def ranked(
         yield Ranked(Rank(beyond_ms, name != planned, is_tight, loss(name)), share, name)
 
 
-def _losses(
-    knowledge: Knowledge, target: StepTarget | None, *, is_ruled: bool
-) -> Callable[[str], float]:
+def _losses(knowledge: Knowledge, target: StepTarget, *, is_ruled: bool) -> Callable[[str], float]:
     """Return a function of a node: seconds that the run would end later there, or an estimate.
 
     A node that the plan does not name has at least the loss of those it names, since these are the
     next best, and at least the time that the step itself would take longer there.
     """
-    if target is None or target.node is None:
+    if target.node is None:
         # The scheduler's own scores choose for a step that is neither planned nor ruled.
         return (lambda name: 1.0 / _speed(knowledge, name)) if is_ruled else (lambda _: 0.0)
     least = max(target.losses.values(), default=0.0)

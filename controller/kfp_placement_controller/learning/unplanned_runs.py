@@ -3,7 +3,6 @@
 import math
 from bisect import insort
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,9 +12,7 @@ from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_reading import RunReader
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 
 MOST_BYTES = 64 * 2**20
@@ -36,32 +33,29 @@ class UnplannedReader:
     """Reader of ended runs without a plan, as if they had been followed to their end.
 
     Attributes:
-        sources: kinds of objects that are runs.
-        registry: registry with the pods of all runs.
-        policy: function that returns the policy in force, which says what is assumed of loops.
+        registry: registry with the pods of all runs, the kinds of runs, and the policy in force.
         params: times and thresholds.
     """
 
-    sources: RunSources
     registry: RunRegistry
-    policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
 
     def read(self, ended: EndedPipeline, now: datetime) -> TrackedRun | None:
         """Return a run as it has ended, or None if it teaches nothing."""
-        source = next(each for each in self.sources if each.kind == ended.kind)
+        policy = self.registry.policy()
+        source = next(each for each in self.registry.sources if each.kind == ended.kind)
         try:
             observed = source.observe(ended.raw(), all_pipelines=True)
             if observed is None:
                 return None
-            run = TrackedRun(observed, RunReader(observed, self.policy()).read())
+            run = TrackedRun(observed, RunReader(observed, policy).read())
         except InputError:
             # What cannot be read could not be planned either.
             return None
         for pod in self.registry.pods_of(observed):
             # Nobody has followed them: what they say themselves counts.
             run.observe_pod(None, pod, now + _LONG_AFTER)
-        run.evaluate(self.policy(), now, self.params)
+        run.evaluate(policy, now, self.params)
         return run
 
 

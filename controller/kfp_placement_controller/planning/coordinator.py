@@ -118,7 +118,7 @@ class Coordinator:
         self.requests = RunRequests(
             self.registry, self.plans.builder, self.histories, retry_seconds
         )
-        reader = UnplannedReader(self.sources, self.registry, lambda: self.policy.spec, self.params)
+        reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
@@ -203,7 +203,7 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        update = self.plans.update(policy, now, monotonic_seconds)
+        update = self.plans.update(now, monotonic_seconds)
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)
         if update.next_round is not None:
@@ -265,7 +265,7 @@ class Coordinator:
             "nobody sees whether the queue works": self.watchdog.queue_due(
                 policy, monotonic_seconds
             ),
-            "RunRequests get no answer": self.requests.due(policy, monotonic_seconds),
+            "RunRequests get no answer": self.requests.due(monotonic_seconds),
         }
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
@@ -279,7 +279,7 @@ class Coordinator:
         placement = self.publisher.taken_over(run)
         if placement is None:
             return
-        self.plans.evaluate_adopted(run, self.policy.spec, now)
+        self.plans.evaluate_adopted(run, now)
         self.publisher.adopt(run, placement)
         self.gates.deviations.evaluate_bound(run)
         # A run that ended while no planner led is not evaluated again.

@@ -23,7 +23,6 @@ from kfp_placement_controller.runs.open_runs import OpenRun, key_text
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import StepKind
@@ -88,9 +87,9 @@ class Planner:
         self._triggers = None
         self._is_triggered = self._may_gain = False
 
-    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> None:
+    def plan_at_once(self, run: OpenRun, now: datetime) -> None:
         """Give a run a list-scheduling plan beside the others'."""
-        alone = self.builder.at_once(run, policy, now)
+        alone = self.builder.at_once(run, now)
         try:
             plan = plan_round(alone).plans[key_text(run.key)]
         except PlanningError as error:
@@ -114,9 +113,7 @@ class Planner:
         )
         return due_at - monotonic_seconds
 
-    def next_round(
-        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
-    ) -> PlanningRound | None:
+    def next_round(self, now: datetime, monotonic_seconds: float) -> PlanningRound | None:
         """Return the next round, or None while it is not time for one."""
         pause_seconds = self.pause_seconds(monotonic_seconds)
         if pause_seconds is None or pause_seconds > 0:
@@ -127,7 +124,7 @@ class Planner:
             for run in self.registry.planned()
             if run.tracked.unstarted() and not run.tracked.held
         ]
-        most = 1 if self._is_one_at_a_time else policy.replanning.runs_per_round
+        most = 1 if self._is_one_at_a_time else self.registry.policy().replanning.runs_per_round
         asking = [run for run in runs if run.tracked.pending]
         to_replan = asking[:most]
         movable = (
@@ -138,7 +135,7 @@ class Planner:
         if not to_replan and not (movable and self._may_gain):
             self.rest()
             return None
-        next_round = self.builder.round_of(to_replan, movable, policy, now)
+        next_round = self.builder.round_of(to_replan, movable, now)
         for run in to_replan:
             run.tracked.pending = False
         self._under_way = _RoundUnderWay(

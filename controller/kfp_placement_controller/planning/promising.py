@@ -12,7 +12,6 @@ from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.runs.open_runs import PlannedRun
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
 
@@ -40,7 +39,7 @@ class Promising:
     histories: Histories
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
-    def promise(self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float) -> None:
+    def promise(self, now: datetime, monotonic_seconds: float) -> None:
         """Promise when runs end that have no promise yet, or to which something has happened.
 
         A defect in one promise hides those of no other run.
@@ -51,7 +50,7 @@ class Promising:
         due.sort(key=lambda run: run.tracked.promises.made_at or 0.0)
         for run in due[:PROMISED_AT_ONCE]:
             run.tracked.promises.made_at = monotonic_seconds
-            promise = partial(self._promise, run, policy, now)
+            promise = partial(self._promise, run, now)
             self._warnings.take_turn("it is not said when some runs end", promise)
 
     def _is_due(self, run: PlannedRun, monotonic_seconds: float) -> bool:
@@ -83,18 +82,18 @@ class Promising:
             return None
         return past
 
-    def _promise(self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+    def _promise(self, run: PlannedRun, now: datetime) -> None:
         past, tracked = self._news(run), run.tracked
         if past is not None:
             tracked.use_past(past)
-            tracked.reread(policy)
+            tracked.reread(self.registry.policy())
             tracked.changed = True
             if tracked.unstarted():
                 self.planner.trigger(tracked)
         read = self.registry.open_run(run.key)
         if not isinstance(read, PlannedRun) or read.needs_plan or _awaits_search(read, now):
             return
-        promise = self._by_now(read, policy, now)
+        promise = self._by_now(read, now)
         if promise is not None:
             # The first steps of a run start while its first plan is being made.
             is_early = not any(status.ended for status in tracked.statuses.values())
@@ -103,9 +102,7 @@ class Promising:
                 promise, made_seconds, tracked.held_seconds, may_be_first=is_early
             )
 
-    def _by_now(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> Promise | None:
+    def _by_now(self, run: PlannedRun, now: datetime) -> Promise | None:
         """Return what is promised of a run by now; None = past runs tell nothing of it."""
         forecast = run.reading.forecast
         if forecast is None:
@@ -114,7 +111,7 @@ class Promising:
             # Nobody knows which runs will be there when it begins. Past runs show how much longer
             # the pipeline took beside others.
             together = {planned.key for planned in self.registry.planned()}
-            plan = self.builder.plan_alone(run.key, together, policy, run.graph)
+            plan = self.builder.plan_alone(run.key, together, run.graph)
             promise = promise_of(outlook_of(plan), run.graph, forecast)
             return replace(promise, steps={}, after_start=True)
         if run.tracked.held:

@@ -11,7 +11,7 @@ from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_tex
 from kfp_placement_controller.runs.overheads import LearnedOverheads
 from kfp_placement_controller.runs.parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -47,7 +47,6 @@ class RoundBuilder:
         self,
         to_replan: Sequence[PlannedRun],
         movable: Sequence[PlannedRun],
-        policy: PlacementPolicySpec,
         now: datetime,
     ) -> PlanningRound:
         """Return the round in which some runs are planned again; all others stay.
@@ -55,33 +54,21 @@ class RoundBuilder:
         Args:
             to_replan: runs that are planned again.
             movable: runs that move only for a gain.
-            policy: policy in force.
             now: the time.
         """
-        fixed = [
-            run for run in self.registry.planned() if run not in to_replan and run not in movable
-        ]
-        options = self._options(policy, budget_seconds=self._budget(to_replan, now))
-        return self._round(to_replan, movable, fixed, policy, now, options)
+        options = self._options(budget_seconds=self._budget(to_replan, now))
+        return self._round(to_replan, movable, now, options)
 
-    def at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
+    def at_once(self, run: OpenRun, now: datetime) -> PlanningRound:
         """Return the round that plans a run by list scheduling, beside the plans of the others."""
-        fixed = [other for other in self.registry.planned() if other.tracked is not run.tracked]
-        return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
+        return self._round([run], [], now, self._options(quick=True))
 
-    def plan_alone(
-        self,
-        key: RunKey,
-        together: Container[RunKey],
-        policy: PlacementPolicySpec,
-        graph: RunGraph,
-    ) -> Plan:
+    def plan_alone(self, key: RunKey, together: Container[RunKey], graph: RunGraph) -> Plan:
         """Return a list-scheduling plan of a run from its submission on, as if it were alone.
 
         Args:
             key: key of the run.
             together: runs whose pods do not count.
-            policy: policy in force.
             graph: graph of the run.
 
         Raises:
@@ -89,16 +76,12 @@ class RoundBuilder:
         """
         cluster = self.cluster.snapshot(together, {key.namespace})
         runs = (ActiveRun(key_text(key), graph),)
-        return plan_runs(runs, cluster, self._options(policy, quick=True)).plans[key_text(key)]
+        return plan_runs(runs, cluster, self._options(quick=True)).plans[key_text(key)]
 
-    def _options(
-        self,
-        policy: PlacementPolicySpec,
-        *,
-        quick: bool = False,
-        budget_seconds: float = math.inf,
-    ) -> PlanOptions:
-        options = policy_options(planning_policy(policy), self.learned.driver_seconds)
+    def _options(self, *, quick: bool = False, budget_seconds: float = math.inf) -> PlanOptions:
+        options = policy_options(
+            planning_policy(self.registry.policy()), self.learned.driver_seconds
+        )
         return replace(
             options,
             budget_seconds=min(options.budget_seconds, budget_seconds),
@@ -123,29 +106,29 @@ class RoundBuilder:
         self,
         to_replan: Sequence[OpenRun],
         movable: Sequence[PlannedRun],
-        fixed: Sequence[PlannedRun],
-        policy: PlacementPolicySpec,
         now: datetime,
         options: PlanOptions,
     ) -> PlanningRound:
         self._rounds += 1
-        planned = {run.key for run in self.registry.planned()}
-        planned |= {run.key for run in to_replan}
-        now = _in_step((*to_replan, *movable, *fixed), now)
+        chosen = {run.tracked for run in (*to_replan, *movable)}
+        fixed = [run for run in self.registry.planned() if run.tracked not in chosen]
+        runs = (*to_replan, *movable, *fixed)
+        keys = {run.key for run in runs}
+        now = _in_step(runs, now)
         return PlanningRound(
             number=self._rounds,
             to_replan=tuple(run.active_run(now) for run in to_replan),
             movable=tuple(run.active_run(now) for run in movable),
             reserved=tuple(run.reserved(now) for run in movable),
             fixed=tuple(run.reserved(now) for run in fixed),
-            cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
+            cluster=self.cluster.snapshot(keys, {key.namespace for key in keys}),
             options=options,
             warm_start={
                 (key_text(run.key), name): node
                 for run in (*to_replan, *movable)
                 for name, node in run.planned_nodes.items()
             },
-            gain_percent=policy.replanning.gain_percent,
+            gain_percent=self.registry.policy().replanning.gain_percent,
         )
 
 

@@ -73,14 +73,7 @@ def plan_round(question: PlanningRound) -> RoundResult:
         PlanningError: the round cannot be planned.
     """
     if not question.movable:
-        alone = plan_runs(
-            question.to_replan,
-            question.cluster,
-            question.options,
-            warm_start=question.warm_start,
-            reserved=question.fixed,
-        )
-        return RoundResult(question.number, alone.plans)
+        return RoundResult(question.number, _with_movable_staying(question, question.options).plans)
     half = replace(question.options, budget_seconds=question.options.budget_seconds / 2)
     stayed = _with_movable_staying(question, half)
     warm = {**question.warm_start, **_nodes_of(stayed.plans)}

@@ -22,7 +22,6 @@ from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, Plann
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 
 WITHOUT_PAST_RUNS = "past runs do not count for some plans"
@@ -70,26 +69,24 @@ class RunPlans:
         self.first_plans = FirstPlans(self.registry, self.params.evaluation_seconds)
         self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
 
-    def update(
-        self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
-    ) -> PlanUpdate:
+    def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
         """Evaluate what has changed, plan new ones, and return what to search next."""
         evaluated = self._to_evaluate(monotonic_seconds)
         for run in evaluated:
-            self._take_turn(run, partial(self._evaluate, run, policy, now))
+            self._take_turn(run, partial(self._evaluate, run, now))
         planned = self.first_plans.due(monotonic_seconds)
         for new in planned:
-            self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, policy, now))
-        next_round = self.planner.next_round(policy, now, monotonic_seconds)
+            self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, now))
+        next_round = self.planner.next_round(now, monotonic_seconds)
         self._warnings.take_turn(
             WITHOUT_PAST_RUNS,
-            partial(self.promising.promise, policy, now, monotonic_seconds),
+            partial(self.promising.promise, now, monotonic_seconds),
         )
         return PlanUpdate(evaluated, planned, next_round)
 
-    def evaluate_adopted(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+    def evaluate_adopted(self, run: TrackedRun, now: datetime) -> None:
         """Evaluate a run whose plan another planner has made, before that plan is adopted."""
-        self._take_turn(run, partial(run.evaluate, policy, now, self.params))
+        self._take_turn(run, partial(run.evaluate, self.registry.policy(), now, self.params))
 
     def forget(self, key: RunKey) -> None:
         """Forget a run that is gone."""
@@ -110,10 +107,10 @@ class RunPlans:
             if run.changed or (everything and run.is_open)
         ]
 
-    def _evaluate(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+    def _evaluate(self, run: TrackedRun, now: datetime) -> None:
         """Evaluate a run, plan it again if there is a reason, and learn from it."""
         was_held = run.held
-        if run.evaluate(policy, now, self.params):
+        if run.evaluate(self.registry.policy(), now, self.params):
             self.planner.trigger(run)
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain()

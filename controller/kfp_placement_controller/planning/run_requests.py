@@ -7,6 +7,7 @@ say, so that a new planner continues from any state, and puts right what others 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
@@ -21,7 +22,6 @@ from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.exceptions import InputError, PlanningError
@@ -56,7 +56,6 @@ class RunRequests:
     _changed: dict[RunKey, None] = field(default_factory=dict)
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
-    _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
     _version: int = 0
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
@@ -120,27 +119,18 @@ class RunRequests:
 
     # What follows.
 
-    def due(
-        self, policy: PlacementPolicySpec, monotonic_seconds: float
-    ) -> Iterator[WriteRequest | DeleteRequest]:
-        """Yield the RunRequests to write or delete now.
-
-        Args:
-            policy: policy in force.
-            monotonic_seconds: the present moment.
-        """
+    def due(self, monotonic_seconds: float) -> Iterator[WriteRequest | DeleteRequest]:
+        """Yield the RunRequests to write or delete now."""
         self.has_backlog = False
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
         tried = self._tried_at.items()
-        self._changed |= dict.fromkeys(
+        to_retry = (
             key for key, at in tried if not lasts(self.retry_seconds, at, monotonic_seconds)
         )
-        self._changed |= dict.fromkeys(self._with_new_plans())
-        self._changed |= dict.fromkeys(self._news.due(monotonic_seconds))
-        self._changed |= dict.fromkeys(self._awaiting)
-        self._awaiting.clear()
+        news = self._news.due(monotonic_seconds)
+        self._changed |= dict.fromkeys(chain(to_retry, self._with_new_plans(), news))
         # Runs without a plan come first: they cannot be admitted until their need is known.
         keys = sorted(self._changed, key=self._was_planned)
         plans = 0
@@ -148,15 +138,17 @@ class RunRequests:
             # Deleted first, so that a defect in one run does not hide the next ones forever.
             del self._changed[key]
             need = self._needs.get(key)
-            to_plan = need if need is not None and self._must_plan(need, policy) else None
-            if to_plan is not None and plans >= PLANS_PER_EVALUATION:
+            must_plan = need is not None and self._must_plan(need)
+            if must_plan and plans >= PLANS_PER_EVALUATION:
                 self._changed[key], self.has_backlog = None, True
                 break
             self._tried_at.pop(key, None)
-            if to_plan is not None:
+            if need is None:
+                continue
+            if must_plan:
                 plans += 1
-                self._plan(to_plan, policy)
-            action = None if need is None else self._action(need, monotonic_seconds)
+                self._plan(need)
+            action = self._action(need, monotonic_seconds)
             if action is not None:
                 self._tried_at[key] = monotonic_seconds
                 yield action
@@ -165,31 +157,32 @@ class RunRequests:
         need = self._needs.get(key)
         return need is not None and need.planned_for is not None
 
-    def _must_plan(self, need: RunNeed, policy: PlacementPolicySpec) -> bool:
+    def _must_plan(self, need: RunNeed) -> bool:
         """Return whether a run must be planned, or planned again."""
         if need.observed.ended or not self._takes_part(need):
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
-        return is_old or need.evaluate(policy)
+        return is_old or need.evaluate(self.registry.policy())
 
-    def _plan(self, need: RunNeed, policy: PlacementPolicySpec) -> None:
+    def _plan(self, need: RunNeed) -> None:
         if not self.builder.has_nodes:
             need.planned_for = self._version
             return
         key = need.observed.key
         consequence = f"the RunRequest of run {key.namespace}/{key.name} does not say what it needs"
-        turn = partial(self._plan_alone, need, policy)
+        turn = partial(self._plan_alone, need)
         self._warnings.take_turn(consequence, turn, need.refuse)
         self._news.planned(need)
 
-    def _plan_alone(self, need: RunNeed, policy: PlacementPolicySpec) -> None:
+    def _plan_alone(self, need: RunNeed) -> None:
         """Plan a run as if no other were there."""
         own = need.observed.key
         together = {key for key, other in self._needs.items() if self._takes_part(other)}
         try:
-            reading = need.read(policy, self._version, partial(self.histories.past, own.namespace))
+            find_past = partial(self.histories.past, own.namespace)
+            reading = need.read(self.registry.policy(), self._version, find_past)
             if reading is not None:
-                need.take(self.builder.plan_alone(own, together, policy, reading.graph), reading)
+                need.take(self.builder.plan_alone(own, together, reading.graph), reading)
         except (InputError, PlanningError) as error:
             need.refuse(str(error))
 
@@ -226,7 +219,7 @@ class RunRequests:
             and self._awaits_past(need, monotonic_seconds)
         ):
             # The stored one was written with the past, which this planner will know soon.
-            self._awaiting.add(observed.key)
+            self._changed[observed.key] = None
             return None
         planned = self.registry.runs.get(observed.key)
         plan = None if planned is None else planned.plan

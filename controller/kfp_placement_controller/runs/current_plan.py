@@ -132,7 +132,11 @@ def plan_in_force(
         generations=plan.search.generations,
         makespan_seconds=max((end for end in ends if end is not None), default=None),
         unschedulable=dict(plan.unschedulable),
-        latency_missed=_latency_missed(plan),
+        latency_missed=tuple(
+            step.name
+            for step in plan.steps
+            if step.explanation.reason and step.explanation.reason.code in FAR_FROM_USERS
+        ),
         pull_seconds={
             step.name: step.phases.image_pull_seconds
             for step in plan.steps
@@ -228,12 +232,3 @@ def _row(
 
 def _since_submission(seconds: float | None, plan: Plan) -> float | None:
     return None if seconds is None else max(0.0, seconds - plan.run.release_seconds)
-
-
-def _latency_missed(plan: Plan) -> tuple[str, ...]:
-    far = (
-        step.name
-        for step in plan.steps
-        if step.explanation.reason and step.explanation.reason.code in FAR_FROM_USERS
-    )
-    return tuple(far)

@@ -17,6 +17,9 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
 
+_NOT_REPORTED = StepOutcome(StepState.PENDING)
+"""Outcome of a step that the run's object does not mention."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepStatus:
@@ -113,7 +116,7 @@ def step_progress(status: StepStatus, now: datetime) -> StepProgress:
 
 
 def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -> StepStatus:
-    outcome = situation.outcome.steps.get(step.name)
+    outcome = situation.outcome.steps.get(step.name, _NOT_REPORTED)
     pod = pods.executor(step.name)
     ended = _end(step, outcome, pod, situation)
     if ended is not None:
@@ -122,9 +125,8 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         return _cut_off(pod, situation.state)
     if pod is None or pod.ended:
         # The next attempt has no pod yet.
-        message = outcome.message if outcome is not None else ""
-        since = outcome.started_at if outcome is not None else None
-        waiting = waits_for(None, message, since or now, situation.gate_deadline_seconds)
+        since = outcome.started_at or now
+        waiting = waits_for(None, outcome.message, since, situation.gate_deadline_seconds)
         state = StepState.PENDING if waiting is None else StepState.WAITING
         driver = pods.driver(step.name)
         progress = None if driver is None else driver_progress(driver, now)
@@ -135,10 +137,10 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
 
 
 def _end(
-    step: Step, outcome: StepOutcome | None, pod: RunPod | None, situation: RunSituation
+    step: Step, outcome: StepOutcome, pod: RunPod | None, situation: RunSituation
 ) -> StepState | None:
     """Return the state in which a step ended; None = it has not ended."""
-    if outcome is not None and outcome.state in ENDED_STATES:
+    if outcome.state in ENDED_STATES:
         if outcome.state is StepState.FAILED and pod is not None and not pod.ended:
             return None  # an attempt that the object does not show yet
         return outcome.state
@@ -147,28 +149,24 @@ def _end(
     if pod.pod.phase == "Succeeded":
         return StepState.SUCCEEDED
     # A readable object says whether the step is tried again; without one, this was the end.
-    is_readable = not situation.state.unreadable and outcome is not None
+    is_readable = not situation.state.unreadable and outcome is not _NOT_REPORTED
     return None if is_readable and step.attempt_limit > 1 else StepState.FAILED
 
 
-def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) -> StepStatus:
-    message = outcome.message if outcome is not None else ""
+def _ended(state: StepState, outcome: StepOutcome, pod: RunPod | None) -> StepStatus:
     if state in (StepState.CACHED, StepState.SKIPPED):
-        ended_at = outcome.finished_at if outcome is not None else None
-        return StepStatus(state, ended_at=ended_at)
+        return StepStatus(state, ended_at=outcome.finished_at)
     if pod is not None and pod.bound_at is not None:
-        ended_at = pod.ended_at or (outcome.finished_at if outcome is not None else None)
+        ended_at = pod.ended_at or outcome.finished_at
         failure = pod.pod.failure.message if state is StepState.FAILED and pod.pod.failure else ""
         return StepStatus(
             state,
             pod.pod.node_name,
             pod.bound_at,
             ended_at,
-            message=failure or message,
+            message=failure or outcome.message,
         )
-    if outcome is None:
-        return StepStatus(state)
-    message = message if state is StepState.FAILED else ""
+    message = outcome.message if state is StepState.FAILED else ""
     return StepStatus(state, outcome.host, outcome.started_at, outcome.finished_at, message=message)
 
 

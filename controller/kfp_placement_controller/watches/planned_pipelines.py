@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_engine.model.keys import RunKey
@@ -37,9 +36,12 @@ class PlannedPipelines:
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """Note an object that is new, has changed or is gone; other kinds do not matter here."""
         if kind == NAMESPACES:
-            self._namespace_changed(change)
+            if change.new is not None and change.new.all_pipelines:
+                self._namespaces.add(change.key[1])
+            else:
+                self._namespaces.discard(change.key[1])
         elif kind == PLACEMENT_METADATA:
-            self._placement_changed(change)
+            change.apply_to(self._placed, RunKey(*change.key))
 
     def read(self, source: RunSource, raw: JsonObject) -> ObservedRun | None:
         """Read the object of a run; None = the run is dropped."""
@@ -55,12 +57,3 @@ class PlannedPipelines:
         if placed is not None and metadata.get("uid") in placed.uids:
             return placed.all_marked
         return namespace in self._namespaces
-
-    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
-        if change.new is not None and change.new.all_pipelines:
-            self._namespaces.add(change.key[1])
-        else:
-            self._namespaces.discard(change.key[1])
-
-    def _placement_changed(self, change: Change[PlacedRun]) -> None:
-        change.apply_to(self._placed, RunKey(*change.key))
