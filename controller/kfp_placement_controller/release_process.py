@@ -35,7 +35,7 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import latency_text
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
-from kfp_placement_kube.kinds import PODS, JsonObject
+from kfp_placement_kube.kinds import PODS, JsonObject, key_of
 
 Say = Callable[[str], None]
 
@@ -92,13 +92,12 @@ def _release_pods(
         earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
     freed = failed = 0
     for pod in _gated(client, earlier_than, say):
-        metadata = pod["metadata"]
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        namespace, name = key_of(pod)
         if settings.dry_run:
             say(f"would free {namespace}/{name}")
             continue
         try:
-            freed += open_gate(client, namespace, name, metadata.get("uid", ""))
+            freed += open_gate(client, namespace, name, pod["metadata"].get("uid", ""))
             say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
         except (KubernetesError, InputError) as error:
             failed += 1

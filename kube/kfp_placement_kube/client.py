@@ -8,7 +8,7 @@ from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
 from kfp_placement_kube.answers import Page, Stream, page_of, typed
 from kfp_placement_kube.exceptions import ConflictError, GarbledError, NotFoundError
-from kfp_placement_kube.kinds import JsonObject, Kind
+from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
 from kfp_placement_kube.transport import Transport
@@ -160,7 +160,7 @@ class KubeClient:
             ConflictError: somebody has written since.
             KubernetesError: refused, or no answer.
         """
-        path = _path_of(kind, body, subresource)
+        path = kind.path(*key_of(body), subresource)
         return self._requests.write("update", kind, path, typed(kind, body))
 
     def patch(
@@ -208,7 +208,7 @@ class KubeClient:
             ConflictError: there is another object of that name.
             KubernetesError: refused, or no answer.
         """
-        path = _path_of(kind, body, subresource)
+        path = kind.path(*key_of(body), subresource)
         query = {"fieldManager": manager, "force": "true"}
         return self._requests.write(
             "patch", kind, path, typed(kind, body), _APPLY_CONTENT, query=query
@@ -308,11 +308,6 @@ def modify(
         except retry_on:
             current = read()
     return write(current)
-
-
-def _path_of(kind: Kind, body: JsonObject, subresource: str) -> str:
-    metadata = body["metadata"]
-    return kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
 
 
 def _selected(kind: Kind, selection: Selection) -> tuple[str, dict[str, str]]:

@@ -8,6 +8,12 @@ JsonObject = dict[str, Any]
 """An object as the API server prints it, a part of one, or a merge patch of one."""
 
 
+def key_of(raw: JsonObject) -> tuple[str, str]:
+    """Return the namespace ("" for kinds without) and the name of an object."""
+    metadata = raw["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of object.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kfp_placement_kube.change import Change, Key
 from kfp_placement_kube.client import PAGE_SIZE, KubeClient, Selection
 from kfp_placement_kube.exceptions import ExpiredError, KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import JsonObject, Kind
+from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 
 if TYPE_CHECKING:
     from kfp_placement_kube.answers import Stream
@@ -207,7 +207,7 @@ class Watcher(Generic[T]):
             for event in stream:
                 self._heard_at = self.monotonic()
                 if event.type == "DELETED":
-                    self._drop(_key_of(event.object))
+                    self._drop(key_of(event.object))
                 elif event.type != "BOOKMARK":
                     self._take(event.object)
                 self._version = event.object["metadata"]["resourceVersion"]
@@ -216,7 +216,7 @@ class Watcher(Generic[T]):
             self._stream = None
 
     def _take(self, item: JsonObject) -> Key:
-        key, metadata = _key_of(item), item["metadata"]
+        key, metadata = key_of(item), item["metadata"]
         kept = self._kept.get(key)
         uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
         if kept is not None and kept.uid != uid:
@@ -253,8 +253,3 @@ class Watcher(Generic[T]):
     def _report(self, change: Change[T]) -> None:
         self.client.observer.changed(self.kind.kind)
         self.changed(change)
-
-
-def _key_of(item: JsonObject) -> Key:
-    metadata = item["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]

@@ -15,7 +15,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import LEASES, JsonObject
+from kfp_placement_kube.kinds import LEASES, JsonObject, key_of
 
 Say = Callable[[str], None]
 
@@ -124,7 +124,7 @@ class HeldRuns:
         results = [
             self._freed(raw)
             for raw in self._waiting()
-            if holding.get(_namespace(raw), without_queue) is Holding.NONE
+            if holding.get(key_of(raw)[0], without_queue) is Holding.NONE
         ]
         freed = sum(result is True for result in results)
         return Outcome(freed, failed + sum(result is None for result in results))
@@ -161,8 +161,7 @@ class HeldRuns:
 
     def _freed(self, raw: JsonObject) -> bool | None:
         """Release a run, and return whether it waited until now, or None after a failure."""
-        metadata = raw["metadata"]
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        namespace, name = key_of(raw)
         if self.dry_run:
             self.say(f"would release run {namespace}/{name}")
             return False
@@ -194,7 +193,3 @@ class HeldRuns:
         if run.is_preempted and run.end is None:
             return self.source.resume_patch(run)
         return None
-
-
-def _namespace(raw: JsonObject) -> str:
-    return str(raw["metadata"].get("namespace", ""))

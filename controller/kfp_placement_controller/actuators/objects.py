@@ -7,7 +7,7 @@ from typing import TypeVar
 from kfp_placement_engine.contract.fields import ResourceModel
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import JsonObject, Kind
+from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 
 T = TypeVar("T")
 
@@ -30,8 +30,7 @@ def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T 
         try:
             found.append(read(raw))
         except InputError as error:
-            name, namespace = raw["metadata"]["name"], raw["metadata"].get("namespace", "")
-            _LOG.warning("%s %s/%s is not read: %.300s", kind.kind, namespace, name, error)
+            _LOG.warning("%s %s/%s is not read: %.300s", kind.kind, *key_of(raw), error)
     return [each for each in found if each is not None]
 
 

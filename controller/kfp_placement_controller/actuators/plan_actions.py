@@ -47,7 +47,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import PODS, JsonObject
+from kfp_placement_kube.kinds import PODS, JsonObject, key_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,8 +93,7 @@ class ActionRunner:
         """
 
         def read(raw: JsonObject) -> PipelinePlacement:
-            key = RunKey(raw["metadata"]["namespace"], raw["metadata"]["name"])
-            self._known[key] = stored_version(raw)
+            self._known[RunKey(*key_of(raw))] = stored_version(raw)
             return read_resource(PipelinePlacement, raw)
 
         self._known.clear()
@@ -218,7 +217,10 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
     namespace, name = write.key
     try:
         if not write.version:
-            client.create(RUN_REQUESTS, _new_request(write))
+            owners = (write.owner.reference(),)
+            metadata = ObjectMetadata(name=name, namespace=namespace, owner_references=owners)
+            request = RunRequest(metadata=metadata, spec=write.spec)
+            client.create(RUN_REQUESTS, request.to_object())
             return
         spec = write.spec.model_dump(mode="json", by_alias=True)
         patch = {"metadata": {"resourceVersion": write.version}, "spec": spec}
@@ -226,12 +228,3 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
     except (ConflictError, NotFoundError):
         # The watch delivers the current object, which is then compared again.
         return
-
-
-def _new_request(write: WriteRequest) -> JsonObject:
-    metadata = ObjectMetadata(
-        name=write.key.name,
-        namespace=write.key.namespace,
-        owner_references=(write.owner.reference(),),
-    )
-    return RunRequest(metadata=metadata, spec=write.spec).to_object()

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.kinds import JsonObject, Kind
+from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class EndedPipeline:
         Raises:
             InputError: the object cannot be written as JSON again.
         """
-        key = RunKey(raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
-        return cls(key, kind, ended_at, packed(json_text(raw)))
+        return cls(RunKey(*key_of(raw)), kind, ended_at, packed(json_text(raw)))
 
     def raw(self) -> JsonObject:
         """Decompress the object of the run."""

@@ -1,5 +1,6 @@
 """The PipelinePlacement of a run: the plan in force, and what has happened to the steps."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,11 +36,10 @@ from kfp_placement_engine.contract.rows import (
     PlannedRow,
     StateRow,
     planned_row,
-    state_counts,
     state_row,
 )
 from kfp_placement_engine.model.promise import CONFIDENCE
-from kfp_placement_engine.model.step_state import ENDED_STATES, Waiting, WaitingFor
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
 """Bytes kept free for what is neither rows nor node names: metadata, conditions, counts."""
@@ -249,14 +249,13 @@ def _spec(
 def _status(
     run: TrackedRun, plan: CurrentPlan | None, state: PlacementState, states: Iterable[StateRow]
 ) -> PipelinePlacementStatus:
-    every = [StateRow(state=str(status.state)) for status in run.statuses.values()]
-    counts = state_counts(every)
-    ended = sum(counts[ended_state] for ended_state in ENDED_STATES)
+    counts = Counter(status.state for status in run.statuses.values())
+    ended = sum(counts[state] for state in ENDED_STATES)
     return PipelinePlacementStatus(
         conditions=state.conditions,
         phase=str(phase(run)),
-        progress=f"{ended}/{len(every)}" if every else None,
-        counts=StepCounts(**{str(key): number for key, number in counts.items()}),
+        progress=f"{ended}/{len(run.statuses)}" if run.statuses else None,
+        counts=StepCounts(**{str(state): counts[state] for state in StepState}),
         folded_steps=len(state.folded) or None,
         revision=1 if plan is None else plan.revision,
         makespan_seconds=_bounded(actual_makespan_seconds(run)),

@@ -13,7 +13,7 @@ from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind, key_of
 
 
 @dataclass
@@ -51,9 +51,8 @@ class PlannedPipelines:
 
     def _is_planned(self, raw: JsonObject) -> bool:
         """Return whether a run is planned without marks, if it is a pipeline."""
-        metadata = raw["metadata"]
-        namespace = metadata.get("namespace", "")
-        placed = self._placed.get(RunKey(namespace, metadata["name"]))
-        if placed is not None and metadata.get("uid") in placed.uids:
+        key = RunKey(*key_of(raw))
+        placed = self._placed.get(key)
+        if placed is not None and raw["metadata"].get("uid") in placed.uids:
             return placed.all_marked
-        return namespace in self._namespaces
+        return key.namespace in self._namespaces

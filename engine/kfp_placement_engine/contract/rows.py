@@ -16,14 +16,14 @@ ones. Entries may be missing at the end, and a newer revision may add some there
 `model.reasons` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import Argument, Reason
-from kfp_placement_engine.model.step_state import StepState, Waiting
+from kfp_placement_engine.model.step_state import Waiting
 from kfp_placement_engine.plans.planned_step import Alternative
 
 MAX_ROWS = 20_000
@@ -189,12 +189,3 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
 def padded(row: Sequence[Any], count: int) -> list[Any]:
     """Return a number of entries of a row; None in place of those that are missing at the end."""
     return [*row[:count], *[None] * (count - len(row))]
-
-
-def state_counts(rows: Iterable[StateRow | None]) -> Mapping[StepState, int]:
-    """Return the number of steps by state, without unreadable rows and newer states."""
-    counts = dict.fromkeys(StepState, 0)
-    for row in rows:
-        if row is not None and row.state in counts:
-            counts[StepState(row.state)] += 1
-    return counts

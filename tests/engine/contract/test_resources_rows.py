@@ -13,7 +13,6 @@ from kfp_placement_engine.contract.rows import (
     PlannedRow,
     StateRow,
     planned_row,
-    state_counts,
     state_row,
 )
 from kfp_placement_engine.contract.rows_reading import (
@@ -216,9 +215,3 @@ def test_endless_rows_are_cut():
     read = read_state_rows([["pending"]] * (MAX_ROWS + 1), NODES)
     assert len(read.rows) == MAX_ROWS
     assert read.problems == (f"{MAX_ROWS + 1} rows; only {MAX_ROWS} are read",)
-
-
-def test_counts_by_state():
-    counts = state_counts([StateRow("running"), None, StateRow("resting"), StateRow("running")])
-    assert counts[StepState.RUNNING] == 2
-    assert sum(counts.values()) == 2

@@ -108,7 +108,8 @@ class ArgoSource:
             preempted_for=preempted_for[:MAX_PREEMPTED_CHARACTERS],
             is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
             has_begun=not is_for_others(raw) and any(status.get(each) for each in _OF_A_BEGINNING),
-            end=_end(workflow),
+            # Argo ignores a Workflow that only its label calls ended: that one counts as failed.
+            end=workflow.end or (RunEnd.FAILED if has_ended(raw) else None),
             display_name=workflow.display_name,
         )
 
@@ -130,11 +131,3 @@ class ArgoSource:
     def resume_patch(self, run: QueuedRun) -> MergePatch:
         """Return the patch that lets Argo continue with a suspended Workflow."""
         return resuming_patch(run.version)
-
-
-def _end(workflow: WorkflowObject) -> RunEnd | None:
-    """Return the outcome of a Workflow, or None if it has not ended.
-
-    Argo ignores a Workflow that only its label calls ended: that one counts as failed.
-    """
-    return workflow.end or (RunEnd.FAILED if has_ended(workflow.raw) else None)
