@@ -3,15 +3,14 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from benchmarks import demand, exact, j30, paper, scale, scheduler, speed, suite, wfinstances
 from benchmarks.command import add_makespan_within, parser_of
 from kfp_placement_engine.model.objective import MakespanWithin
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 PLUGINS = ROOT / "tests/benchmarks/kube_scheduler/data/plugins-1.36.3.json.gz"
 MODULES = (demand, exact, j30, paper, scale, scheduler, speed, suite, wfinstances)

@@ -9,10 +9,11 @@ from click.testing import CliRunner, Result
 from kfp_placement.cli import cli
 from kfp_placement_engine.plans.plan import Plan
 from tests.support import recording
+from tests.support.checkout import ROOT
 from tests.support.json_schemas import assert_described
 from tests.support.plans import taxi_plan
 
-SAMPLE = Path(__file__).parents[2] / "kfp_placement" / "demo"
+SAMPLE = ROOT / "kfp_placement" / "demo"
 RUN = str(SAMPLE / "taxi-home-edge.yaml")
 CLUSTER = str(SAMPLE / "cluster.yaml")
 

@@ -1,7 +1,6 @@
 """What the demos on a control plane take and tell people to try."""
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,8 +9,7 @@ import pytest
 from kfp_placement.cli.app import cli
 from tests.controller import demo_queue
 from tests.controller.demo_cluster import TO_TRY, read_options
-
-ROOT = Path(__file__).parents[2]
+from tests.support.checkout import ROOT
 
 
 @pytest.mark.parametrize("read", [read_options, demo_queue.read_options], ids=["cluster", "queue"])

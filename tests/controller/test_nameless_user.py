@@ -20,8 +20,8 @@ from tests.comparison.objects import OURS, Store
 from tests.controlplane.health import http_ready
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 from tests.support.processes import end_process
-from tests.support.samples import ROOT
 from tests.support.scraping import scrape
 
 USER = 65532

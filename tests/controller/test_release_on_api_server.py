@@ -13,7 +13,7 @@ from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
+pytestmark = pytest.mark.usefixtures("our_kinds")
 
 OURS = {"name": "kfp-placement.dev/plan"}
 KUEUE = {"name": "kueue.x-k8s.io/admission"}

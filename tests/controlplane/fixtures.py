@@ -56,12 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # Before pytest chooses by markers.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a control plane unless it is asked for."""
-    if config.getoption("--cluster"):
-        return
+    """Mark what needs a control plane, and skip it unless it is asked for."""
     for item in items:
-        if item.get_closest_marker("cluster"):
+        if "control_plane_programs" in getattr(item, "fixturenames", ()):
+            item.add_marker("cluster")
+        if item.get_closest_marker("cluster") and not config.getoption("--cluster"):
             item.add_marker(pytest.mark.skip(reason=_NOT_ASKED))
 
 
@@ -78,7 +79,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def control_plane_programs(request: pytest.FixtureRequest) -> None:
-    """Build the programs before anything starts, showing how it goes."""
+    """Build the programs before anything starts, showing how it goes.
+
+    Whatever uses this fixture, also through others, is marked `cluster`.
+    """
     capture = request.config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     try:
@@ -113,7 +117,7 @@ def kueue_program(request: pytest.FixtureRequest) -> KueueProgram:
 
 @pytest.fixture(scope="session")
 def kueue(control_plane_programs: None, kueue_program: KueueProgram) -> "Iterator[Kueue]":
-    """Kueue at work, on a control plane that nobody else uses; for tests marked `cluster`."""
+    """Kueue at work, on a control plane that nobody else uses."""
     from tests.controlplane.kueue.running import Kueue
     from tests.controlplane.plane import ControlPlane, PlaneOptions
 
@@ -128,7 +132,7 @@ def kueue(control_plane_programs: None, kueue_program: KueueProgram) -> "Iterato
 def control_plane(
     request: pytest.FixtureRequest, control_plane_programs: None
 ) -> "Iterator[ControlPlane]":
-    """The control plane that tests share; tests that use it are marked `cluster`.
+    """The control plane that tests share.
 
     kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
     and leaves the components as they were. A test that needs another kind starts its own.

@@ -9,8 +9,6 @@ from tests.controlplane.housekeeping import account_token, bind_role, is_ready
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 def pod_field(api: Api, namespace: str, name: str, part: str, field: str):
     return api.get("v1", "Pod", name, namespace)[part].get(field)

@@ -13,9 +13,9 @@ from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ControlPlaneError, ProcessEndedError, WaitError
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 from tests.support.processes import is_alive
 
-ROOT = Path(__file__).resolve().parents[2]
 SLEEP = ("/bin/sh", "-c", "echo ready; exec sleep 600")
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done")
 

@@ -14,8 +14,6 @@ from tests.controlplane.exceptions import ProcessEndedError
 from tests.controlplane.housekeeping import wait_until_seen
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 def node_of(api: Api, namespace: str, name: str) -> str:
     """Where a pod is bound, as soon as it is."""

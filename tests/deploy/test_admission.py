@@ -18,8 +18,6 @@ from tests.support import manifests
 from tests.support.custom_resources import remove_crds
 from tests.support.manifests import of_kind
 
-pytestmark = pytest.mark.cluster
-
 PROBE_LABEL = "test.kfp-placement.dev/probe"
 SEEN = "test.kfp-placement.dev/seen"
 MARKED = AdmissionCase("marked", scheduler=OURS)

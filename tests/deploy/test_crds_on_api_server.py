@@ -17,8 +17,6 @@ from tests.support.structural_schemas import (
     with_defaults,
 )
 
-pytestmark = pytest.mark.cluster
-
 VERSION = "kfp-placement.dev/v1alpha1"
 
 

@@ -14,9 +14,6 @@ from tests.support import manifests
 from tests.support.custom_resources import a_history, installed_crds
 from tests.support.structural_schemas import crds
 
-pytestmark = pytest.mark.cluster
-
-
 MOST_BYTES = 256 * 1024
 """What the planner writes of one pipeline at most."""
 

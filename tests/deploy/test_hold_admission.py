@@ -25,8 +25,6 @@ from tests.support.manifests import NAMESPACE, a_queue
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
 
-pytestmark = pytest.mark.cluster
-
 
 READY = {"ready": True}
 

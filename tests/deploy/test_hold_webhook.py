@@ -16,7 +16,6 @@ from tests.support.manifests import a_queue
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
 
-pytestmark = pytest.mark.cluster
 
 MOST_SECONDS = 10.0
 """Of a creation that the webhook does not answer; it gives up after 2, a slow machine later."""

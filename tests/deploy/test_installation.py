@@ -7,8 +7,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.mark.parametrize("name", ["plan", "scheduler"])
 def test_pods_are_admitted_and_run(installed, add_nodes, namespace, name):

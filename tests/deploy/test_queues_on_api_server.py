@@ -12,9 +12,6 @@ from tests.controlplane.exceptions import ApiError
 from tests.support.custom_resources import installed_crds
 from tests.support.manifests import a_queue
 
-pytestmark = pytest.mark.cluster
-
-
 SUFFIXES = ("", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e1", "E0", "e9", "e15", "e99")
 NUMBERS = ("0", "1", "9", "999", "1.", ".5", "0.000000001", "8.99999", "9007199254740993", "00012")
 LARGEST = (9_000_000_000_000_000, 9_223_372_036_854_775_807, "9223372036854775808", "9e18", "8.9E")

@@ -33,7 +33,7 @@ from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.manifests import DEPLOY, NAMESPACE, of_kind, rendered
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("control_plane_programs")]
+pytestmark = pytest.mark.usefixtures("control_plane_programs")
 
 VARIANTS = [
     (),

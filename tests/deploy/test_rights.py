@@ -28,8 +28,6 @@ from tests.support.custom_resources import a_history
 from tests.support.hold_webhook import WITH_WEBHOOK
 from tests.support.manifests import GROUP, NAMESPACE
 
-pytestmark = pytest.mark.cluster
-
 Right = tuple[str, str, str, str]
 """Verb, API group, resource, and the name it is limited to or ""."""
 

@@ -3,15 +3,15 @@
 import re
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
 
 from kfp_placement.cli.app import COMMANDS, cli
 from kfp_placement.cli.exit_codes import ExitCode
+from tests.support.checkout import ROOT
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 PAGE = (DOCS / "reference/command-line.md").read_text("utf-8")
 GUIDE = (DOCS / "guides/reading-a-plan.md").read_text("utf-8")
 

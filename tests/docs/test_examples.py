@@ -4,14 +4,13 @@ import doctest
 import re
 import shutil
 import time
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kfp_placement.cli.app import cli
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = {
     "cluster.yaml": "docs/reference/cluster-file.md",
     "demo.txt": "README.md",

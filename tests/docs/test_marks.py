@@ -11,8 +11,9 @@ from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
 from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED
+from tests.support.checkout import ROOT
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 MARKS = (DOCS / "reference/marks.md").read_text("utf-8")
 
 

@@ -1,15 +1,14 @@
 """The reference of metrics, the metrics and the alerts say the same."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from kfp_placement_controller import metrics
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
 RULES = yaml.safe_load((ROOT / "deploy/features/prometheus/alerts.yaml").read_text("utf-8"))
 GUIDE = (ROOT / "docs/guides/runs-in-a-cluster.md").read_text("utf-8")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.checkout import ROOT
 from tests.support.plain_english import TURNS, findings
 from tests.support.prose import passages
 
-ROOT = Path(__file__).resolve().parents[2]
 # Tests themselves are not read: only what they share is.
 ROOMS = (
     "benchmarks",

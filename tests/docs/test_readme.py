@@ -1,9 +1,9 @@
 """Figures that the README claims are those of the sample, which a test of the sample computes."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
+
 README = (ROOT / "README.md").read_text("utf-8")
 SAMPLE = (ROOT / "samples/04_unequal_steps/README.md").read_text("utf-8")
 

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from tests.support.checkout import ROOT
 from tests.support.docstrings import findings
 from tests.support.rooms import (
     DISTRIBUTIONS,
-    ROOT,
     Module,
     cycles,
     imported,

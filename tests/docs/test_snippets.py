@@ -8,12 +8,12 @@ import click
 import pytest
 
 from kfp_placement.cli.app import cli
+from tests.support.checkout import ROOT
 from tests.support.golden import recording
 from tests.support.pages import as_run, blocks
 
 pytestmark = pytest.mark.golden
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [
         *ROOT.glob("*.md"),

@@ -1,15 +1,13 @@
 """The tutorial runs as printed, and its notebook is made from its page."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.support.checkout import ROOT
 from tests.support.golden import recording
 from tests.support.pages import NEEDS_A_CLUSTER, as_run, blocks, notebook
 
 pytestmark = pytest.mark.golden
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial.md"
 NOTEBOOK = ROOT / "samples/notebooks/tutorial.ipynb"
 LINKS = "../../docs/"

@@ -3,14 +3,14 @@
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pytest
 
 from kfp_placement import place, placed_pipeline
 from kfp_placement_engine.contract import step_types
+from tests.support.checkout import ROOT
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/guides/marking-steps.md").read_text("utf-8")
 WIDTH = 113
 
 

@@ -9,8 +9,6 @@ from kfp_placement_kube.kinds import LEASES, NODES, PODS, Kind
 from tests.controlplane.housekeeping import account_token
 from tests.support.api_client import a_client
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.fixture
 def nobody(control_plane, namespace):

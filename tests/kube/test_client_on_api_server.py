@@ -16,8 +16,6 @@ from tests.controlplane.housekeeping import account_token
 from tests.controlplane.kubeconfig import write_kubeconfig
 from tests.support.api_client import a_client
 
-pytestmark = pytest.mark.cluster
-
 
 def a_lease(namespace, name="l", holder="x"):
     metadata = {"name": name, "namespace": namespace}

@@ -11,8 +11,6 @@ from kfp_placement_kube.lease import ElectionParams, LeaderElection
 from tests.controlplane.waiting import wait_until
 from tests.support.api_client import a_client, unreachable
 
-pytestmark = pytest.mark.cluster
-
 QUICK = ElectionParams(lease_seconds=2, renew_deadline_seconds=1.0, retry_seconds=0.1)
 
 

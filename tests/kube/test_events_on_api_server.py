@@ -11,8 +11,6 @@ from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import EVENTS, NODES, PODS
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 class Clock:
     """Shows the time that a test sets."""

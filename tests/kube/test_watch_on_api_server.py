@@ -4,8 +4,6 @@ import contextlib
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from kfp_placement_controller.observed.attach_failures import (
     ATTACH_FAILED,
     ATTACH_FAILED_SELECTOR,
@@ -18,8 +16,6 @@ from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.api_client import a_client, unreachable
-
-pytestmark = pytest.mark.cluster
 
 CONFIG_MAPS = Kind("v1", "configmaps", "ConfigMap")
 

@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from fetch_uv import this_platform
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
+
 FETCHED_UV = next(
     line.partition("=")[2]
     for line in (ROOT / "scripts/bootstrap.sh").read_text().splitlines()

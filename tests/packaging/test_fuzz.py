@@ -13,9 +13,8 @@ import fuzz
 import pytest
 
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 from tests.support.processes import is_alive
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # Notes its calls; fails a test, or lasts until it is interrupted, in the wanted round.
 FAKE_PYTHON = """#!/bin/sh

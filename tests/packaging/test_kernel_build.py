@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import hatch_build
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
 
 # Writes down what it is told and makes a library of it.
 FAKE_COMPILER = """#!/bin/sh

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 from tests.support.processes import is_alive
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts/run_tests.sh"
+SCRIPT = ROOT / "scripts/run_tests.sh"
 
 # Ends as the test wants for calls that hold the wanted word. A build lasts until it is ended, and
 # the tests that are judged do not go on before it has begun.

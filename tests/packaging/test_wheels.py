@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from hatch_build import LIBRARY
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VERSION = "0.1.0"
 PACKAGES = {
     "kfp-placement": "kfp_placement",

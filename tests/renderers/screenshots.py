@@ -16,10 +16,11 @@ from kfp_placement_engine.views.plans.detail import NOTEBOOK
 from kfp_placement_engine.views.plans.time_line import places, plan_time_line
 from tests.renderers.jupyter import NO_DIALOG, jupyter_server, notebook_of
 from tests.support.browser import find_chromium
+from tests.support.checkout import ROOT
 from tests.support.devtools import Page, headless_page
 from tests.support.renderings import plan_fragment
 
-PICTURES = Path(__file__).parents[2] / "docs/pictures"
+PICTURES = ROOT / "docs/pictures"
 TIME_LINE = PICTURES / "lead-case.svg"
 
 _WIDTH, _HEIGHT = 1000, 1300

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from tests.support.checkout import ROOT
 from tests.support.local_runs import WITHOUT_RESOURCES, local_runner
-from tests.support.samples import ROOT, load_sample
+from tests.support.samples import load_sample
 
 pytestmark = WITHOUT_RESOURCES
 

@@ -11,6 +11,7 @@ import pytest
 
 import kfp_placement
 from kfp_placement import PlacementError
+from tests.support.checkout import ROOT
 
 
 def python(code):
@@ -34,7 +35,7 @@ def test_all_is_a_sorted_literal_and_complete():
 
 
 def test_the_version_is_that_of_the_distribution():
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert kfp_placement.__version__ == project["version"]
 
 

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.checkout import ROOT
+
 Texts = dict[str, dict[str, str]]
 """Test, with its parameters -> part -> text."""
 
 HEADING = "# The texts that the tests of {module} expect; `make regenerate` writes them again.\n"
-ROOT = Path(__file__).parents[2]
 # The checkout, and what pytest makes for tests.
 HERE_ALONE = (str(ROOT), f"{tempfile.gettempdir()}/pytest-of-")
 

@@ -18,9 +18,10 @@ from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.housekeeping import delete_pods
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 from tests.support.custom_resources import DEFINITION, is_served, remove_crds
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+DEPLOY = ROOT / "deploy"
 GROUP = "kfp-placement.dev"
 NAMESPACE = "kfp-placement"
 """Where our processes live."""

@@ -12,13 +12,14 @@ from typing import Any
 
 from hypothesis import currently_in_test_context
 
+from tests.support.checkout import ROOT
+
 FOLDER = "KFP_PLACEMENT_RECORD"
 """Environment variable: where to write; not set = nothing is kept."""
 GENERATIONS = 20
 """Of a search while recording: a limit of time would make every record another one."""
 LONGEST_BYTES = 2000
 
-_ROOT = str(Path(__file__).parents[2])
 _FRAME = re.compile(r'(?m)^  (?:File "|  ).*\n')
 """A line of a traceback that says where."""
 
@@ -39,7 +40,7 @@ def keep(kind: str, **seen: Any) -> None:
 
 def plain(text: str, folder: Path) -> str:
     """Text without what differs from run to run: folders, ports, and where tracebacks lead."""
-    text = text.replace(str(folder), "FOLDER").replace(_ROOT, "TREE")
+    text = text.replace(str(folder), "FOLDER").replace(str(ROOT), "TREE")
     text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
     return _FRAME.sub("", text) if "Traceback" in text else text
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
+
 DISTRIBUTIONS = {
     "kfp_placement": ROOT / "kfp_placement",
     "kfp_placement_controller": ROOT / "controller/kfp_placement_controller",

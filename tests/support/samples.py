@@ -5,7 +5,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
+
 SAMPLES = ROOT / "samples"
 COMPONENTS = ROOT / "components"
 

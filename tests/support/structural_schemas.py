@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
+
 CRDS = tuple(
     ROOT / "deploy" / folder for folder in ("crds", "features/queue/crds", "features/history/crds")
 )

@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from tests.support import golden as texts
-from tests.support.golden import ROOT, Golden, file_of, forget_others
+from tests.support.checkout import ROOT
+from tests.support.golden import Golden, file_of, forget_others
 
 FILES = sorted(ROOT.glob("tests/**/golden/test_*.yaml"))
 

@@ -29,8 +29,6 @@ from tests.support.custom_resources import installed_crds
 from tests.support.fake_cluster import executor_pod
 from tests.support.structural_schemas import crds
 
-pytestmark = pytest.mark.cluster
-
 RUN_ID = "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
 PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
 

@@ -10,8 +10,6 @@ from kfp_placement_kube.kinds import NODES, PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 OURS = {"name": "kfp-placement.dev/plan"}
 KUEUE = {"name": "kueue.x-k8s.io/admission"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

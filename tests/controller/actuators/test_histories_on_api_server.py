@@ -14,8 +14,6 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from tests.controller.planning.builders import a_past_run
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.fixture
 def outcome(client):

@@ -19,11 +19,9 @@ from tests.controller.queueing.scene import Scene, a_queue
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import free_definition
 from tests.support.api_client import a_client
+from tests.support.checkout import ROOT
 from tests.support.custom_resources import installed_crds
-from tests.support.samples import ROOT
 from tests.support.structural_schemas import documents
-
-pytestmark = pytest.mark.cluster
 
 _RIGHTS = ROOT / "deploy" / "features" / "kueue" / "rights.yaml"
 

@@ -16,7 +16,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
 from tests.support.placements import planned_nodes
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
+pytestmark = pytest.mark.usefixtures("our_kinds")
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
+pytestmark = pytest.mark.usefixtures("our_kinds")
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 READY = PolicyFinding("SchedulerReady", True, "LeaseFresh", "", flag="schedulerReady")

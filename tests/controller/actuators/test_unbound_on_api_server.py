@@ -7,8 +7,6 @@ from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.fixture
 def waiting(client, namespace):

@@ -16,7 +16,7 @@ from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
 from tests.controlplane.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ALL = {PIPELINES_LABEL: ALL_PIPELINES}
 

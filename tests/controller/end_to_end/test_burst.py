@@ -17,7 +17,7 @@ from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, Installation
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 RUNS = 100
 STEPS = 2

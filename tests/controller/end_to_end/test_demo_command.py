@@ -14,6 +14,7 @@ import pytest
 
 from tests.controller.end_to_end.taxi_runs import STEPS
 from tests.controlplane.waiting import wait_until
+from tests.support.checkout import ROOT
 
 pytestmark = [
     pytest.mark.cluster,
@@ -21,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="/proc tells who is left"),
 ]
 
-ROOT = Path(__file__).resolve().parents[3]
 MARK = "KFP_PLACEMENT_TEST_OF_DEMO"
 """Variable that all processes of a demo inherit."""
 

@@ -22,7 +22,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation
 from tests.support.placements import planned_nodes
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 STOCK = "default-scheduler"
 SHORT = chain("short", 0.1)

@@ -21,7 +21,7 @@ from tests.support.custom_resources import DEFINITION, remove_crds
 from tests.support.installation import EXTEND, PLANNER, Installation
 from tests.support.manifests import of_kind
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 STOCK = "default-scheduler"
 PLACEMENTS = "pipelineplacements.kfp-placement.dev"

@@ -26,7 +26,7 @@ from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 DEEP = "[" * 1500 + "]" * 1500
 DEEPEST = "[" * 9_980 + "]" * 9_980

@@ -16,7 +16,7 @@ from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):

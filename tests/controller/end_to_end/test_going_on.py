@@ -12,7 +12,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, SCHEDULER
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):

@@ -24,8 +24,6 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, Installation
 
-pytestmark = pytest.mark.cluster
-
 JsonObject = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"

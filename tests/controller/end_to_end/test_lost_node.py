@@ -16,7 +16,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 DOOMED_NODE = "doomed-node"
 

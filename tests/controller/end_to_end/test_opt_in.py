@@ -22,7 +22,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.manifests import a_queue
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 SHORT = chain("short", 0.1)

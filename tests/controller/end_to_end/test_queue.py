@@ -29,7 +29,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, PLANNER, Installation
 from tests.support.manifests import a_queue
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 JsonObject = dict[str, Any]
 

@@ -28,7 +28,7 @@ from tests.support.installation import Installation
 from tests.support.kubernetes import node_object
 from tests.support.manifests import a_queue
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 JsonObject = dict[str, Any]
 

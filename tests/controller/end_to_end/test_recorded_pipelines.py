@@ -16,7 +16,7 @@ from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 Runs = Mapping[str, EndedRun]
 

@@ -10,7 +10,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 CPU = "750m"
 ROOMS = {CLOUD: 10, HOME: 2, NITLAB: 2}

@@ -24,7 +24,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 GPU = "nvidia.com/gpu"
 GPU_NODE = "gpu-node"

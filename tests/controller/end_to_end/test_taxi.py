@@ -22,7 +22,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NEAREST, NITLAB
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_every_marked_pod_goes_where_its_step_is_planned(team, history):

@@ -14,7 +14,7 @@ from tests.support.manifests import of_kind, rendered
 from tests.support.taxi_cluster import CLOUD
 from tests.support.uninstallation import left_overs, uninstall
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 OUR_SCHEDULER = "kfp-placement"
 LARGE = {"cpu": "6"}

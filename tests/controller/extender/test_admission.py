@@ -3,7 +3,6 @@
 import base64
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,13 +23,12 @@ from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement
 from tests.controller.admission_cases import ALL_PIPELINES_CASES, CASES, MARK, READY, AdmissionCase
 from tests.controller.extender.known import anything, patched, review
+from tests.support.checkout import ROOT
 
 REGISTRATION = next(
     each
     for each in yaml.safe_load_all(
-        (Path(__file__).parents[3] / "deploy/features/webhook/registration/webhook.yaml").read_text(
-            "utf-8"
-        )
+        (ROOT / "deploy/features/webhook/registration/webhook.yaml").read_text("utf-8")
     )
     if each["kind"] == "MutatingWebhookConfiguration"
 )

@@ -11,8 +11,6 @@ from tests.controller.extender.conftest import SCHEDULER
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes):
     a, b, c = nodes

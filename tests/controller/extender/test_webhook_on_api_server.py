@@ -20,8 +20,6 @@ from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
 from tests.support.web_server import sending, web_server
 
-pytestmark = pytest.mark.cluster
-
 MARKED = AdmissionCase("marked", scheduler=OURS)
 
 

@@ -12,8 +12,6 @@ from tests.support.installation import Installation, InstallationOptions
 from tests.support.placements import step_states
 from tests.support.taxi_cluster import with_durations
 
-pytestmark = pytest.mark.cluster
-
 LABELLED = ("control_flow", "fan_out", "shared_volume", "taxi")
 EXECUTOR = ".executor("
 NODES = ("a", "b", "c")

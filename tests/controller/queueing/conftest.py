@@ -11,8 +11,8 @@ from tests.controller.queueing.scene import TEAM
 from tests.controlplane import housekeeping
 from tests.controlplane.objects import an_object
 from tests.support.api_client import a_client
+from tests.support.checkout import ROOT
 from tests.support.custom_resources import installed_crds
-from tests.support.samples import ROOT
 from tests.support.structural_schemas import crds, documents
 
 if TYPE_CHECKING:

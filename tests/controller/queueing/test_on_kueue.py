@@ -8,8 +8,6 @@ from tests.controller.queueing.backend_worlds import CHECK
 from tests.controlplane.kueue.running import KUEUE_VERSION
 from tests.controlplane.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
-
 
 def conditions(item):
     listed = item.get("status", {}).get("conditions", [])

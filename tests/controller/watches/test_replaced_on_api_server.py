@@ -22,8 +22,6 @@ from kfp_placement_kube.client import KubeClient
 from tests.controlplane.waiting import wait_until
 from tests.support.manifests import a_queue
 
-pytestmark = pytest.mark.cluster
-
 ROUNDS = 20
 AT_ONCE = 5
 """Replacements in a row."""

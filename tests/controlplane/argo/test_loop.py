@@ -23,8 +23,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.data import data_path
 
-pytestmark = pytest.mark.cluster
-
 CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
 
 

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.step_state import Waiting, waiting_text
 from kfp_placement_engine.plans.planned_step import Alternative
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import plan_of
-from tests.support.structural_schemas import ROOT
+from tests.support.checkout import ROOT
 
 NODES = ("cloud", "edge", "gpu")
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -31,9 +30,10 @@ from tests.support.builders import (
     sentence_of,
     unplaced,
 )
+from tests.support.checkout import ROOT
 from tests.support.renderings import plan_table
 
-TAXI = Path(__file__).parents[3] / "samples" / "06_taxi"
+TAXI = ROOT / "samples" / "06_taxi"
 PLACE = "HOME-EDGE"
 
 

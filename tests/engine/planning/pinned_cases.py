@@ -28,8 +28,9 @@ from tests.engine.planning.mixed_runs import (
     room_of_another,
 )
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, cluster_of
+from tests.support.checkout import ROOT
 from tests.support.data import data_path
-from tests.support.samples import ROOT, SAMPLES
+from tests.support.samples import SAMPLES
 
 ONE_IN_TURN = tuple(
     product(("ready", "ordered"), ("completion", "packing", "paper"), ((1, 36), (1, 34)))

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,9 @@ from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, 
 from kfp_placement_engine.problem.schedule import AS_LISTED, TieBreak
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.support.builders import a_problem, a_run, a_step, cluster_of
+from tests.support.checkout import ROOT
 
-KERNEL = Path(__file__).parents[3] / "engine" / "kernel"
+KERNEL = ROOT / "engine" / "kernel"
 C_TYPES = {
     "int64": "int64_t",
     "int32": "int32_t",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import kfp_placement_engine
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).parents[3]
 KERNEL = ROOT / "engine" / "kernel" / "kernel.c"
 FLAGS = [
     "-std=c11",
