@@ -66,19 +66,19 @@ def _why_not() -> str:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _can_be_tried() -> None:
+def _can_be_tried():
     if why := _why_not():
         pytest.skip(why)
 
 
 @pytest.fixture
-def server() -> Iterator[ApiServer]:
+def server():
     with ApiServer(Store(), {"runqueues": [("ADDED", LATER_QUEUE)]}) as serving:
         yield serving
 
 
 @pytest.fixture
-def kubeconfig(server) -> Iterator[Path]:
+def kubeconfig(server):
     """In a folder that everybody may read, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)

@@ -42,7 +42,7 @@ NODES = "/api/v1/nodes"
 
 
 @pytest.fixture
-def server() -> Iterator[ApiServer]:
+def server():
     """Has no objects, and does not know PipelineHistories."""
     with ApiServer(Store(), refused={}) as serving:
         yield serving

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.controlplane import housekeeping
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.build import binaries, kustomize
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
@@ -17,7 +17,6 @@ from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.kueue.program import KueueProgram
 
 if TYPE_CHECKING:
-    from tests.controlplane.kueue.running import Kueue
     from tests.controlplane.plane import ControlPlane
 
 _NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --cluster"
@@ -78,7 +77,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def control_plane_programs(request: pytest.FixtureRequest) -> None:
+def control_plane_programs(request):
     """Build the programs before anything starts, showing how it goes.
 
     Whatever uses this fixture, also through others, is marked `cluster`.
@@ -96,7 +95,7 @@ def control_plane_programs(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def argo_program(request: pytest.FixtureRequest) -> ArgoProgram | None:
+def argo_program(request):
     """Argo's own controller, if one is named; None = the stand-in plays it."""
     controller, definitions = map(request.config.getoption, ("--argo-controller", "--argo-crds"))
     if controller is None and definitions is None:
@@ -107,7 +106,7 @@ def argo_program(request: pytest.FixtureRequest) -> ArgoProgram | None:
 
 
 @pytest.fixture(scope="session")
-def kueue_program(request: pytest.FixtureRequest) -> KueueProgram:
+def kueue_program(request):
     """Kueue, if it is named; else the test is skipped."""
     folder = request.config.getoption("--kueue")
     if folder is None:
@@ -116,7 +115,7 @@ def kueue_program(request: pytest.FixtureRequest) -> KueueProgram:
 
 
 @pytest.fixture(scope="session")
-def kueue(control_plane_programs: None, kueue_program: KueueProgram) -> "Iterator[Kueue]":
+def kueue(control_plane_programs, kueue_program):
     """Kueue at work, on a control plane that nobody else uses."""
     from tests.controlplane.kueue.running import Kueue
     from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -129,9 +128,7 @@ def kueue(control_plane_programs: None, kueue_program: KueueProgram) -> "Iterato
 
 
 @pytest.fixture(scope="session")
-def control_plane(
-    request: pytest.FixtureRequest, control_plane_programs: None
-) -> "Iterator[ControlPlane]":
+def control_plane(request, control_plane_programs):
     """The control plane that tests share.
 
     kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
@@ -147,20 +144,20 @@ def control_plane(
 
 
 @pytest.fixture
-def api(control_plane: "ControlPlane") -> Api:
+def api(control_plane):
     """The API server as the administrator sees it."""
     return control_plane.api
 
 
 @pytest.fixture
-def namespace(api: Api) -> Iterator[str]:
+def namespace(api):
     """A namespace of the test's own."""
     with temporary_namespace(api, f"test-{uuid.uuid4().hex[:8]}") as name:
         yield name
 
 
 @pytest.fixture
-def add_nodes(api: Api, namespace: str) -> Iterator[AddNodes]:
+def add_nodes(api, namespace):
     """Adds nodes, waits until they are ready, and removes them after the test.
 
     The namespace's pods are removed first, so that none of them is left on a node that is gone.

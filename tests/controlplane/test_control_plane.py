@@ -6,7 +6,6 @@ from tests.controlplane import objects, stages
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.housekeeping import account_token, bind_role, is_ready
-from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
 
@@ -90,9 +89,7 @@ def test_a_watch_tells_what_happens(api, namespace):
     assert refused.value.status == 403
 
 
-def test_everything_survives_a_restart_of_the_server(
-    control_plane: ControlPlane, api, namespace, add_nodes
-):
+def test_everything_survives_a_restart_of_the_server(control_plane, api, namespace, add_nodes):
     name = f"{namespace}-node"
     add_nodes(objects.node(name))
     kept = api.create(objects.an_object("v1", "ConfigMap", "kept", namespace))

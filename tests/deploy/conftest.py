@@ -1,21 +1,14 @@
 """The installation on the control plane that tests share."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.support import manifests
 from tests.support.hold_webhook import WITH_POLICY
 
-if TYPE_CHECKING:
-    from tests.controlplane.plane import ControlPlane
-
 
 @pytest.fixture(scope="module")
-def installed(control_plane: "ControlPlane") -> Iterator[Api]:
+def installed(control_plane):
     """The API server with everything applied; gone again after the module's tests."""
     items = manifests.rendered(*WITH_POLICY, "history")
     manifests.apply(control_plane.api, items)
@@ -24,7 +17,7 @@ def installed(control_plane: "ControlPlane") -> Iterator[Api]:
 
 
 @pytest.fixture(scope="module")
-def argo(installed: Api) -> Iterator[Api]:
+def argo(installed):
     """The same with Argo's kinds."""
     manifests.apply(installed, custom_resource_definitions())
     yield installed

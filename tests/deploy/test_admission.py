@@ -2,7 +2,6 @@
 
 import copy
 import uuid
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -106,7 +105,7 @@ class Admission:
 
 
 @pytest.fixture(scope="module")
-def admission(installed: Api) -> Iterator[Admission]:
+def admission(installed):
     """Admission with the shipped policies, known to be at work."""
     for item in probing_policy():
         installed.create(item)

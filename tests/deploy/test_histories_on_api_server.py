@@ -1,7 +1,6 @@
 """What a real API server stores of PipelineHistories: all that fits, nothing that is malformed."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +20,14 @@ MOMENT = "2026-11-20T10:23:05Z"
 
 
 @pytest.fixture(scope="module")
-def api(control_plane: Any) -> Iterator[Api]:
+def api(control_plane):
     """The API server with this kind, which goes again."""
     with installed_crds(control_plane.api, [crds()["PipelineHistory"]]):
         yield control_plane.api
 
 
 @pytest.fixture
-def history(api: Api, namespace: str) -> JsonObject:
+def history(api, namespace):
     """The example, stored without its status."""
     return api.create(a_history(namespace))
 

@@ -5,8 +5,6 @@ The same by the admission policy and by the webhook, on a real API server.
 
 import copy
 import uuid
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,15 +20,11 @@ from tests.controlplane.waiting import wait_until
 from tests.support.hold_webhook import HoldWebhook, would_hold
 from tests.support.manifests import NAMESPACE, a_queue
 
-if TYPE_CHECKING:
-    from tests.controlplane.plane import ControlPlane
-
-
 READY = {"ready": True}
 
 
 @pytest.fixture(scope="module", params=["policy", "webhook"])
-def api(request: pytest.FixtureRequest, control_plane: "ControlPlane", argo: Api) -> Iterator[Api]:
+def api(request, control_plane, argo):
     """The same, where runs are held in one way."""
     if request.param == "policy":
         yield argo
@@ -50,7 +44,7 @@ def wait_for_holds(api: Api, namespace: str) -> None:
 
 
 @pytest.fixture
-def team(api: Api) -> Iterator[str]:
+def team(api):
     """A namespace whose queue is ready, as the server knows."""
     with temporary_namespace(api, f"test-{uuid.uuid4().hex[:8]}") as name:
         make_queue(api, name, READY)
@@ -113,7 +107,7 @@ def test_workflows_that_are_changed(api, team, case):
 
 
 @pytest.fixture
-def author(api: Api, team: str) -> Api:
+def author(api, team):
     """The server as somebody who may do everything with Workflows of the namespace."""
     return acting(api, team, "author", {"apiGroups": ["argoproj.io"], "resources": ["workflows"]})
 

@@ -1,35 +1,29 @@
 """What the webhook for runs is asked, and what happens when it is dead."""
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import BEGAN, COMPLETED, a_workflow, is_held
-from tests.controlplane.api import Api
 from tests.controlplane.waiting import wait_until
 from tests.support.hold_webhook import HoldWebhook, would_hold
 from tests.support.manifests import a_queue
-
-if TYPE_CHECKING:
-    from tests.controlplane.plane import ControlPlane
-
 
 MOST_SECONDS = 10.0
 """Of a creation that the webhook does not answer; it gives up after 2, a slow machine later."""
 
 
 @pytest.fixture(scope="module")
-def webhook(control_plane: "ControlPlane", argo: Api) -> Iterator[HoldWebhook]:
+def webhook(control_plane, argo):
     """The webhook at work."""
     with HoldWebhook(control_plane, argo) as served:
         yield served
 
 
 @pytest.fixture
-def team(installed: Api, webhook: HoldWebhook, namespace: str) -> str:
+def team(installed, webhook, namespace):
     """A namespace whose new runs wait."""
     queue = installed.create(a_queue(namespace))
     installed.patch(queue, {"status": {"ready": True}}, part="status")

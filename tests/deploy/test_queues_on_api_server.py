@@ -1,7 +1,6 @@
 """What a real API server stores of RunQueues, our model reads."""
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ DURATIONS = (
 
 
 @pytest.fixture(scope="module")
-def api(control_plane: Any) -> Iterator[Api]:
+def api(control_plane):
     """The API server with our kinds, which go again."""
     with installed_crds(control_plane.api):
         yield control_plane.api

@@ -188,7 +188,7 @@ def may(api: Api, right: Right, namespace: str = ELSEWHERE) -> bool:
 
 
 @pytest.fixture(scope="module")
-def account(installed: Api):
+def account(installed):
     """The API server as one of our accounts sees it."""
     tokens: dict[str, str] = {}
 
@@ -201,7 +201,7 @@ def account(installed: Api):
 
 
 @pytest.fixture(scope="module")
-def everyones(installed: Api) -> set[Right]:
+def everyones(installed):
     """What every account may do: ask about itself."""
     token = housekeeping.account_token(installed, ELSEWHERE, "default")
     return rules_of(installed.acting_as(token), ELSEWHERE)
@@ -281,7 +281,7 @@ def test_the_last_resort_has_no_more_rights_in_the_system_s_namespace(account, e
 
 
 @pytest.fixture
-def extender_rights(control_plane, installed: Api):
+def extender_rights(control_plane, installed):
     """Checks the rights that the extender looks for where its webhook holds runs."""
     token = housekeeping.account_token(installed, NAMESPACE, "scheduler")
     kubeconfig = control_plane.kubeconfig_for("rights-of-webhook", token)
@@ -328,7 +328,7 @@ def test_who_operates_queues_may_release_held_and_preempted_runs(installed):
 
 
 @pytest.fixture
-def person(installed: Api, namespace: str):
+def person(installed, namespace):
     """Somebody with a built-in role in the namespace, once its rights have arrived."""
 
     def acting(role_name: str) -> Api:

@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture(params=["ready", "ordered"])
-def dispatch(request: pytest.FixtureRequest) -> str:
+def dispatch(request):
     """Each of the two ways in which steps that are ready start."""
     way: str = request.param
     return way

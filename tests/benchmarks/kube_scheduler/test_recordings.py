@@ -13,7 +13,7 @@ PLUGINS = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="module")
-def real() -> Recording:
+def real():
     return read_recording(data_path("kube-scheduler-1.36.3", "default-profile.json"))
 
 

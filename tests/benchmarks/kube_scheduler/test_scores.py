@@ -56,11 +56,11 @@ def test_percentages_wrap_as_in_go():
     ],
 )
 def test_balanced_allocation(
-    used: tuple[int, int],
-    pod: tuple[int, int],
-    allocatable: tuple[int, int],
-    until_135: int,
-    since_136: int,
+    used,
+    pod,
+    allocatable,
+    until_135,
+    since_136,
 ):
     """1.36 scores what the pod does to the balance, 1.35 the balance itself."""
     assert kube_scores.balanced_allocation(*used, *pod, *allocatable, False) == until_135

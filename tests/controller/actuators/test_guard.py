@@ -107,7 +107,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene():
     return Scene()
 
 

@@ -1,7 +1,7 @@
 """Kueue where a RunQueue asks for it: that it is missing, or may not be used, ends no process."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -52,13 +52,13 @@ class FollowedScene(Scene):
 
 
 @pytest.fixture
-def scene(control_plane, namespace) -> FollowedScene:
+def scene(control_plane, namespace):
     token = housekeeping.account_token(control_plane.api, namespace, "default")
     return FollowedScene(control_plane.kubeconfig_for("kueue-follower", token))
 
 
 @pytest.fixture
-def kueue_kinds(api) -> Iterator[None]:
+def kueue_kinds(api):
     """Kueue's kinds as far as we use them, without Kueue."""
     kinds = (WORKLOADS, LOCAL_QUEUES, RESOURCE_FLAVORS, ADMISSION_CHECKS)
     with installed_crds(api, [a_definition(each) for each in kinds]):
@@ -75,7 +75,7 @@ def a_definition(kind: Kind) -> dict[str, Any]:
 
 
 @pytest.fixture
-def rights(api, namespace) -> Iterator[list[dict[str, Any]]]:
+def rights(api, namespace):
     """The shipped rights, for an account of the test's own."""
     items = [*documents(_RIGHTS)]
     for each in items:

@@ -91,7 +91,7 @@ class Scene:
 
 
 @pytest.fixture
-def api() -> MemoryPlacements:
+def api():
     return MemoryPlacements()
 
 

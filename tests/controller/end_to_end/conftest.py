@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.controller.end_to_end.history import History
-from tests.controller.end_to_end.teams import Team, tidy_team
+from tests.controller.end_to_end.teams import tidy_team
 from tests.controlplane import housekeeping
-from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.taxi_cluster import taxi_nodes
@@ -42,9 +41,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def at_work(
-    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
-) -> AtWork:
+def at_work(request, control_plane_programs, argo_program):
     """Starts the shipped installation, on a control plane of its own."""
 
     @contextlib.contextmanager
@@ -65,47 +62,47 @@ def at_work(
 
 
 @pytest.fixture(scope="session")
-def installation(at_work: AtWork) -> Iterator[Installation]:
+def installation(at_work):
     """The one of most tests, which leave its processes and nodes as they were."""
     with at_work() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def gated_installation(at_work: AtWork) -> Iterator[Installation]:
+def gated_installation(at_work):
     """The same with `features/gates`."""
     with at_work("gates") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def choosy_installation(at_work: AtWork) -> Iterator[Installation]:
+def choosy_installation(at_work):
     """The same with `features/opt-in`, and with queues in the namespaces that ask for both."""
     with at_work("opt-in", "queue") as running:
         yield running
 
 
 @pytest.fixture
-def own_installation(request: pytest.FixtureRequest, at_work: AtWork) -> Iterator[Installation]:
+def own_installation(request, at_work):
     """One that a test may take apart, with the features that it names, placed by the extender."""
     with at_work(*request.param, actuator="extender") as running:
         yield running
 
 
 @pytest.fixture
-def history(installation: Installation) -> Iterator[History]:
+def history(installation):
     """Watches plans and pods of the installation."""
     with History(installation.api) as watched:
         yield watched
 
 
 @pytest.fixture
-def team(installation: Installation) -> Iterator[Team]:
+def team(installation):
     """A namespace of the test's own that runs can be submitted to."""
     yield from tidy_team(installation)
 
 
 @pytest.fixture
-def gated_team(gated_installation: Installation) -> Iterator[Team]:
+def gated_team(gated_installation):
     """The same where pods are gated."""
     yield from tidy_team(gated_installation)

@@ -1,7 +1,7 @@
 """A hundred runs that are submitted within seconds: each is planned before its first step."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -62,7 +62,7 @@ class Burst:
 
 
 @pytest.fixture(scope="module")
-def burst(installation: Installation) -> Iterator[Burst]:
+def burst(installation):
     """Played once; what tests look at."""
     labels = {"kfp-placement.dev/store-bandwidth": "1T"}
     room = {"cpu": "200", "memory": "500Gi", "pods": "2000"}

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -102,7 +101,7 @@ def environment(pid: int) -> list[bytes]:
 
 
 @pytest.fixture
-def start(control_plane_programs: None, tmp_path: Path) -> Iterator[Callable[..., Demo]]:
+def start(control_plane_programs, tmp_path):
     """Starts a demo: a module's name, and options."""
     demos: list[Demo] = []
 

@@ -7,7 +7,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,10 @@ from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import LABEL_COMPLETED
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLANNER, Installation
+from tests.support.installation import EXTEND, PLANNER
 
 pytestmark = pytest.mark.slow
 
@@ -145,9 +144,7 @@ AWKWARD: Mapping[str, Awkward] = {
 
 
 @pytest.fixture(scope="module")
-def submitted(
-    installation: Installation, argo_program: ArgoProgram | None
-) -> Iterator[tuple[Team, Mapping[str, str]]]:
+def submitted(installation, argo_program):
     """All of them in one namespace, and three plain ones after them: name -> run."""
     with team_of(installation) as team:
         runs = {}

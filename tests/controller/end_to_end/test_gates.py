@@ -50,7 +50,7 @@ def gates_overdue_after(installation: Installation, deadline: str, **others: str
 
 
 @pytest.fixture
-def short_deadline(gated_installation: Installation) -> Iterator[None]:
+def short_deadline(gated_installation):
     """Gates come off two seconds after their pods were made."""
     with gates_overdue_after(gated_installation, "2s"):
         yield
@@ -79,7 +79,7 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
 
 
 @pytest.fixture
-def deadline_after_a_look(gated_installation: Installation) -> Iterator[None]:
+def deadline_after_a_look(gated_installation):
     """Gates come off only after the pod has been explained once, on a busy machine too."""
     with gates_overdue_after(gated_installation, "15s"):
         yield
@@ -144,7 +144,7 @@ def test_a_pod_whose_gate_comes_off_late_goes_to_another_node_within_its_limit(
 
 
 @pytest.fixture
-def shunned_cloud(gated_installation: Installation) -> Iterator[None]:
+def shunned_cloud(gated_installation):
     """The planned node of most steps is one that the scheduler does not like."""
     with shunned(gated_installation, CLOUD):
         yield

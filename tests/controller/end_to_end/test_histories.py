@@ -4,7 +4,7 @@ Three namespaces, each with a loop pipeline of KFP's that runs again and again, 
 from run to run. In between the planner is restarted.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,7 +19,6 @@ from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.many_runs import lose
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.kubelet.drivers import DriverChoices, Json
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -55,9 +54,7 @@ WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=5.0, spread=0.2, s
 
 
 @pytest.fixture(scope="module")
-def installation(
-    control_plane_programs: None, argo_program: ArgoProgram | None
-) -> Iterator[Installation]:
+def installation(control_plane_programs, argo_program):
     options = InstallationOptions(
         features=("history",),
         policy={"engine": {"budget": "300ms"}},

@@ -1,7 +1,6 @@
 """Runs that wait in Kueue, from the notebook to the last pod: Kueue and all our processes."""
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,11 +17,10 @@ from tests.controller.end_to_end.queues import (
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, tidy_team
 from tests.controller.hold_cases import is_held
-from tests.controlplane.kueue.program import KueueProgram
 from tests.controlplane.kueue.running import KUEUE_VERSION, Kueue
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import FIRST_QUEUE, Installation
+from tests.support.installation import FIRST_QUEUE
 
 JsonObject = dict[str, Any]
 
@@ -30,7 +28,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 @pytest.fixture(scope="module")
-def works(at_work, kueue_program: KueueProgram) -> Iterator[tuple[Installation, Kueue]]:
+def works(at_work, kueue_program):
     """An installation with queues, and Kueue."""
     beside: list[Kueue] = []
 
@@ -43,19 +41,19 @@ def works(at_work, kueue_program: KueueProgram) -> Iterator[tuple[Installation, 
 
 
 @pytest.fixture(scope="module")
-def queueing(works: tuple[Installation, Kueue]) -> Installation:
+def queueing(works):
     """An installation with queues, beside Kueue."""
     return works[0]
 
 
 @pytest.fixture(scope="module")
-def kueue(works: tuple[Installation, Kueue]) -> Kueue:
+def kueue(works):
     """Kueue beside it."""
     return works[1]
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[Team]:
+def team(queueing):
     """A namespace whose runs wait in Kueue, for the CPUs of one node."""
     yield from tidy_team(queueing)
 

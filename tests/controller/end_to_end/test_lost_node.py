@@ -1,7 +1,5 @@
 """A machine that is lost with a pod on it, and what the controllers of a cluster do then."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.controller.end_to_end.placements import (
@@ -22,7 +20,7 @@ DOOMED_NODE = "doomed-node"
 
 
 @pytest.fixture
-def doomed_node(installation: Installation) -> Iterator[str]:
+def doomed_node(installation):
     """The fastest node, for as long as it goes well."""
     labels = {"kfp-placement.dev/speed": "8", "kfp-placement.dev/store-bandwidth": "1T"}
     housekeeping.add_nodes(installation.api, objects.node(DOOMED_NODE, labels=labels))

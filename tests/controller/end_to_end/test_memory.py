@@ -5,7 +5,6 @@ The Prometheus is a web server that answers its query.
 
 import json
 import re
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
@@ -39,7 +38,7 @@ def prometheus(request: BaseHTTPRequestHandler) -> None:
 
 
 @pytest.fixture(scope="module")
-def installation(control_plane_programs: None) -> Iterator[Installation]:
+def installation(control_plane_programs):
     with (
         web_server({"/api/v1/query": prometheus}) as url,
         ControlPlane(PlaneOptions(play_pods=False)) as plane,

@@ -1,6 +1,5 @@
 """With `features/opt-in` only namespaces that ask for it take part."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controller.hold_cases import is_held
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import Installation
 from tests.support.manifests import a_queue
 
 pytestmark = pytest.mark.slow
@@ -47,7 +45,7 @@ def set_closed_queue(team: Team, **spec: Any) -> None:
 
 
 @pytest.fixture
-def history(choosy_installation: Installation) -> Iterator[History]:
+def history(choosy_installation):
     with History(choosy_installation.api) as watched:
         yield watched
 

@@ -17,7 +17,7 @@ from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLANNER, Installation
+from tests.support.installation import PLANNER
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ NODES = ("wide-1", "wide-2")
 
 
 @pytest.fixture
-def learning(own_installation: Installation) -> Installation:
+def learning(own_installation):
     """One whose planner learns what drivers take, and has seen none yet.
 
     Where other tests have begun a hundred runs at once, whose drivers took half a minute each, a

@@ -1,6 +1,5 @@
 """Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from tests.controlplane import housekeeping
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import FIRST_QUEUE, PLANNER, Installation
+from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
 
 pytestmark = pytest.mark.slow
@@ -38,14 +37,14 @@ LONG = chain("long", 4.0, 0.1)
 
 
 @pytest.fixture(scope="module")
-def queueing(at_work) -> Iterator[Installation]:
+def queueing(at_work):
     """An installation with queues."""
     with at_work("queue") as running:
         yield running
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[Team]:
+def team(queueing):
     """A namespace whose queue admits one run at a time."""
     for made in tidy_team(queueing):
         set_queue(made, quota={"runs": 1})
@@ -165,7 +164,7 @@ def test_a_run_that_goes_on_is_never_held(team):
 
 
 @pytest.fixture
-def impatient(queueing: Installation) -> Iterator[None]:
+def impatient(queueing):
     """Leases count as stale after five seconds."""
     queueing.set_policy(schedulerStaleAfter="5s")
     yield

@@ -28,7 +28,7 @@ from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import FIRST_QUEUE, PLANNER, Installation
+from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
 
 pytestmark = pytest.mark.slow
@@ -40,14 +40,14 @@ BUSY = 10.0
 
 
 @pytest.fixture(scope="module")
-def queueing(at_work) -> Iterator[Installation]:
+def queueing(at_work):
     """An installation with queues, whose Leases count as stale after five seconds."""
     with at_work("queue", schedulerStaleAfter="5s") as running:
         yield running
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[Team]:
+def team(queueing):
     """A namespace whose queue admits nobody."""
     for made in tidy_team(queueing):
         set_queue(made, quota={"runs": 0}, holdDeadline="5s")

@@ -1,7 +1,6 @@
 """Runs are admitted by what they need and what there is: everything as shipped, on Argo."""
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo import small_workflows
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import Installation
 from tests.support.kubernetes import node_object
 from tests.support.manifests import a_queue
 
@@ -38,7 +36,7 @@ ENDS = ("Succeeded", "Failed", "Error")
 
 
 @pytest.fixture(scope="module")
-def queueing(at_work) -> Iterator[Installation]:
+def queueing(at_work):
     """An installation with queues, and two nodes of two GPUs each."""
     with at_work("queue") as running:
         gpus = {"cpu": "8", "memory": "32Gi", "pods": "110", GPU: "2"}
@@ -48,7 +46,7 @@ def queueing(at_work) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def team(queueing: Installation) -> Iterator[Team]:
+def team(queueing):
     """A namespace whose queue admits what fits the cluster."""
     for made in tidy_team(queueing):
         set_queue(made, overcommit=1)

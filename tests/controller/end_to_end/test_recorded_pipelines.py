@@ -13,7 +13,6 @@ from tests.controller.end_to_end.history import step_of_pod
 from tests.controller.end_to_end.many_runs import EndedRun, played
 from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_KFP
 from tests.controller.end_to_end.taxi_runs import is_marked
-from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 
 pytestmark = pytest.mark.slow
@@ -31,26 +30,26 @@ STOCK = "default-scheduler"
 
 
 @pytest.fixture(scope="module", params=[EXTENDER, GATES])
-def way(request: pytest.FixtureRequest) -> str:
+def way(request):
     """How pods are placed."""
     name: str = request.param
     return name
 
 
 @pytest.fixture(scope="module")
-def runs(way: str, control_plane_programs: None, argo_program: ArgoProgram | None) -> Runs:
+def runs(way, control_plane_programs, argo_program):
     """All runs, at their end."""
     if way == GATES:
         return played(GATED, ("gates",), argo_program)
     return played((*LABELLED, *OF_KFP), (), argo_program)
 
 
-def test_every_run_ends_as_it_should(runs: Runs) -> None:
+def test_every_run_ends_as_it_should(runs):
     found = {name: run.workflow["status"]["phase"] for name, run in runs.items()}
     assert found == {name: run.recorded.phase for name, run in runs.items()}
 
 
-def test_no_kubelet_rejects_a_pod(runs: Runs) -> None:
+def test_no_kubelet_rejects_a_pod(runs):
     reasons = {
         pod["metadata"]["name"]: pod["status"]["message"]
         for run in runs.values()
@@ -60,7 +59,7 @@ def test_no_kubelet_rejects_a_pod(runs: Runs) -> None:
     assert reasons == {}
 
 
-def test_marked_pods_are_where_they_are_planned_or_an_event_says_why_not(runs: Runs) -> None:
+def test_marked_pods_are_where_they_are_planned_or_an_event_says_why_not(runs):
     for name, run in runs.items():
         assert run.marked, name
         # Each had a plan in time.
@@ -76,14 +75,14 @@ def test_marked_pods_are_where_they_are_planned_or_an_event_says_why_not(runs: R
         assert unexplained == {}, name
 
 
-def test_pods_have_the_scheduler_of_their_kind(runs: Runs, way: str) -> None:
+def test_pods_have_the_scheduler_of_their_kind(runs, way):
     ours = STOCK if way == GATES else DEFAULT_SCHEDULER
     for name, run in runs.items():
         found = {(is_marked(pod), pod["spec"]["schedulerName"]) for pod in run.pods}
         assert found == {(True, ours), (False, STOCK)}, name
 
 
-def test_unmarked_pods_are_left_alone(runs: Runs) -> None:
+def test_unmarked_pods_are_left_alone(runs):
     for name, run in runs.items():
         for pod in run.pods:
             if not is_marked(pod):
@@ -91,7 +90,7 @@ def test_unmarked_pods_are_left_alone(runs: Runs) -> None:
                 assert not pod["spec"].get("schedulingGates"), name
 
 
-def test_placements_say_what_became_of_each_step(runs: Runs) -> None:
+def test_placements_say_what_became_of_each_step(runs):
     for name, run in runs.items():
         assert run.placement.status is not None
         assert run.placement.status.phase == run.recorded.phase, name
@@ -123,7 +122,7 @@ def states(run: EndedRun) -> Iterator[tuple[str, str, str | None]]:
         yield planned.name, state.state, placement.node_name(state.node)
 
 
-def test_steps_without_a_pod_are_cached_or_skipped(runs: Runs) -> None:
+def test_steps_without_a_pod_are_cached_or_skipped(runs):
     """Importers and createpvc have pods that bear no mark."""
     for name, run in runs.items():
         ran = {step_of_pod(pod, run.placement) for pod in run.marked}
@@ -132,7 +131,7 @@ def test_steps_without_a_pod_are_cached_or_skipped(runs: Runs) -> None:
         assert {step.rpartition(".")[2] for step in cached} == run.recorded.choices.cached, name
 
 
-def test_placements_are_written_rarely(runs: Runs) -> None:
+def test_placements_are_written_rarely(runs):
     """For each thing that one says: plan and status, and from time to time the rows."""
     for name, run in runs.items():
         stages: dict[object, list[float]] = {}

@@ -21,7 +21,7 @@ from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, Installation
+from tests.support.installation import EXTEND
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_workspace_keeps_its_steps_together(team):
 
 
 @pytest.fixture
-def gpu_node(installation: Installation) -> Iterator[str]:
+def gpu_node(installation):
     """A node with one GPU, four times as fast as any, for those alone that tolerate it."""
     taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
     labels = {"kfp-placement.dev/speed": "4", "kfp-placement.dev/store-bandwidth": "1T"}

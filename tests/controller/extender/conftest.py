@@ -3,8 +3,8 @@
 import json
 import sys
 import urllib.request
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import yaml
@@ -19,9 +19,6 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
-
-if TYPE_CHECKING:
-    from tests.controlplane.plane import ControlPlane
 
 SCHEDULER = "kfp-placement"
 _NOT_HERE = ("Deployment", "PodDisruptionBudget", "MutatingAdmissionPolicyBinding")
@@ -117,7 +114,7 @@ class Extender:
 
 
 @pytest.fixture(scope="module")
-def extender(control_plane: "ControlPlane") -> Iterator[Extender]:
+def extender(control_plane):
     """The process and a scheduler with the shipped configuration, accounts and rights."""
     api = control_plane.api
     items = manifests.rendered("gates")
@@ -148,7 +145,7 @@ def extender(control_plane: "ControlPlane") -> Iterator[Extender]:
 
 
 @pytest.fixture
-def nodes(extender: Extender, namespace: str, add_nodes: Any) -> list[str]:
+def nodes(extender, namespace, add_nodes):
     """Three nodes of 8 CPU that the scheduler knows."""
     names = [f"{namespace}-{letter}" for letter in "abc"]
     add_nodes(*map(objects.node, names))

@@ -45,7 +45,7 @@ def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
 
 
 @pytest.fixture
-def cluster() -> Cluster:
+def cluster():
     """Two nodes, and another scheduler that has placed a pod before."""
     found = Cluster("a", "b")
     found.seen_to_bind(OTHERS)

@@ -31,7 +31,7 @@ class DeviationRecorder:
 
 
 @pytest.fixture
-def cluster() -> Cluster:
+def cluster():
     """A step is planned on the first of two nodes."""
     found = Cluster("a", "b")
     found.plan(ROW)
@@ -39,7 +39,7 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def recorder() -> DeviationRecorder:
+def recorder():
     return DeviationRecorder()
 
 

@@ -16,7 +16,7 @@ GIB = 2**30
 
 
 @pytest.fixture
-def cluster() -> Cluster:
+def cluster():
     return Cluster()
 
 

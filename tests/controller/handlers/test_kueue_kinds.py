@@ -8,7 +8,7 @@ KEY = ("team", "default")
 
 
 @pytest.fixture
-def order() -> ObjectOrder:
+def order():
     return ObjectOrder()
 
 

@@ -25,7 +25,7 @@ STEPS = ITERATIONS + 2
 
 
 @pytest.fixture
-def cluster() -> NoisyCluster:
+def cluster():
     return cluster_with_past(KNOWN)
 
 

@@ -21,7 +21,7 @@ WRITE_PAUSE = timedelta(seconds=WRITE_PAUSE_SECONDS)
 
 
 @pytest.fixture
-def to_store() -> RunsToStore:
+def to_store():
     return RunsToStore()
 
 

@@ -86,7 +86,7 @@ class Played(PlayedCluster):
 
 
 @pytest.fixture
-def played() -> Played:
+def played():
     return Played()
 
 

@@ -44,7 +44,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene():
     return Scene()
 
 

@@ -85,7 +85,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene():
     return Scene()
 
 

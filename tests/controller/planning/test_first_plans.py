@@ -1,7 +1,6 @@
 """Which runs are planned at once: none is kept waiting by others that get no plan."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -42,17 +41,17 @@ class APlanner:
 
 
 @pytest.fixture
-def runs() -> list[Any]:
+def runs():
     return [ARun(number) for number in range(2 * PLANS_PER_EVALUATION)]
 
 
 @pytest.fixture
-def planner(runs) -> Any:
+def planner(runs):
     return APlanner(*runs)
 
 
 @pytest.fixture
-def first_plans(planner) -> FirstPlans:
+def first_plans(planner):
     return FirstPlans(planner, retry_seconds=1.0)
 
 

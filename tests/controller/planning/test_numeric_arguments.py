@@ -72,7 +72,7 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def trained() -> Trained:
+def trained():
     found = Trained()
     for epochs in (*EPOCHS, MORE_EPOCHS):
         found.play(epochs)

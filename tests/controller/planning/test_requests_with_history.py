@@ -65,7 +65,7 @@ def test_one_that_came_before_the_first_has_ended_is_planned_again():
     assert len(cluster.writes) == writes
 
 
-def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: Any):
+def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch):
     cluster = ran(4)
     wait(cluster, "waiting")
     cluster.settle()
@@ -82,7 +82,7 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     assert len(cluster.writes) == writes
 
 
-def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
+def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch):
     cluster = ran(2)
 
     monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fail)
@@ -92,7 +92,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     assert cluster.spec("waiting").problem == ""
 
 
-def test_a_defect_in_one_run_hides_no_other(monkeypatch: Any):
+def test_a_defect_in_one_run_hides_no_other(monkeypatch):
     cluster = ran(2)
     evaluate = RunNeed.evaluate
 
@@ -133,7 +133,7 @@ def ends(cluster: QueuedCluster, name: str) -> None:
     cluster.settle(12)
 
 
-def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch: Any):
+def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch):
     monkeypatch.setattr(promise, "LEAST_MOVE_SECONDS", 100.0)
     cluster = ran(6)
     names = [f"waiting-{number}" for number in range(WAITING)]
@@ -163,7 +163,7 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
         assert makespan_seconds(cluster, name) > 2 * USUAL_SECONDS
 
 
-def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
+def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch):
     """They take some seconds to read again; placement must not wait for that."""
     cluster = ran(4)
     waiting = 15
@@ -216,7 +216,7 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
         assert makespan_seconds(cluster, f"next-version-{number}") > 5000
 
 
-def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
+def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch):
     cluster = ran(3)
     wait(cluster, "waiting")
     cluster.settle()
@@ -246,7 +246,7 @@ def larger_node(cluster: QueuedCluster) -> None:
 
 @pytest.mark.parametrize("awaited", ["", "other", "team"])
 def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_long(
-    monkeypatch: Any, awaited: str
+    monkeypatch, awaited
 ):
     cluster = ran(3)
     histories = cluster.coordinator.histories

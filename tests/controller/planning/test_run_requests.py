@@ -126,7 +126,7 @@ class QueuedCluster:
 
 
 @pytest.fixture
-def cluster() -> QueuedCluster:
+def cluster():
     return QueuedCluster()
 
 

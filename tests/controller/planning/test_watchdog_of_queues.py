@@ -30,7 +30,7 @@ def a_watchdog(*queues: ObservedQueue) -> Watchdog:
 
 
 @pytest.fixture
-def watchdog() -> Watchdog:
+def watchdog():
     return a_watchdog(OPEN)
 
 

@@ -1,11 +1,7 @@
 """Kueue itself for the cases of backends, with what our feature installs for it."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-
 import pytest
 
-from kfp_placement_kube.client import KubeClient
 from tests.controller.queueing.backend_worlds import KueueWorld
 from tests.controller.queueing.scene import TEAM
 from tests.controlplane import housekeeping
@@ -15,15 +11,12 @@ from tests.support.checkout import ROOT
 from tests.support.custom_resources import installed_crds
 from tests.support.structural_schemas import crds, documents
 
-if TYPE_CHECKING:
-    from tests.controlplane.kueue.running import Kueue
-
 _FEATURE = ROOT / "deploy" / "features" / "kueue"
 _OURS = "kfp-placement"
 
 
 @pytest.fixture(scope="session")
-def kueue_client(kueue: "Kueue") -> Iterator[KubeClient]:
+def kueue_client(kueue):
     """Our client with the rights that the feature gives to the queue for Kueue's kinds, no more."""
     api = kueue.plane.api
     account = an_object("v1", "ServiceAccount", "queue", _OURS)
@@ -41,7 +34,7 @@ def kueue_client(kueue: "Kueue") -> Iterator[KubeClient]:
 
 
 @pytest.fixture
-def on_kueue(kueue: "Kueue", kueue_client: KubeClient) -> Iterator[Callable[..., KueueWorld]]:
+def on_kueue(kueue, kueue_client):
     """Makes worlds in which Kueue admits runs."""
     worlds: list[KueueWorld] = []
 

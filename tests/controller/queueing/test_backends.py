@@ -11,12 +11,12 @@ MakeWorld = Callable[..., BuiltinWorld]
 
 
 @pytest.fixture
-def builtin() -> MakeWorld:
+def builtin():
     return BuiltinWorld
 
 
 @pytest.fixture
-def make_world(request: pytest.FixtureRequest) -> MakeWorld:
+def make_world(request):
     """Makes the world of a backend, with a quota."""
     made: MakeWorld = request.getfixturevalue(request.param)
     return made

@@ -27,7 +27,7 @@ LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 
 
 @pytest.fixture
-def scene() -> KueueScene:
+def scene():
     made = KueueScene()
     made.submit_and_settle("run", cpu="3")
     return made
@@ -141,7 +141,7 @@ REFUSED = {
 
 
 @pytest.fixture
-def refused(scene) -> KueueScene:
+def refused(scene):
     """A run that fits no node of its flavor, and whose Workload is inactive since then."""
     checks = [{"name": "ours", "state": "Pending"}]
     scene.status("run", RESERVED, admission=ADMISSION, admissionChecks=checks)

@@ -237,7 +237,7 @@ class Plane:
 
 
 @pytest.fixture
-def plane() -> Plane:
+def plane():
     """A batch of two steps is planned."""
     found = Plane()
     found.batch(a_batch())

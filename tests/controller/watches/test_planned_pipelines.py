@@ -51,7 +51,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched() -> Watched:
+def watched():
     return Watched()
 
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -18,7 +17,6 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
 from tests.controlplane.waiting import wait_until
 from tests.support.manifests import a_queue
 
@@ -50,7 +48,7 @@ class Followed:
 
 
 @pytest.fixture
-def followed(client: KubeClient, our_kinds) -> Iterator[Followed]:
+def followed(client, our_kinds):
     found = Followed()
     watches = WatchGroup(client)
     watches.add(RUN_QUEUES, observe_queue, found.changed)
@@ -60,7 +58,7 @@ def followed(client: KubeClient, our_kinds) -> Iterator[Followed]:
 
 
 @pytest.fixture
-def busy() -> Iterator[None]:
+def busy():
     """Another thread that computes all the time, as decisions do: the watch gets behind."""
     over = threading.Event()
 

@@ -3,7 +3,6 @@
 import json
 import re
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
@@ -27,7 +26,7 @@ CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=Fal
 
 
 @pytest.fixture(scope="module")
-def server(control_plane_programs: None) -> Iterator[Api]:
+def server(control_plane_programs):
     """A control plane without kwok's pods, two nodes, and the stand-ins at work."""
     with ControlPlane(PlaneOptions(play_pods=False)) as plane:
         api = plane.api
@@ -69,7 +68,7 @@ def _ended(api: Api, item: dict, seconds: float = 60) -> dict:
 
 
 @pytest.fixture
-def namespace(server: Api, request: pytest.FixtureRequest) -> Iterator[str]:
+def namespace(server, request):
     """A namespace of the test's own, with the service account that KFP's pods have."""
     with housekeeping.temporary_namespace(server, f"test-{uuid.uuid4().hex[:8]}") as name:
         server.create(objects.an_object("v1", "ServiceAccount", "pipeline-runner", name))

@@ -31,7 +31,7 @@ SHARE_OF_MEANS = 0.035
 
 
 @pytest.fixture(params=[each for each in CLUSTERS if ORIGIN[each.name]], ids=lambda each: each.name)
-def measured_cluster(request) -> SlotCluster:
+def measured_cluster(request):
     """Those on which something was measured before."""
     return request.param
 

@@ -11,7 +11,7 @@ Reader = Callable[..., RunGraph]
 
 
 @pytest.fixture(params=[read_package, read_as_workflow])
-def read(request: pytest.FixtureRequest) -> Reader:
+def read(request):
     """Each of the two ways to read a package: itself, and the Workflow that KFP makes of it."""
     reader: Reader = request.param
     return reader

@@ -17,7 +17,7 @@ SEEDS = range(50)
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory):
+def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generated")
 
     @cache
@@ -29,7 +29,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(params=SEEDS)
-def made(request, generated) -> tuple[GeneratedPipeline, RunGraph]:
+def made(request, generated):
     """Each of the pipelines, and what is read of it."""
     return generated(request.param)
 

@@ -46,7 +46,7 @@ def pipeline(epochs: int = 10, rate: float = 1e-3, key: str = "12345", huge: flo
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory) -> bytes:
+def package(tmp_path_factory):
     path = tmp_path_factory.mktemp("numbers") / "package.yaml"
     compiler.Compiler().compile(pipeline, str(path))
     return path.read_bytes()

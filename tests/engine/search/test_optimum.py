@@ -132,7 +132,7 @@ def cp_sat_cases() -> list[tuple[RunGraph, Cluster]]:
 
 
 @pytest.fixture(scope="module")
-def optima() -> list[int]:
+def optima():
     """CP-SAT's makespans, from a process of its own."""
     if importlib.util.find_spec("ortools") is None:
         pytest.skip("ortools is not installed")

@@ -1,13 +1,12 @@
 """What tests of views share."""
 
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def zone(monkeypatch):
     """Whoever looks is in UTC, unless a test says otherwise."""
 
     def be_in(name: str) -> None:
