@@ -24,6 +24,10 @@ def enclosing(name: str) -> list[str]:
     return [name[:place] for place, letter in enumerate(name) if letter in ".[" and place]
 
 
+_Tasks = dict[str, dict[str, None]]
+"""Name -> tasks that it may mean, in order."""
+
+
 class StepNames:
     """The names of a run's steps.
 
@@ -50,15 +54,13 @@ class StepNames:
             self._names.add(name)
             self._of_task.setdefault(task, []).append(name)
             self._display[task] = display_name
-        self._tasks: dict[str, dict[str, None]] = {}
-        for task in self._of_task:
+        self._tasks: _Tasks = {}
+        self._own: _Tasks = {}
+        self._displayed: _Tasks = {}
+        for task, display_name in self._display.items():
             for called in (task, _INDEX.sub("", task)):
                 self._tasks.setdefault(called, {})[task] = None
-        self._own: dict[str, dict[str, None]] = {}
-        for task in self._of_task:
             self._own.setdefault(_own_name(task), {})[task] = None
-        self._displayed: dict[str, dict[str, None]] = {}
-        for task, display_name in self._display.items():
             if display_name:
                 self._displayed.setdefault(display_name, {})[task] = None
 
