@@ -35,6 +35,10 @@ def connection_options(command: _Command) -> _Command:
     )(command)
 
 
+run_argument = click.argument("run", metavar="RUN")
+"""Argument that names a run of the cluster."""
+
+
 def namespace_options(command: _Command) -> _Command:
     """Add `-n` and `-A`, as kubectl has them."""
     command = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")(

@@ -11,6 +11,7 @@ from kfp_placement.cli.live_options import (
     connection_options,
     format_option,
     namespace_options,
+    run_argument,
 )
 from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
@@ -32,7 +33,7 @@ Exit codes: 0 explained; 1 no answer, or it cannot be read; 2 several runs may b
 
 
 @command(epilog=_EPILOG)
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.argument("step", metavar="[STEP]", required=False)
 @namespace_options
 @connection_options

@@ -11,6 +11,7 @@ from kfp_placement.cli.live_options import (
     connection_options,
     format_option,
     namespace_options,
+    run_argument,
     searched,
     warn_of_namespace,
 )
@@ -100,7 +101,7 @@ def queue(output_format: str, **target: Any) -> None:
 
 
 @command("admit", epilog=_ADMIT_EPILOG)
-@click.argument("run", metavar="RUN")
+@run_argument
 @namespace_options
 @connection_options
 def admit(run: str, **target: Any) -> None:
@@ -112,7 +113,7 @@ def admit(run: str, **target: Any) -> None:
 
 
 @command("preempt", epilog=_PREEMPT_EPILOG)
-@click.argument("run", metavar="RUN")
+@run_argument
 @namespace_options
 @connection_options
 def preempt(run: str, **target: Any) -> None:

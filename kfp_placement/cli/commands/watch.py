@@ -12,6 +12,7 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
+    run_argument,
 )
 from kfp_placement.cli.parameters import DURATION, now
 from kfp_placement.cli.terminal import warn
@@ -39,7 +40,7 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 
 
 @command(epilog=_EPILOG)
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.option(
     "--timeout",
     type=DURATION,
