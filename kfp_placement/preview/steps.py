@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from typing_extensions import override
 
@@ -26,6 +27,18 @@ _MAX_NAMES = 20
 
 _WITHOUT_OWN_COLUMN = frozenset({"cpu", "memory", "pods"})
 """Requests without a column of their own name: CPU and memory have fixed columns, pods none."""
+
+
+_OF_PLAN = (
+    "name node start_seconds finish_seconds latency_ms requests is_latency_ruled requests_nothing"
+    " progress"
+)
+_OF_GRAPH = (
+    "task kind iteration assumed type location image labels attempt_limit depends_on type_guessed"
+    " display_name"
+)
+_OF_PHASES = "image_pull_seconds transfer_seconds duration_seconds"
+"""Attributes of the model's nouns whose names and values are those of a previewed step."""
 
 
 @dataclass(frozen=True)
@@ -127,38 +140,17 @@ def range_of(times: TimeRange | None) -> Range | None:
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
     """Return a step of a plan as the step of a preview."""
     promise = None if plan.promise is None else plan.promise.steps.get(step.name)
-    spec, phases, run_time, explanation = step.spec, step.phases, step.run_time, step.explanation
+    spec, run_time, explanation = step.spec, step.run_time, step.explanation
     return PreviewedStep(
-        name=step.name,
-        task=spec.task,
-        kind=spec.kind,
-        iteration=spec.iteration,
-        assumed=spec.assumed,
+        **_picked(step, _OF_PLAN),
+        **_picked(spec, _OF_GRAPH),
+        **_picked(step.phases, _OF_PHASES),
         conditional=spec.is_conditional,
-        type=spec.type,
-        location=spec.location,
-        node=step.node,
-        start_seconds=step.start_seconds,
-        finish_seconds=step.finish_seconds,
-        image_pull_seconds=phases.image_pull_seconds,
-        transfer_seconds=phases.transfer_seconds,
-        duration_seconds=phases.duration_seconds,
         duration_source=run_time.source,
-        latency_ms=step.latency_ms,
-        requests=step.requests,
-        image=spec.image,
-        labels=spec.labels,
-        attempt_limit=spec.attempt_limit,
-        depends_on=spec.depends_on,
         reason=explanation.sentence,
-        type_guessed=spec.type_guessed,
-        is_latency_ruled=step.is_latency_ruled,
-        requests_nothing=step.requests_nothing,
         cached=step.is_cached,
-        progress=step.progress,
         why=explanation.reason,
         alternatives=explanation.alternatives,
-        display_name=spec.display_name,
         node_speed=run_time.node_speed,
         duration_basis=run_time.basis,
         sized_input=run_time.sized_input,
@@ -167,6 +159,11 @@ def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
         ends=None if promise is None else range_of(promise.ends),
         basis=visible(promises.basis(step)),
     )
+
+
+def _picked(noun: object, names: str) -> dict[str, Any]:
+    """Return some attributes of an object by name."""
+    return {name: getattr(noun, name) for name in names.split()}
 
 
 class StepMapping(Mapping[str, PreviewedStep]):
