@@ -162,7 +162,9 @@ class PlacementGroup(click.Group):
         except Exception as error:
             if ctx.meta.get(_DEBUG):
                 traceback.print_exception(error)
-            raise CommandError(_message(error), _exit_code(error)) from error
+            is_missing = isinstance(error, InputNotFoundError | ClusterMissingError)
+            code = ExitCode.NOT_FOUND if is_missing else ExitCode.FAILURE
+            raise CommandError(_message(error), code) from error
 
 
 def program_name(program: str) -> str:
@@ -200,8 +202,3 @@ def _message(error: Exception) -> str:
     kind = type(error).__name__
     detail = visible(str(error))[:500]
     return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"
-
-
-def _exit_code(error: Exception) -> ExitCode:
-    is_missing = isinstance(error, InputNotFoundError | ClusterMissingError)
-    return ExitCode.NOT_FOUND if is_missing else ExitCode.FAILURE

@@ -20,7 +20,6 @@ from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
-from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.render.text import document_text
 from kfp_placement_engine.views.explanation import explanation, snapshot
 from kfp_placement_engine.views.formatting import visible
@@ -124,7 +123,7 @@ class Run:
         Raises:
             PlacementError: the cluster does not answer.
         """
-        return queue_of(self._api, RunKey(self.namespace, self.name))
+        return queue_of(self._api, self._named_run.key)
 
     def watch(self, timeout: str | float | timedelta | None = None) -> None:
         """Follow the run until it ends; interrupting stops the watching, not the run.

@@ -1,6 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
 
@@ -284,7 +284,10 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
     Raises:
         ValidationError: a value that no PlacementPolicy may have.
     """
-    settings = asdict(policy, dict_factory=_without_none)
+    settings = asdict(
+        policy,
+        dict_factory=lambda items: {name: value for name, value in items if value is not None},
+    )
     if policy.makespan_within is not None:
         settings["makespan_within"] = policy.makespan_within
     if policy.defaults is not None:
@@ -306,7 +309,3 @@ def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> di
         for name, value in model
         if name in model.model_fields_set and value is not None and (not names or name in names)
     }
-
-
-def _without_none(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value is not None}

@@ -100,12 +100,13 @@ class StateRow:
 
 def planned_row(row: PlannedRow) -> list[Any]:
     """Write a planned row."""
+    reason = row.reason
     written = [
         row.name,
         _index(row.node),
         _seconds(row.start_seconds),
         _seconds(row.finish_seconds),
-        [] if row.reason is None else _reason(row.reason),
+        [] if reason is None else [reason.code, *map(_argument, reason.arguments)],
         [_alternative(each) for each in row.alternatives[:MAX_ALTERNATIVES]],
         _source(row.duration_source, row.duration_basis),
     ]
@@ -124,10 +125,6 @@ def state_row(row: StateRow) -> list[Any]:
         [] if promise is None else [*_range(promise.starts), *_range(promise.ends)],
     ]
     return _without_empty_tail(written)
-
-
-def _reason(reason: Reason) -> list[Any]:
-    return [reason.code, *map(_argument, reason.arguments)]
 
 
 def _alternative(alternative: Alternative) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
 
 
@@ -28,7 +28,14 @@ def check_problem(runs: Sequence[ActiveRun], cluster: Cluster) -> None:
         )
     _refuse_twice("node", (node.name for node in cluster.nodes))
     for node in cluster.nodes:
-        _check_node(node)
+        rates = {
+            "speed": node.speed,
+            "bandwidth to the object store": node.store_bytes_per_second,
+            "pull rate": node.pull_bytes_per_second,
+        }
+        for name, rate in rates.items():
+            if rate is not None and not 0 < rate < math.inf:
+                raise PlanningError(f"node {node.name!r} has {name} {rate}; it must be above 0")
     for run in runs:
         _check_graph(run.graph)
 
@@ -53,14 +60,3 @@ def _check_graph(graph: RunGraph) -> None:
         seconds = step.duration_seconds
         if seconds is not None and not 0 <= seconds < math.inf:
             raise PlanningError(f"step {step.name!r} takes {seconds} s; it must be 0 or more")
-
-
-def _check_node(node: Node) -> None:
-    rates = {
-        "speed": node.speed,
-        "bandwidth to the object store": node.store_bytes_per_second,
-        "pull rate": node.pull_bytes_per_second,
-    }
-    for name, rate in rates.items():
-        if rate is not None and not 0 < rate < math.inf:
-            raise PlanningError(f"node {node.name!r} has {name} {rate}; it must be above 0")

@@ -137,9 +137,11 @@ class Waits:
     def _timeline(self, node: int) -> "_Timeline":
         if node not in self._timelines:
             there = np.flatnonzero((self.schedule.node == node) & self.schedule.finished)
-            starts, ends = self.schedule.start[there], self.schedule.end[there]
+            times = np.concatenate([self.schedule.start[there], self.schedule.end[there]])
+            order = np.argsort(times, kind="stable")
             requests = self.problem.arrays.requests[there]
-            self._timelines[node] = _Timeline.of(starts, ends, requests)
+            requested = np.concatenate([requests, -requests])[order].cumsum(axis=0)
+            self._timelines[node] = _Timeline(times[order], requested)
         return self._timelines[node]
 
     @cached_property
@@ -153,12 +155,6 @@ class _Timeline(NamedTuple):
 
     times: Floats
     requested: Integers
-
-    @classmethod
-    def of(cls, starts: Floats, ends: Floats, requests: Integers) -> "_Timeline":
-        times = np.concatenate([starts, ends])
-        order = np.argsort(times, kind="stable")
-        return cls(times[order], np.concatenate([requests, -requests])[order].cumsum(axis=0))
 
     def changes(self, since: float, until: float) -> list[float]:
         """Return the times at which something starts or ends, strictly between two times."""

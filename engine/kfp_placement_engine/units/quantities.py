@@ -73,13 +73,11 @@ def _no_quantity(text: object, parts: int) -> QuantityError:
     advice = "for example 4Gi, 500M or 2" if parts == 1 else "for example 500m or 2"
     if meant is not None:
         number, letter, binary = meant.groups()
-        units = [f"{letter.upper()}i"] if binary else [_decimal(letter), f"{letter.upper()}i"]
+        letter = letter.upper()
+        decimal = "k" if letter == "K" else letter
+        units = [f"{letter}i"] if binary else [decimal, f"{letter}i"]
         advice = " or ".join(number + unit for unit in units)
     return QuantityError(f"{shown_value(text)} is not a quantity; write {advice}")
-
-
-def _decimal(letter: str) -> str:
-    return "k" if letter in "kK" else letter.upper()
 
 
 def _quantity(text: object, parts: int) -> Fraction:

@@ -8,7 +8,7 @@ from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlannedRun, PlanRequest, planned
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers import read_cluster
@@ -106,7 +106,11 @@ def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) ->
     parts = [
         _MARKED + _TAXI_MARKS,
         "The marks travel with the compiled package:\n",
-        _marks(first.prepared.run, style),
+        _indented(
+            ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS"),
+            map(_mark, first.prepared.run.steps),
+            style,
+        ),
         f"The plan, made before the first step starts, for users at {shown}:\n",
         # The reasons are the point of this sample: unlike elsewhere, the plan always has them.
         _table(first.plan, WITH_REASONS, style),
@@ -130,11 +134,6 @@ def _file(name: str) -> bytes:
 
 def _table(plan: Plan, detail: Detail, style: TextStyle) -> str:
     return document_text(plan_view(plan, detail), replace(style, columns=style.columns or _COLUMNS))
-
-
-def _marks(graph: RunGraph, style: TextStyle) -> str:
-    titles = ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS")
-    return _indented(titles, [_mark(step) for step in graph.steps], style)
 
 
 def _mark(step: Step) -> list[str]:

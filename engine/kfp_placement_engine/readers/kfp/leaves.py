@@ -60,6 +60,8 @@ def container_leaf(
             place=component.place,
         )
         return leaf, {}
+    # Requests and environment do not count.
+    command = [container.get(key) for key in ("image", "command", "args")]
     config = KubernetesConfig(kubernetes, on_pod_settings(component))
     metadata = kubernetes.fields("podMetadata")
     retries = task.fields("retryPolicy").count("maxRetryCount")
@@ -67,7 +69,7 @@ def container_leaf(
     resources = container.fields("resources")
     leaf = Leaf(
         image=text_with_inputs(image),
-        component=_component_digest(container),
+        component=text_digest(json.dumps(command, sort_keys=True, default=str)),
         resources=_resources(resources) if config.on_pod("RESOURCES") else (),
         labels=constant_texts(metadata, "labels"),
         annotations=constant_texts(metadata, "annotations"),
@@ -83,12 +85,6 @@ def container_leaf(
         place=task.place,
     )
     return leaf, config.inputs
-
-
-def _component_digest(container: Fields) -> str:
-    """Return a digest of image, command and arguments; requests and environment do not count."""
-    parts = [container.get(key) for key in ("image", "command", "args")]
-    return text_digest(json.dumps(parts, sort_keys=True, default=str))
 
 
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:

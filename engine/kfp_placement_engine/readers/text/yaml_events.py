@@ -137,7 +137,7 @@ class _Builder:
             yaml.MappingEndEvent: self._end,
             yaml.SequenceEndEvent: self._end,
             yaml.AliasEvent: self._alias,
-            yaml.DocumentStartEvent: self._start_document,
+            yaml.DocumentStartEvent: lambda _event: self._anchors.clear(),
         }
         for number, event in enumerate(events):
             handler = handlers.get(type(event))
@@ -146,9 +146,6 @@ class _Builder:
             if number % _PROGRESS_EVENTS == 0:
                 self._progress(min(1.0, event.start_mark.index / self._length))
         return [document for document in self._documents if document is not None]
-
-    def _start_document(self, _event: Any) -> None:
-        self._anchors.clear()
 
     def _start(self, event: Any) -> None:
         if event.tag is not None and event.tag not in _COLLECTION_TAGS:
@@ -173,12 +170,14 @@ class _Builder:
 
     def _scalar(self, event: Any) -> None:
         self._values += 1
-        if self._stack and self._expects_key():
-            self._start_key(event)
-            value: Any = event.value
-        else:
+        value: Any = event.value
+        if not self._stack or not self._expects_key():
             value = self._scalar_value(event)
             self._add(event, value)
+        elif value == "<<" and event.implicit[0] and event.tag is None:
+            self._stack[-1].key = _MERGE
+        else:
+            self._set_key(event, value)
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1)
 
@@ -238,12 +237,6 @@ class _Builder:
     def _expects_key(self) -> bool:
         frame = self._stack[-1]
         return frame.key is _NO_KEY and type(frame.values) is dict
-
-    def _start_key(self, event: Any) -> None:
-        if event.value == "<<" and event.implicit[0] and event.tag is None:
-            self._stack[-1].key = _MERGE
-        else:
-            self._set_key(event, event.value)
 
     def _set_key(self, event: Any, key: str) -> None:
         frame = self._stack[-1]
