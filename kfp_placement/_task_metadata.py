@@ -9,16 +9,19 @@ from weakref import WeakKeyDictionary
 
 from kfp import dsl, kubernetes
 
+_Entries = dict[str, str]
+"""Labels or annotations."""
+
 _PLATFORM = "kubernetes"
-_written: WeakKeyDictionary[dsl.PipelineTask, dict[str, str]] = WeakKeyDictionary()
+_written: WeakKeyDictionary[dsl.PipelineTask, _Entries] = WeakKeyDictionary()
 
 
-def labels_of(task: dsl.PipelineTask) -> dict[str, str]:
+def labels_of(task: dsl.PipelineTask) -> _Entries:
     """Return the pod labels of a task."""
     return dict(_metadata(task).get("labels", {}))
 
 
-def annotations_of(task: dsl.PipelineTask) -> dict[str, str]:
+def annotations_of(task: dsl.PipelineTask) -> _Entries:
     """Return the pod annotations of a task."""
     return dict(_metadata(task).get("annotations", {}))
 
@@ -60,6 +63,6 @@ def remembered(task: dsl.PipelineTask, key: str) -> str | None:
     return _written.get(task, {}).get(key)
 
 
-def _metadata(task: dsl.PipelineTask) -> dict[str, dict[str, str]]:
-    config: dict[str, dict[str, dict[str, str]]] = task.platform_config.get(_PLATFORM, {})
+def _metadata(task: dsl.PipelineTask) -> dict[str, _Entries]:
+    config: dict[str, dict[str, _Entries]] = task.platform_config.get(_PLATFORM, {})
     return config.get("podMetadata", {})

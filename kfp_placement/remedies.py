@@ -19,10 +19,12 @@ from kfp_placement_engine.model.constraints import (
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.durations import given_round_trip_text
 from kfp_placement_engine.units.quantities import shown_value
 from kfp_placement_engine.units.resources import free_room, lacking, with_pod
+
+Lines = tuple[str, ...]
+"""Lines of Python, or sentences in their place."""
 
 SOURCES = frozenset({"kfp-package", "argo-workflow"})
 """Runs that are written in Python with kfp."""
@@ -54,7 +56,7 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
     if not plan.unschedulable or run.source not in SOURCES:
         return plan
     steps = {step.name: step for step in run.steps}
-    of_task: dict[str, tuple[str, ...]] = {}
+    of_task: dict[str, Lines] = {}
     reasons: dict[str, str] = {}
     for name, reason in plan.unschedulable:
         step = steps.get(name)
@@ -66,14 +68,12 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
         plan,
         unschedulable=tuple(reasons.items()),
         steps=tuple(
-            _explained(step, reasons[step.name]) if step.name in reasons else step
+            replace(step, explanation=replace(step.explanation, sentence=reasons[step.name]))
+            if step.name in reasons
+            else step
             for step in plan.steps
         ),
     )
-
-
-def _explained(step: PlannedStep, sentence: str) -> PlannedStep:
-    return replace(step, explanation=replace(step.explanation, sentence=sentence))
 
 
 def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
@@ -125,7 +125,7 @@ def remedy(step: Step, cluster: Cluster) -> str:
         The end of a sentence on why no node takes the step; "" where no line helps: there is no
         room, or something else keeps it off.
     """
-    fewest, onto = tuple[str, ...](), ""
+    fewest, onto = Lines(), ""
     for node in cluster.nodes:
         lines = _lines(step, node)
         if lines is None or len(lines) > _MOST_LINES:
@@ -141,7 +141,7 @@ def remedy(step: Step, cluster: Cluster) -> str:
     return f"{these} it onto {onto}: {'; '.join(fewest)}"
 
 
-def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
+def _lines(step: Step, node: Node) -> Lines | None:
     """Return the lines that let a step onto a node; None if no lines do."""
     if node.unschedulable or is_not_ready(node) or not matches_affinity(step.affinity, node):
         return None
@@ -153,7 +153,7 @@ def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
     return (*accelerator, *selector, *map(toleration_line, taints))
 
 
-def _accelerator(step: Step, node: Node) -> tuple[str, ...] | None:
+def _accelerator(step: Step, node: Node) -> Lines | None:
     """Return the accelerator that the node has in place of the one that the step asks for."""
     free = free_room(node.allocatable, node.used)
     short = lacking(with_pod(step.requests), free)
@@ -193,7 +193,7 @@ def accelerator_line(resource: str, amount: int = 1) -> str:
     return f"task.set_accelerator_type({_quoted(resource)}).set_accelerator_limit({amount})"
 
 
-def _selector(wanted: Mapping[str, str], node: Node) -> tuple[str, ...] | None:
+def _selector(wanted: Mapping[str, str], node: Node) -> Lines | None:
     """Selectors of the same labels with the node's own values."""
     missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
     lines = []

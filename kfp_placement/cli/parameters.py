@@ -28,6 +28,8 @@ BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 INPUT_FILE = click.Path(allow_dash=True, readable=False)
 """Type of the name of a file to read; `-` = stdin."""
 
+_Texts = tuple[str, ...]
+
 _LARGEST_NUMBER = 2**63 - 1
 """Largest whole number that is accepted: other tools have seeds up to it."""
 
@@ -141,7 +143,7 @@ class NamesType(ParsedType):
         super().__init__("names", self._names)
         self.choices = tuple(choices)
 
-    def _names(self, text: str) -> tuple[str, ...]:
+    def _names(self, text: str) -> _Texts:
         names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
         if names in (("none",), ("",)):
             return ()
@@ -171,7 +173,7 @@ def now() -> datetime:
 
 def pairs(
     example: str, convert: Callable[[str], Any] = str, *, last: bool = True
-) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, Any]]:
+) -> Callable[[click.Context, click.Parameter, _Texts], dict[str, Any]]:
     """Return a callback for a repeatable option `NAME=VALUE`.
 
     Args:
@@ -180,9 +182,7 @@ def pairs(
         last: split at the last `=` (names of steps) instead of the first (values of arguments).
     """
 
-    def read(
-        _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-    ) -> dict[str, Any]:
+    def read(_ctx: click.Context, param: click.Parameter, values: _Texts) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for value in values:
             name, equals, text = value.rpartition("=") if last else value.partition("=")
@@ -200,7 +200,7 @@ def pairs(
 
 
 def changes(
-    _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+    _ctx: click.Context, param: click.Parameter, values: _Texts
 ) -> "tuple[Change, ...] | str":
     """Parse the values of `--what-if`: changes, or `best` alone."""
     if values == (BEST,):

@@ -30,6 +30,9 @@ from kfp_placement_kube.kinds import Kind
 LOOK_SECONDS = 1.0
 """Time after which there is a look though nothing has changed: running times grow."""
 
+Texts = tuple[str, ...]
+"""Texts for people."""
+
 Clock = Callable[[], datetime]
 """Function that returns the present time."""
 
@@ -58,8 +61,8 @@ class Look:
     """
 
     run: RunView | None
-    lines: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    lines: Texts = ()
+    notes: Texts = ()
     outcome: Outcome | None = None
     queue: QueueView | None = None
 
@@ -160,7 +163,7 @@ class _Watcher:
         self._queue: QueueView | None = None
         self._announced: RunView | None = None
 
-    def look(self, notes: tuple[str, ...] = (), outcome: Outcome | None = None) -> Look:
+    def look(self, notes: Texts = (), outcome: Outcome | None = None) -> Look:
         """Return a look without a change."""
         return Look(self._run, notes=notes, outcome=outcome, queue=self._queue)
 
@@ -174,7 +177,7 @@ class _Watcher:
         is_planned = self._run is not None or self._named_run.raw is not None
         if view is None or (not view.is_waiting and before is None and is_planned):
             return self.look()
-        lines: tuple[str, ...] = ()
+        lines: Texts = ()
         if before is None or _place_and_notes(before) != _place_and_notes(view):
             lines = (f"{clock_text(self._now())} {queue_text(view)}",)
         outcome = None
@@ -192,7 +195,7 @@ class _Watcher:
             is_queued = self._queue is not None
             return self.look(() if is_queued else ("The run has no plan yet; waiting for one.",))
         run = run_view(raw, moment, run_name=self._named_run.run_name).with_states_of(before)
-        notes: tuple[str, ...] = ()
+        notes: Texts = ()
         try:
             run = replace(run, workflow_message=failure_of(self._api, run))
         except ClusterError as error:
@@ -210,5 +213,5 @@ def _outcome(*, is_success: bool) -> Outcome:
     return Outcome.SUCCEEDED if is_success else Outcome.FAILED
 
 
-def _place_and_notes(view: QueueView) -> tuple[str, tuple[str, ...]]:
+def _place_and_notes(view: QueueView) -> tuple[str, Texts]:
     return place_text(view), view.notes

@@ -25,7 +25,7 @@ import numpy as np
 from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
 from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
-from kfp_placement_engine.plans.comparison import Bound
+from kfp_placement_engine.plans.comparison import Bound, Bounds
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -72,7 +72,7 @@ def lower_bounds(
     problem: PlacementProblem,
     reached_seconds: float = math.inf,
     effort: BoundEffort = THOROUGH,
-) -> tuple[Bound, ...]:
+) -> Bounds:
     """Return all bounds that `lower_bound` compares, in the order of the module's docstring.
 
     A bound that rounding up does not change is there only once.
@@ -140,7 +140,7 @@ def _pattern_bounds(
     return [Bound(pattern + around, "pattern-lp")]
 
 
-def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, ...]:
+def critical_path_bounds(problem: PlacementProblem, runs: int) -> Bounds:
     """Return the critical path of each run, a cheap bound that does not see the other runs.
 
     Args:

@@ -10,6 +10,9 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import HOST_LABEL, PLAN_GATE
 
+_Part = Mapping[str, Any]
+"""Part of a pod, as its API gives it."""
+
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -41,18 +44,18 @@ class NodeAffinity:
     """
 
     preferred: Sequence[Any] = ()
-    required: Mapping[str, Any] = field(default_factory=dict)
-    terms: Sequence[Mapping[str, Any]] = ()
+    required: _Part = field(default_factory=dict)
+    terms: Sequence[_Part] = ()
 
 
-def has_our_gate(gates: Iterable[Mapping[str, Any]]) -> bool:
+def has_our_gate(gates: Iterable[_Part]) -> bool:
     """Return whether our gate is among those of a pod."""
     return any(gate.get("name") == PLAN_GATE for gate in gates)
 
 
 def gate_off(
-    version: Mapping[str, Any],
-    gates: Iterable[Mapping[str, Any]],
+    version: _Part,
+    gates: Iterable[_Part],
     affinity: NodeAffinity = NodeAffinity(),
     pin: Pin | None = None,
 ) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def _pinned(affinity: NodeAffinity, pin: Pin) -> dict[str, Any]:
     return changed
 
 
-def _narrowed(term: Mapping[str, Any], by_host: Mapping[str, Any]) -> Mapping[str, Any]:
+def _narrowed(term: _Part, by_host: _Part) -> _Part:
     """Return a term that also asks for a host; an empty one matches nothing and stays."""
     if not term:
         return term

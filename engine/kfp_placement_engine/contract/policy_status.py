@@ -9,6 +9,9 @@ from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.units.times import time_text
 
+_Stored = Mapping[str, Any]
+"""Part of a policy as it is stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFinding(ConditionFinding):
@@ -32,9 +35,9 @@ def pause_patch(paused: bool) -> dict[str, Any]:
 
 
 def status_patch(
-    metadata: Mapping[str, Any],
-    status: Mapping[str, Any],
-    conditions: Mapping[str, Mapping[str, Any]],
+    metadata: _Stored,
+    status: _Stored,
+    conditions: Mapping[str, _Stored],
     findings: Sequence[PolicyFinding],
     now: datetime,
 ) -> dict[str, Any] | None:
@@ -73,11 +76,11 @@ def status_patch(
     }
 
 
-def _is_news(old: Mapping[str, Any], finding: PolicyFinding) -> bool:
+def _is_news(old: _Stored, finding: PolicyFinding) -> bool:
     return (old.get("status"), old.get("reason")) != (str(finding.holds), finding.reason)
 
 
-def _condition(old: Mapping[str, Any], finding: PolicyFinding, now: datetime) -> dict[str, Any]:
+def _condition(old: _Stored, finding: PolicyFinding, now: datetime) -> dict[str, Any]:
     since = old.get("lastTransitionTime") if old.get("status") == str(finding.holds) else None
     return {
         "type": finding.condition,

@@ -7,6 +7,9 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.active_runs import StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 
+Indexes = tuple[int, ...]
+"""Indexes of activities or of claims."""
+
 ROOT_NAME = "root"
 """Name of the root group's driver in plans."""
 
@@ -29,7 +32,7 @@ class Activity(NamedTuple):
     name: str
     step: Step | None
     group: int
-    predecessors: tuple[int, ...]
+    predecessors: Indexes
     entered_group: int = -1
     run: int = 0
     running: StepProgress | None = None
@@ -91,7 +94,7 @@ class _StepIndexes:
             count += 1
         self._joins = {names: (count + index,) for index, names in enumerate(_joins(graph))}
 
-    def ends_of(self, names: tuple[str, ...], dependent: str) -> tuple[int, ...]:
+    def ends_of(self, names: tuple[str, ...], dependent: str) -> Indexes:
         """Return the activities that end with these steps: their own, or their join.
 
         Args:
@@ -103,11 +106,11 @@ class _StepIndexes:
         """
         return self._joins.get(names) or self._indexes(names, dependent)
 
-    def joined(self) -> list[tuple[int, ...]]:
+    def joined(self) -> list[Indexes]:
         """Return the activities that each join waits for."""
         return [self._indexes(names, "a step") for names in self._joins]
 
-    def _indexes(self, names: tuple[str, ...], dependent: str) -> tuple[int, ...]:
+    def _indexes(self, names: tuple[str, ...], dependent: str) -> Indexes:
         try:
             return tuple([self._of_step[name] for name in names])
         except KeyError as missing:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.activities import Activity, Indexes
 from kfp_placement_engine.lowering.edges import edge_arrays
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups
@@ -27,8 +27,8 @@ class Genes:
     gene: Integers
     allowed: Booleans
     sticky: Booleans
-    members: tuple[tuple[int, ...], ...]
-    claims: list[tuple[int, ...]]
+    members: tuple[Indexes, ...]
+    claims: list[Indexes]
     exclusive: Booleans
     unplaceable: Booleans
     notices: tuple[Notice, ...]
@@ -66,7 +66,7 @@ def assign_genes(
     usable, allowed_of = tables.usable, tables.usable & tables.within_limit
     may_go, fits = (np.asarray(each.any(axis=1))[class_of] for each in (allowed_of, usable))
     unplaceable = waiting & ~np.where(planned, may_go, fits)
-    members: list[tuple[int, ...]] = []
+    members: list[Indexes] = []
     notices: list[Notice] = []
     deciders = np.flatnonzero(planned & ~unplaceable)
     for group in co_location_groups(deciders.tolist(), claims):
@@ -88,7 +88,7 @@ def assign_genes(
     )
 
 
-def _gene_of_activity(members: Sequence[tuple[int, ...]], count: int) -> Integers:
+def _gene_of_activity(members: Sequence[Indexes], count: int) -> Integers:
     """Return [A] the gene of each activity, -1 = none."""
     gene = np.full(count, -1, np.int64)
     starts, activities = edge_arrays(members)
@@ -97,7 +97,7 @@ def _gene_of_activity(members: Sequence[tuple[int, ...]], count: int) -> Integer
 
 
 def _allowed_nodes(
-    members: Sequence[tuple[int, ...]],
+    members: Sequence[Indexes],
     gene: Integers,
     allowed_of: Booleans,
     class_of: Integers,
@@ -125,7 +125,7 @@ def _common_nodes(allowed_of: Booleans, class_of: Integers, group: Sequence[int]
 def _split_notice(
     activities: Sequence[Activity],
     together: Sequence[int],
-    claims: list[tuple[int, ...]],
+    claims: list[Indexes],
     volumes: VolumeRules,
 ) -> Notice:
     names = sorted(volumes.binding)

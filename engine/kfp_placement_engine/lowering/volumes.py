@@ -8,12 +8,18 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.activities import Activity, Indexes
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.cluster import Claim, Cluster
 from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
 from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
 from kfp_placement_engine.model.step_names import listed
+
+Names = Mapping[str, str]
+"""Keys of claims by name, or the other way round."""
+
+NodesOfClaims = dict[str, frozenset[str]]
+"""Key of a claim -> names of nodes."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,10 @@ class VolumeRules:
 
     binding: frozenset[str]
     exclusive: frozenset[str]
-    pinned: dict[str, frozenset[str]]
+    pinned: NodesOfClaims
     notices: tuple[Notice, ...]
-    keys: tuple[Mapping[str, str], ...]
-    names: Mapping[str, str]
+    keys: tuple[Names, ...]
+    names: Names
 
     def mounted(self, activity: Activity) -> tuple[str, ...]:
         """Return the keys of the claims that a pod mounts."""
@@ -49,7 +55,7 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     keys = tuple(_claim_keys(run, alone=len(runs) == 1) for run in runs)
     binding: set[str] = set()
     exclusive: set[str] = set()
-    pinned: dict[str, frozenset[str]] = {}
+    pinned: NodesOfClaims = {}
     notices: list[Notice] = []
     for run, names in zip(runs, keys, strict=True):
         users = Counter(use.claim for step in run.graph.steps for use in step.claims)
@@ -81,7 +87,7 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     )
 
 
-def _claim_keys(run: ActiveRun, *, alone: bool) -> Mapping[str, str]:
+def _claim_keys(run: ActiveRun, *, alone: bool) -> Names:
     own = {claim.name for claim in run.graph.claims if claim.created_by or claim.is_workspace}
     mounted = {use.claim for step in run.graph.steps for use in step.claims}
     names = sorted(mounted | {claim.name for claim in run.graph.claims})
@@ -95,10 +101,10 @@ def _claim_keys(run: ActiveRun, *, alone: bool) -> Mapping[str, str]:
 
 def _running_users(
     runs: Sequence[ActiveRun],
-    keys_of: Sequence[Mapping[str, str]],
+    keys_of: Sequence[Names],
     binding: set[str],
     nodes: set[str],
-) -> dict[str, frozenset[str]]:
+) -> NodesOfClaims:
     """Return the key of each binding claim that running steps mount -> the nodes of these steps."""
     used: defaultdict[str, set[str]] = defaultdict(set)
     for run, keys in zip(runs, keys_of, strict=True):
@@ -186,9 +192,7 @@ def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozense
     return None if names is None else frozenset(names)
 
 
-def co_location_groups(
-    members: Sequence[int], claims_of: Sequence[tuple[int, ...]]
-) -> list[tuple[int, ...]]:
+def co_location_groups(members: Sequence[int], claims_of: Sequence[Indexes]) -> list[Indexes]:
     """Partition activities so that those which share a binding claim are together.
 
     Args:

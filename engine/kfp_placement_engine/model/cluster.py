@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
+from kfp_placement_engine.model.run_graph import Labels, NodeSelectorTerm, Notice
 from kfp_placement_engine.units.resources import Resources
 
 
@@ -40,7 +40,7 @@ class Node:
     allocatable: Resources
     used: Resources = field(default_factory=dict)
     scored_used: Resources = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     speed: float = 1.0

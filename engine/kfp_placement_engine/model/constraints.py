@@ -6,12 +6,13 @@ tables once per problem; messages and the scheduler model call them directly.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.run_graph import (
+    Labels,
     NodeAffinity,
     NodeSelectorTerm,
     Requirement,
@@ -104,7 +105,7 @@ def matches_affinity(affinity: NodeAffinity, node: Node) -> bool:
     return affinity.required is None or matches_any_term(affinity.required, node)
 
 
-def matches_node_selector(node_selector: Mapping[str, str], node: Node) -> bool:
+def matches_node_selector(node_selector: Labels, node: Node) -> bool:
     """Return whether the node has every label of the pod's node selector."""
     return all(node.labels.get(key) == value for key, value in node_selector.items())
 
@@ -120,7 +121,7 @@ def is_not_ready(node: Node) -> bool:
 
 
 def objection(
-    node_selector: Mapping[str, str],
+    node_selector: Labels,
     affinity: NodeAffinity,
     tolerations: Iterable[Toleration],
     node: Node,
@@ -146,7 +147,7 @@ def taint_text(taint: Taint) -> str:
     return f"{taint.key}{value}:{taint.effect}"
 
 
-def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+def holds(requirement: Requirement, labels: Labels) -> bool:
     """Return whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
 
     One whose values are not label values cannot be parsed and never holds, not even NotIn.
@@ -201,7 +202,7 @@ def _as_int64(text: str) -> int | None:
     return value if _INT64_MIN <= value <= _INT64_MAX else None
 
 
-def limited_to(graph: RunGraph, selectors: Sequence[Mapping[str, str]]) -> RunGraph:
+def limited_to(graph: RunGraph, selectors: Sequence[Labels]) -> RunGraph:
     """Return the same run, with steps that may use some nodes only.
 
     Args:

@@ -228,14 +228,18 @@ def _read_latency(argument: Argument) -> float | None:
     return None if argument == "" else _read_number(argument)
 
 
-def _read_objections(argument: Argument) -> tuple[tuple[int, Reason], ...]:
+_Objection = tuple[int, Reason]
+"""Number of nodes with an objection, and the objection."""
+
+
+def _read_objections(argument: Argument) -> tuple[_Objection, ...]:
     """Read the number of nodes with each objection."""
     if not isinstance(argument, tuple):
         raise InputError("an argument should be a list")
     return tuple(map(_read_objection, argument))
 
 
-def _read_objection(argument: Argument) -> tuple[int, Reason]:
+def _read_objection(argument: Argument) -> _Objection:
     if not isinstance(argument, tuple) or len(argument) < 2:
         raise InputError("an objection should be a list of a number and a code")
     number, code, *arguments = argument
@@ -250,11 +254,11 @@ def _nodes_text(number: int) -> str:
     return f"{number} node" if number == 1 else f"{number} nodes"
 
 
-def _objections_text(counted: Sequence[tuple[int, Reason]]) -> str:
+def _objections_text(counted: Sequence[_Objection]) -> str:
     return ", ".join(f"{_nodes_text(number)}: {reason_text(each)}" for number, each in counted)
 
 
-def _others_text(counted: Sequence[tuple[int, Reason]]) -> str:
+def _others_text(counted: Sequence[_Objection]) -> str:
     return f"; the others cannot ({_objections_text(counted)})" if counted else ""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.run_graph import Labels
 from kfp_placement_engine.units.durations import parse_latency_ms
 
 NOT_A_LOCATION = frozenset(
@@ -19,6 +20,9 @@ NOT_A_LOCATION = frozenset(
     }
 )  # fmt: skip
 """Keys that people use otherwise: `rack: 7` is not a latency of 7 ms to a place called rack."""
+
+Trips = dict[str, float]
+"""Node name -> round trip in milliseconds."""
 
 Latencies = Mapping[str, Mapping[str, float]]
 """Location, as spelled -> node name -> round trip in milliseconds."""
@@ -57,7 +61,7 @@ class StatedPlace:
         """The name to look it up by, lower case."""
         return self.name.lower()
 
-    def latency_ms(self, labels: Mapping[str, str]) -> float | None:
+    def latency_ms(self, labels: Labels) -> float | None:
         """Return the round trip of a node with these labels, or None if it is not stated."""
         for each in self.round_trips:
             if labels.get(each.key) == each.value:
@@ -73,21 +77,21 @@ def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
     return by_name
 
 
-def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def location_labels(labels: Labels) -> Iterator[tuple[str, str]]:
     """Return the labels of a node that may be round trips to a location, by key."""
     for key, value in sorted(labels.items()):
         if "/" not in key and key.lower() not in NOT_A_LOCATION:
             yield key, value
 
 
-def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
+def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, Trips]:
     """Return the nodes' round trips by their labels: location -> node name -> milliseconds.
 
     A label is one if its key has no prefix, is not a word with another common meaning, and its
     value reads as a latency. Keys that differ only in case are one location, spelled as it comes
     first. Locations that no step names do no harm.
     """
-    latencies: dict[str, dict[str, float]] = {}
+    latencies: dict[str, Trips] = {}
     spelled: dict[str, str] = {}
     for node in nodes:
         for key, latency_ms in _labelled(node.labels):
@@ -98,7 +102,7 @@ def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
 
 def with_places(
     by_label: Latencies, places: Iterable[StatedPlace], nodes: Sequence[Node]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Trips]:
     """Return the round trips of labels with those of Locations, which take precedence.
 
     Args:
@@ -116,16 +120,14 @@ def with_places(
     return latencies
 
 
-def node_latencies(
-    labels: Mapping[str, str], places: Mapping[str, StatedPlace]
-) -> dict[str, float]:
+def node_latencies(labels: Labels, places: Mapping[str, StatedPlace]) -> Trips:
     """Return the round trips of one node in milliseconds, by place in lower case.
 
     Args:
         labels: labels of the node.
         places: round trips from Locations, by place in lower case.
     """
-    latencies_ms: dict[str, float] = {}
+    latencies_ms: Trips = {}
     for key, latency_ms in _labelled(labels):
         latencies_ms.setdefault(key.lower(), latency_ms)
     for name, place in places.items():
@@ -146,7 +148,7 @@ def latencies_to(location: str, latencies: Latencies) -> Mapping[str, float]:
     return next((trips for name, trips in latencies.items() if name.lower() == wanted), {})
 
 
-def _labelled(labels: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+def _labelled(labels: Labels) -> Iterator[tuple[str, float]]:
     for key, value in location_labels(labels):
         try:
             yield key, parse_latency_ms(value)

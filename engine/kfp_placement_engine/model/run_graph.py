@@ -17,6 +17,9 @@ from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.units.resources import Resources
 
+Labels = Mapping[str, str]
+"""Labels of an object, or those that it wants of another one."""
+
 
 class StepKind(StrEnum):
     """Kinds of steps, by what runs their pods."""
@@ -226,7 +229,7 @@ class Step:
     iteration_key: str = ""
     requests: Resources = field(default_factory=dict)
     unknown_resources: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     type: str = ""
     location: str = ""
@@ -243,7 +246,7 @@ class Step:
     priority: int = 0
     queue: str = ""
     workers: PodGroup | None = None
-    node_selector: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Labels = field(default_factory=dict)
     affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()
     claims: tuple[ClaimUse, ...] = ()

@@ -9,7 +9,7 @@ import numpy as np
 from kfp_placement_engine.bounds.effort import IN_A_PLAN
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.plans.comparison import Bound
+from kfp_placement_engine.plans.comparison import Bounds
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.problem.schedule import Schedule
@@ -22,7 +22,7 @@ _ORDERED_WORK = 3_000_000
 
 
 def search_stop(
-    problem: PlacementProblem, options: PlanOptions, bounds: tuple[Bound, ...]
+    problem: PlacementProblem, options: PlanOptions, bounds: Bounds
 ) -> StoppingCriterion:
     """Return the options' criterion, and the bound's if the objective is to complete early.
 
@@ -36,7 +36,7 @@ def search_stop(
     return AnyOf((options.stop(), _bound_reached(problem, bounds)))
 
 
-def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> BoundReached:
+def _bound_reached(problem: PlacementProblem, bounds: Bounds) -> BoundReached:
     """Return the criterion that no plan which keeps the latency rules can complete earlier."""
     arrays = problem.arrays
     kept = arrays._replace(feasible=arrays.feasible & (arrays.latency_excess_ms <= 0))
@@ -50,7 +50,7 @@ def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> Boun
 
 
 def ordered_makespan(
-    problem: PlacementProblem, options: PlanOptions, result: Result, bounds: tuple[Bound, ...]
+    problem: PlacementProblem, options: PlanOptions, result: Result, bounds: Bounds
 ) -> float | None:
     """Return the makespan that a short search finds if steps may wait for their node, or None.
 
@@ -71,7 +71,7 @@ def ordered_makespan(
 
 def bounds_of(
     problem: PlacementProblem, runs: int, schedules: Sequence[Schedule], *, quick: bool = False
-) -> tuple[Bound, ...]:
+) -> Bounds:
     """Return a bound for each run; it is not larger than the makespan of any given schedule."""
     if runs > 1 or quick:
         return critical_path_bounds(problem, runs)

@@ -19,7 +19,7 @@ from kfp_placement_engine.planning.plan_rows import (
     step_rows,
 )
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
-from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
+from kfp_placement_engine.plans.comparison import Bounds, Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
@@ -48,7 +48,7 @@ class PlanParts:
     result: Result
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
-    bounds: tuple[Bound, ...]
+    bounds: Bounds
     limits: bool
     ordered_makespan_seconds: float | None
 

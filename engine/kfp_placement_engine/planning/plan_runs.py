@@ -22,7 +22,7 @@ from kfp_placement_engine.planning.plan_options import (
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.planning.warm_start import WarmStart, placement_by_plan, warm_placement
-from kfp_placement_engine.plans.comparison import Bound
+from kfp_placement_engine.plans.comparison import Bounds
 from kfp_placement_engine.plans.plan import Plan, RunsPlan
 from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.problem.placement import Placement
@@ -152,7 +152,7 @@ def _solution(
     start: Placement | None,
     schedules: Sequence[Schedule],
     progress: Progress,
-) -> tuple[Result, tuple[Bound, ...]]:
+) -> tuple[Result, Bounds]:
     """Return the best plan, and bounds that hold whatever room is reserved.
 
     A search stops at the bound, which therefore comes first. Where all plans are tried, or list

@@ -55,6 +55,9 @@ class Bound:
         return self.kind.startswith(("kinds-lp", "pattern-lp"))
 
 
+Bounds = tuple[Bound, ...]
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Schedules and bounds that a plan's figures are measured against.

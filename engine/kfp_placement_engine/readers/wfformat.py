@@ -42,6 +42,10 @@ class _WorkflowTask:
         return self.execution.place
 
 
+_Tasks = dict[str, _WorkflowTask]
+"""Tasks by id."""
+
+
 def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
     """Read a workflow instance.
 
@@ -85,7 +89,7 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     )
 
 
-def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
+def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
     """Read tasks of version 1.5, and fill `sizes` with the sizes of all files."""
     specification = workflow.fields("specification")
     for file in specification.each("files"):
@@ -98,7 +102,7 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
         if key in measured:
             raise fields.place.error(f"task {key!r:.80} appears twice")
         measured[key] = fields
-    tasks: dict[str, _WorkflowTask] = {}
+    tasks: _Tasks = {}
     for fields in specification.each("tasks"):
         key = fields.where("id").name(fields.get("id") or fields.get("name"))
         task = fields.at(": task {:.80}", key)
@@ -115,9 +119,9 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     return tasks
 
 
-def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
+def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
     """Tasks up to version 1.4, where tasks refer to each other by name and list their files."""
-    tasks: dict[str, _WorkflowTask] = {}
+    tasks: _Tasks = {}
     listed = "tasks" if "tasks" in workflow else "jobs"
     for fields in workflow.each(listed):
         key = fields.name("name")
@@ -153,7 +157,7 @@ def _older_execution(task: Fields) -> Fields:
     return Fields(execution, task.place)
 
 
-def _add(tasks: dict[str, _WorkflowTask], task: _WorkflowTask, file: Place) -> None:
+def _add(tasks: _Tasks, task: _WorkflowTask, file: Place) -> None:
     if task.id in tasks:
         raise file.error(f"two tasks are called {task.id!r:.80}")
     tasks[task.id] = task
@@ -166,9 +170,7 @@ def _bytes(fields: Fields, key: str) -> int:
     return int(number)
 
 
-def _parents(
-    tasks: Mapping[str, _WorkflowTask], options: ReadOptions, name: str
-) -> dict[str, tuple[str, ...]]:
+def _parents(tasks: _Tasks, options: ReadOptions, name: str) -> dict[str, tuple[str, ...]]:
     """Parents of each task, whichever end of the edge names it, sorted."""
     parents_of: dict[str, set[str]] = {task: set() for task in tasks}
     for task in tasks.values():
@@ -186,7 +188,7 @@ def _parents(
 def _step(
     task: _WorkflowTask,
     parents: tuple[str, ...],
-    tasks: Mapping[str, _WorkflowTask],
+    tasks: _Tasks,
     sizes: Mapping[str, int],
 ) -> Step:
     needed = dict.fromkeys(task.inputs)

@@ -19,6 +19,9 @@ _GRID_COLUMNS = 5
 _BEND_SHARE = 0.35
 """Room that an edge passing through a layer takes, as a share of a box's."""
 
+Parents = Mapping[str, Sequence[str]]
+"""The parents of each node."""
+
 Edge = tuple[str, str]
 
 Point = str | tuple[str, str, int]
@@ -49,7 +52,7 @@ class Layout:
     height: float
 
 
-def longest_path_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int] | None:
+def longest_path_layers(parents: Parents) -> dict[str, int] | None:
     """Return the layer of each node: 0, or one beyond its last parent's; None: there is a cycle."""
     layers: dict[str, int] = {}
     try:
@@ -60,7 +63,7 @@ def longest_path_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int] 
     return layers
 
 
-def without_shortcuts(parents: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def without_shortcuts(parents: Parents) -> dict[str, list[str]]:
     """Leave out edges that longer paths imply: they say nothing new and cross the picture."""
     ancestors: dict[str, set[str]] = {}
     kept: dict[str, list[str]] = {node: [] for node in parents}
@@ -71,7 +74,7 @@ def without_shortcuts(parents: Mapping[str, Sequence[str]]) -> dict[str, list[st
     return kept
 
 
-def layered(parents: Mapping[str, Sequence[str]]) -> Layout:
+def layered(parents: Parents) -> Layout:
     """Lay out an acyclic graph given by each node's parents.
 
     Nodes without any edge wait for nobody and nobody for them: they fill a grid below the others

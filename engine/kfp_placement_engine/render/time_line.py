@@ -15,6 +15,9 @@ from kfp_placement_engine.views.plans.promises import moment
 Shape = dict[str, Any]
 """Shapes for the template, by the names that it uses."""
 
+_Drawn = tuple[list[Shape], float]
+"""Shapes, and where they end."""
+
 _TOP, _BOTTOM = 30.0, 26.0
 _HEADING = 30.0
 _PADDING = 7.0
@@ -97,7 +100,7 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
     )
 
 
-def _key(items: Sequence[tuple[str, str]], width: float) -> tuple[list[Shape], float]:
+def _key(items: Sequence[tuple[str, str]], width: float) -> _Drawn:
     """Return the key of the shades in rows, and their height."""
     shapes: list[Shape] = []
     x, y = 1.0, 0.0
@@ -138,7 +141,7 @@ def _content(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> t
     return {"thin": thin, "levels": "", "bars": bars}, bottom
 
 
-def _thin_bars(thin: Sequence[Bar], scale: Scale, y: float) -> tuple[list[Shape], float]:
+def _thin_bars(thin: Sequence[Bar], scale: Scale, y: float) -> _Drawn:
     """Return the thin bars, drawn below `y`, and where they end."""
     shapes: list[Shape] = []
     spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in thin])
@@ -150,9 +153,7 @@ def _thin_bars(thin: Sequence[Bar], scale: Scale, y: float) -> tuple[list[Shape]
     return shapes, y
 
 
-def _bars(
-    lane: Lane, labels: Mapping[str, str], scale: Scale, y: float
-) -> tuple[list[Shape], float]:
+def _bars(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> _Drawn:
     """Return the bars with their labels, drawn below `y`, and where they end."""
     bars: list[Shape] = []
     pixels = [(scale.x(bar.start_seconds), scale.x(bar.finish_seconds)) for bar in lane.bars]
