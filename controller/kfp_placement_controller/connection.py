@@ -77,25 +77,21 @@ class ApiMetrics:
         metrics.EVENTS_DROPPED.inc()
 
 
-def connect(settings: Settings) -> KubeClient:
+def connect(settings: Settings, *, promptly: bool = False) -> KubeClient:
     """Return a client of the API server with the settings of a process; nothing is sent yet.
 
     Args:
         settings: settings of the process.
+        promptly: whether no request may take long, as for Leases and histories.
 
     Raises:
         SettingsError: no usable configuration.
     """
-    return _connected(settings, settings.request_timeout_seconds)
-
-
-def connect_promptly(settings: Settings) -> KubeClient:
-    """Return a client for Leases and histories, with which no request may take long.
-
-    Raises:
-        SettingsError: no usable configuration.
-    """
-    return _connected(settings, _PROMPT_TIMEOUT_SECONDS)
+    timeout_seconds = _PROMPT_TIMEOUT_SECONDS if promptly else settings.request_timeout_seconds
+    params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
+    return KubeClient(
+        Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
+    )
 
 
 def transport_to(url: str) -> Transport:
@@ -108,13 +104,6 @@ def transport_to(url: str) -> Transport:
         max_answer_bytes=_MOST_MEMORY_BYTES,
     )
     return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
-
-
-def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
-    params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
-    return KubeClient(
-        Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
-    )
 
 
 def configuration(settings: Settings) -> Configuration:

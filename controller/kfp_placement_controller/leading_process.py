@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_controller.clock import wall_clock
-from kfp_placement_controller.connection import connect_promptly
+from kfp_placement_controller.connection import connect
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.parts import Part, working
 from kfp_placement_controller.probes import ProbeServer
@@ -44,7 +44,7 @@ def election_of(settings: LeadingSettings, lease: str, wake: Callable[[], None])
         wake: function to call when this replica begins or stops leading.
     """
     return LeaderElection(
-        connect_promptly(settings),
+        connect(settings, promptly=True),
         settings.own_namespace,
         lease,
         settings.identity,

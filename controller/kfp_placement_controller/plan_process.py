@@ -16,7 +16,6 @@ from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
     COMPONENT,
     connect,
-    connect_promptly,
     transport_to,
 )
 from kfp_placement_controller.kinds import (
@@ -127,7 +126,7 @@ class PlanProcess(LeadingProcess):
             "memory", prometheus.answer, told(coordinator.memory_answered), prometheus.failed
         )
         election = election_of(settings, settings.planner_lease_name, inbox.wake)
-        writer = HistoryWriter(connect_promptly(settings), lambda: election.epoch)
+        writer = HistoryWriter(connect(settings, promptly=True), lambda: election.epoch)
         histories = Worker(
             "histories", writer.write, told(coordinator.history_answered), writer.failed
         )

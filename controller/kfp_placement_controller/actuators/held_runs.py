@@ -32,8 +32,8 @@ class Outcome:
         failed: number of runs and queues that could not be written.
     """
 
-    freed: int = 0
-    failed: int = 0
+    freed: int
+    failed: int
 
 
 def close_queue(client: KubeClient, key: QueueKey, status: JsonObject = CLOSED) -> None:

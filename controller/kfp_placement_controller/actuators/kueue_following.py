@@ -60,7 +60,11 @@ class KueueFollowing:
             listing = self.read()
         except (AccessError, KubernetesError) as error:
             self._next_at = monotonic_seconds + RETRY_SECONDS
-            self._not_listed(coordinator, str(error))
+            problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]
+            if problem != self._problem:
+                _LOG.warning("%s", problem)
+            self._problem = self.objects.problem = problem
+            coordinator.decide_soon()
             return
         self._problem = ""
         self._next_at = monotonic_seconds + LIST_SECONDS
@@ -76,11 +80,3 @@ class KueueFollowing:
         if self._follows:
             self._follows = False
             self.ended()
-
-    def _not_listed(self, coordinator: QueueCoordinator, error: str) -> None:
-        problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]
-        if problem != self._problem:
-            _LOG.warning("%s", problem)
-        self._problem = problem
-        self.objects.not_listed(problem)
-        coordinator.decide_soon()

@@ -31,7 +31,7 @@ from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import AccessError
-from kfp_placement_kube.kinds import JsonObject
+from kfp_placement_kube.kinds import JsonObject, key_of
 
 KUEUE_NEEDS = (
     Need(WORKLOADS, ("get", *WATCH_VERBS, "create", "patch", "delete")),
@@ -96,7 +96,7 @@ class KueueWriter:
         """
         client = self.client
         flavors = read_objects(
-            client, RESOURCE_FLAVORS, lambda raw: (_name(raw), observe_flavor(raw))
+            client, RESOURCE_FLAVORS, lambda raw: (key_of(raw)[1], observe_flavor(raw))
         )
         return KueueListing(
             read_objects(client, WORKLOADS, observe_workload),
@@ -116,7 +116,3 @@ class KueueWriter:
                 self.client.replace(WORKLOADS, cleared, subresource="status")
 
         modify(read(), write, read)
-
-
-def _name(raw: JsonObject) -> str:
-    return str(raw["metadata"]["name"])

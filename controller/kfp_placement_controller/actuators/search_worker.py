@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
+from typing_extensions import override
+
 from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.planning.rounds import (
     PlanningRound,
@@ -53,7 +55,7 @@ class _Searcher(NamedTuple):
     pipe: Connection
 
 
-class SearchWorker:
+class SearchWorker(Worker[PlanningRound, RoundResult | RoundFailure]):
     """Searches, one round after the other."""
 
     def __init__(
@@ -73,28 +75,22 @@ class SearchWorker:
         self._params = params
         self._context = multiprocessing.get_context("spawn")
         self._searcher: _Searcher | None = None
-        self._worker = Worker("search", self._search, ended)
+        super().__init__("search", self._search, ended)
 
+    @override
     def start(self) -> None:
         """Start; returns at once."""
         self._spawn()
-        self._worker.start()
+        super().start()
 
+    @override
     def stop(self) -> None:
         """Kill the process and end the thread."""
         searcher = self._searcher
         if searcher is not None:
             searcher.process.kill()
-        self._worker.stop()
+        super().stop()
         self._kill()
-
-    def submit(self, asked: PlanningRound) -> None:
-        """Let a round begin as soon as those before it have ended."""
-        self._worker.submit(asked)
-
-    def alive(self) -> bool:
-        """Return whether the thread works."""
-        return self._worker.alive()
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
         searcher = self._searcher

@@ -92,13 +92,10 @@ def mutations(
     if status is None:
         return []
     if policy.spec.actuator is Actuator.EXTENDER:
-        return [_scheduler_name(spec, wanted)] if status.scheduler_ready is True else []
+        operation = "replace" if "schedulerName" in spec else "add"
+        named = {"op": operation, "path": "/spec/schedulerName", "value": wanted}
+        return [named] if status.scheduler_ready is True else []
     return _gate(spec) if status.gates_ready is True else []
-
-
-def _scheduler_name(spec: Fields, name: str) -> Operation:
-    operation = "replace" if "schedulerName" in spec else "add"
-    return {"op": operation, "path": "/spec/schedulerName", "value": name}
 
 
 def _gate(spec: Fields) -> list[Operation]:

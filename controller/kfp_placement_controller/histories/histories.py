@@ -46,10 +46,10 @@ class Histories:
     _deleting: set[HistoryKey] = field(default_factory=set)
     _to_store: RunsToStore = field(default_factory=RunsToStore)
     _is_readable: bool = True
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Build nothing yet."""
+        self._warnings = WarningLog(__name__)
         self.pasts = KnownPasts(self._stored, self.keep_days, self._warnings)
 
     def changed(self, change: Change[ObservedHistory]) -> None:

@@ -94,10 +94,10 @@ class Coordinator:
     queues: bool = False
     history: bool = False
     _gone: list[RunKey] = field(default_factory=list)
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Make the parts."""
+        self._warnings = WarningLog(__name__)
         retry_seconds = self.params.retry_seconds
         # What is known.
         keep_days = self.policy.spec.history.keep_days
@@ -111,13 +111,11 @@ class Coordinator:
             histories=self.histories,
         )
         # What is done about it.
-        self.plans = RunPlans(self.registry, self.cluster, self.histories, self.params)
+        self.plans = RunPlans(self.registry, self.cluster, self.params)
         self.publisher = PlacementPublisher(self.params)
         self.gates = GateController(self.registry, self.cluster, retry_seconds)
         self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
-        self.requests = RunRequests(
-            self.registry, self.plans.builder, self.histories, retry_seconds
-        )
+        self.requests = RunRequests(self.registry, self.plans.builder, retry_seconds)
         reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
@@ -304,7 +302,9 @@ class Coordinator:
 
     def _forget(self, key: RunKey, now: datetime) -> None:
         """Forget a run that is gone."""
-        self.plans.forget(key)
+        run = self.registry.runs.get(key)
+        if run is not None:
+            self.plans.learned.forget(run.pods)
         self.publisher.forget(key)
         self.learning.run_gone(key, now)
         if self.epoch is not None:

@@ -77,8 +77,10 @@ class DeviationWatch:
             self._gates[new.uid] = OpenGate(new, _cause_of_others(new, policy, now))
         if new.node_name:
             release = self._gates.pop(new.uid, None)
-            if leads and (old is None or not old.node_name):
-                self._bound(new, release)
+            planned = self._missed(new) if leads and (old is None or not old.node_name) else None
+            if planned is not None:
+                reason, why = self._why(new, planned, release)
+                self._noticed.append(Deviation(new, planned, reason, why))
 
     def evaluate_bound(self, run: TrackedRun) -> None:
         """Report the deviations among the pods of a run that were bound before this planner led."""
@@ -92,12 +94,6 @@ class DeviationWatch:
         """Return the deviations since the last call."""
         noticed, self._noticed = self._noticed, []
         return noticed
-
-    def _bound(self, pod: ObservedPod, release: OpenGate | None) -> None:
-        planned = self._missed(pod)
-        if planned is not None:
-            reason, why = self._why(pod, planned, release)
-            self._noticed.append(Deviation(pod, planned, reason, why))
 
     def _missed(self, pod: ObservedPod) -> str | None:
         """Return the planned node of a pod that is bound to another; None = nothing to report."""

@@ -164,15 +164,12 @@ def _fitted_rows(run: TrackedRun, plan: CurrentPlan, state: PlacementState) -> F
     """Return the rows of the steps that still have one, shortened until they fit."""
     names = [name for name in run.statuses if name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
-    planned = [_planned(plan, name, state) for name in names]
+    planned = [plan.rows.get(name, PlannedRow(name)) for name in names]
+    if state.without_alternatives:
+        planned = [replace(row, alternatives=()) for row in planned]
     states = [_state(run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
     return fit_rows(planned, states, limit)
-
-
-def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:
-    row = plan.rows.get(name, PlannedRow(name))
-    return replace(row, alternatives=()) if state.without_alternatives else row
 
 
 def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str, int]) -> StateRow:

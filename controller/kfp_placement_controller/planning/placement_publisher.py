@@ -158,10 +158,12 @@ class PlacementPublisher:
             now: the time.
             monotonic_seconds: the time on the monotonic clock.
         """
-        publication = self._publication(run)
-        if publication is None or (
-            publication.closed and publication.published is None and run.observed.ended
-        ):
+        publication = self._publications.get(run.key)
+        if publication is None or publication.uid != run.observed.uid:
+            if run.observed.ended:
+                return []  # the run had ended before this planner saw it
+            publication = self._publications[run.key] = _Publication(run.observed.uid)
+        if publication.closed and publication.published is None and run.observed.ended:
             return []
         # Somebody can retry a failed run: its object stays the same.
         publication.closed = False
@@ -229,15 +231,6 @@ class PlacementPublisher:
             return
         publication.published, publication.closed = None, run.observed.ended
         publication.paused_at = monotonic_seconds
-
-    def _publication(self, run: TrackedRun) -> _Publication | None:
-        publication = self._publications.get(run.key)
-        if publication is not None and publication.uid == run.observed.uid:
-            return publication
-        if run.observed.ended:
-            return None  # the run had ended before this planner saw it
-        self._publications[run.key] = publication = _Publication(run.observed.uid)
-        return publication
 
     def _is_due(
         self, publication: _Publication, publishing: _PublishedState, monotonic_seconds: float

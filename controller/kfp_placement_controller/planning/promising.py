@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.histories.known_pasts import KnownPast
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
@@ -27,16 +26,14 @@ class Promising:
     """Promises of when runs end.
 
     Attributes:
-        registry: all runs.
+        registry: all runs, and past runs of their namespaces.
         builder: builder that plans a run that waits for its start, as if it were alone.
         planner: planner that plans runs again once their past is known.
-        histories: past runs of their namespaces.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     planner: Planner
-    histories: Histories
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def promise(self, now: datetime, monotonic_seconds: float) -> None:
@@ -44,7 +41,7 @@ class Promising:
 
         A defect in one promise hides those of no other run.
         """
-        if not self.histories.enabled:
+        if not self.registry.histories.enabled:
             return
         due = [run for run in self.registry.planned() if self._is_due(run, monotonic_seconds)]
         due.sort(key=lambda run: run.tracked.promises.made_at or 0.0)
@@ -77,7 +74,7 @@ class Promising:
         is_promised = last is not None and last.ends is not None and not last.after_start
         if is_promised and reading.past is not None:
             return None
-        past = self.histories.past(run.key.namespace, reading.graph.name)
+        past = self.registry.histories.past(run.key.namespace, reading.graph.name)
         if past is None or (reading.past is not None and past.runs == reading.past_runs):
             return None
         return past

@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.planner import Planner
@@ -49,25 +48,23 @@ class RunPlans:
     Attributes:
         registry: all runs.
         cluster: cluster in which they run.
-        histories: past runs of their namespaces.
         params: times and thresholds.
         learned: overheads that the cluster has shown.
     """
 
     registry: RunRegistry
     cluster: ClusterState
-    histories: Histories
     params: PlanningParams
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     _all_evaluated_at: float | None = None
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Make the parts."""
+        self._warnings = WarningLog(__name__)
         self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
         self.planner = Planner(self.registry, self.builder, self.params)
         self.first_plans = FirstPlans(self.registry, self.params.evaluation_seconds)
-        self.promising = Promising(self.registry, self.builder, self.planner, self.histories)
+        self.promising = Promising(self.registry, self.builder, self.planner)
 
     def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
         """Evaluate what has changed, plan new ones, and return what to search next."""
@@ -87,12 +84,6 @@ class RunPlans:
     def evaluate_adopted(self, run: TrackedRun, now: datetime) -> None:
         """Evaluate a run whose plan another planner has made, before that plan is adopted."""
         self._take_turn(run, partial(run.evaluate, self.registry.policy(), now, self.params))
-
-    def forget(self, key: RunKey) -> None:
-        """Forget a run that is gone."""
-        run = self.registry.runs.get(key)
-        if run is not None:
-            self.learned.forget(run.pods)
 
     def _to_evaluate(self, monotonic_seconds: float) -> list[TrackedRun]:
         """Return the runs that have changed, and from time to time all that can be planned."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
-from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -39,16 +38,14 @@ class RunRequests:
     """Needs of all runs, compared with their RunRequests as stored.
 
     Attributes:
-        registry: runs that are planned, and all RunRequests.
+        registry: runs that are planned, all RunRequests, and past runs.
         builder: builder that plans a run as if it were alone.
-        histories: past runs of their namespaces.
         retry_seconds: pause between two tries of the same write.
         has_backlog: whether runs are left that one tick had no time to plan.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
-    histories: Histories
     retry_seconds: float
     has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
@@ -58,11 +55,11 @@ class RunRequests:
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _all_changed: bool = False
     _version: int = 0
-    _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def __post_init__(self) -> None:
         """Start without news of past runs."""
-        self._news = PastNews(self._needs, self.histories)
+        self._warnings = WarningLog(__name__)
+        self._news = PastNews(self._needs, self.registry.histories)
 
     # What comes in.
 
@@ -179,7 +176,7 @@ class RunRequests:
         own = need.observed.key
         together = {key for key, other in self._needs.items() if self._takes_part(other)}
         try:
-            find_past = partial(self.histories.past, own.namespace)
+            find_past = partial(self.registry.histories.past, own.namespace)
             reading = need.read(self.registry.policy(), self._version, find_past)
             if reading is not None:
                 need.take(self.builder.plan_alone(own, together, reading.graph), reading)
@@ -234,7 +231,7 @@ class RunRequests:
         """Return whether a run that has not begun is about to be planned with its past."""
         if not need.lacks_past or need.has_begun:
             return False
-        if not self.histories.pasts.awaits(need.observed.key.namespace):
+        if not self.registry.histories.pasts.awaits(need.observed.key.namespace):
             return False
         need.awaited_since = need.awaited_since or monotonic_seconds
         return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, monotonic_seconds)

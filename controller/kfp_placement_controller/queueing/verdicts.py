@@ -126,7 +126,7 @@ class RuleWords(NamedTuple):
     phrase: str
 
 
-_WORDS = {
+RULE_WORDS = {
     Rule.STEP: RuleWords(
         RequestReason.NO_MATCHING_NODE,
         "a step fits no node",
@@ -181,13 +181,8 @@ def lacks_text(lacks: Sequence[Lack]) -> str:
     first = lacks[0]
     amounts = [_amount(each) for each in lacks]
     listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
-    text = _WORDS[first.rule].phrase.format(listed)
+    text = RULE_WORDS[first.rule].phrase.format(listed)
     return f"{text}: {first.reason}" if first.reason else text
-
-
-def rule_words(rule: Rule) -> RuleWords:
-    """Return the texts of a rule."""
-    return _WORDS[rule]
 
 
 def _amount(lack: Lack) -> str:

@@ -125,7 +125,7 @@ def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound(cluster
 
 def test_a_step_that_fails_fails_the_run_and_says_so(cluster):
     submit(cluster)
-    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.kubelets.exit_codes["wf.second*"] = 3
     cluster.run()
     assert cluster.states("wf") == {"first": "succeeded", "second": "failed"}
     assert cluster.phase("wf") == "Failed"
@@ -135,7 +135,7 @@ def test_a_step_that_fails_fails_the_run_and_says_so(cluster):
 
 def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_again(cluster):
     submit(cluster, workflow(dag("main", task("first")), a_step(retryStrategy=ONE_RETRY)))
-    cluster.kubelets.faults.exit_codes["wf.first(0)"] = 3
+    cluster.kubelets.exit_codes["wf.first(0)"] = 3
     attempts = iter(["n0"])
     cluster.place = lambda _pod: next(attempts, None)
     cluster.run(lambda: len(cluster.pods()) == 2)
@@ -387,7 +387,7 @@ def test_a_failed_run_that_is_tried_again_is_written_on(cluster, restarted):
     """KFP's retry: the same Workflow, no longer ended; its plan is the one to go on from."""
     tasks = [task("first"), task("second", depends="first"), task("third", depends="second")]
     submit(cluster, workflow(dag("main", *tasks), a_step()))
-    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.kubelets.exit_codes["wf.second*"] = 3
     cluster.run()
     failed = cluster.placement("wf")
     assert failed.status.phase == "Failed"
@@ -396,7 +396,7 @@ def test_a_failed_run_that_is_tried_again_is_written_on(cluster, restarted):
         cluster.look()
         assert cluster.placement("wf") == failed
     cluster.now += timedelta(minutes=10)
-    cluster.kubelets.faults.exit_codes.clear()
+    cluster.kubelets.exit_codes.clear()
     cluster.retry("wf")
     cluster.run(lambda: cluster.states("wf")["second"] == "running")
     again = cluster.placement("wf")
@@ -430,14 +430,14 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     cluster, restarted
 ):
     submit(cluster)
-    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.kubelets.exit_codes["wf.second*"] = 3
     cluster.run()
     if restarted:
         cluster.hand_over()
     cluster.delete_placement("wf")
     cluster.pass_moments(3)
     assert cluster.placements == {}
-    cluster.kubelets.faults.exit_codes.clear()
+    cluster.kubelets.exit_codes.clear()
     cluster.retry("wf")
     cluster.run()
     assert cluster.phase("wf") == "Succeeded"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kfp_placement_controller.kinds import WORKLOADS
 from kfp_placement_controller.queueing.kueue import writes
 from kfp_placement_controller.queueing.kueue.actions import (
     ClearAdmission,
@@ -19,6 +20,7 @@ from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.units.times import time_text
+from kfp_placement_kube.answers import typed
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
 from tests.controller.queueing.scene import a_queue
@@ -35,7 +37,7 @@ def scene():
 
 def test_the_workload_of_a_run(scene, golden):
     (created,) = [each for each in scene.asked if isinstance(each, CreateWorkload)]
-    golden(yaml.safe_dump(dict(created.body)))
+    golden(yaml.safe_dump(typed(WORKLOADS, created.body)))
 
 
 def test_a_run_waits_for_what_kueue_says(scene):
@@ -110,7 +112,7 @@ def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(sc
 
 def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
     scene.admit("run")
-    scene.kueue.objects.not_listed("Kueue is not installed")
+    scene.kueue.objects.problem = "Kueue is not installed"
     scene.coordinator.decide_soon()
     scene.submit("new", 0.5, cpu="1")
     assert scene.settle() == []

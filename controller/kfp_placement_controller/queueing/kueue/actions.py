@@ -29,7 +29,7 @@ class CreateWorkload(BackendAction):
 
     Attributes:
         run: key of the run.
-        body: the Workload.
+        body: the Workload; the client adds its kind and version.
     """
 
     run: RunKey
@@ -70,7 +70,8 @@ class ApplyStatus(BackendAction):
         namespace: namespace of the object, or "" for kinds without namespaces.
         name: name of the object.
         manager: owner of the fields.
-        body: object with these fields alone, for server-side apply.
+        body: object with these fields alone, for server-side apply; the client adds its kind and
+            version.
     """
 
     kind: Kind

@@ -64,14 +64,6 @@ class KueueObjects:
         self._flavors = dict(now.flavors)
         self.checks = {each.name: each for each in now.checks}
 
-    def not_listed(self, problem: str) -> None:
-        """Note that the objects cannot be read.
-
-        Args:
-            problem: reason for that.
-        """
-        self.problem = problem
-
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """Take in that an object is new, has changed or is gone, or does not matter any more."""
         key: Any = change.key if kind.namespaced else change.key[1]

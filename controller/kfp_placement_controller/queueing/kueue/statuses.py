@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
 
-from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, WORKLOADS
+from kfp_placement_controller.kinds import ADMISSION_CHECKS, WORKLOADS
 from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
@@ -105,8 +105,6 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
     reason = "NoPlanner" if problem else "PlannerLeads"
     active = condition_dict(ConditionFinding("Active", not problem, reason, message), now)
     body = {
-        "apiVersion": KUEUE_API_VERSION,
-        "kind": ADMISSION_CHECKS.kind,
         "metadata": {"name": check.name},
         "status": {"conditions": [active]},
     }
@@ -146,8 +144,6 @@ def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
 
 def _applied(workload: ObservedWorkload, manager: FieldManager, status: JsonObject) -> ApplyStatus:
     body = {
-        "apiVersion": KUEUE_API_VERSION,
-        "kind": WORKLOADS.kind,
         # With its uid, no other Workload of this name is changed.
         "metadata": {
             "name": workload.name,

@@ -6,7 +6,7 @@ Of writes that depend on each other only the first is made: the next decision se
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from kfp_placement_controller.kinds import KUEUE_API_VERSION, RUN_REQUESTS, WORKLOADS
+from kfp_placement_controller.kinds import RUN_REQUESTS
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue import statuses
@@ -142,8 +142,6 @@ def _body(run: KueueRun, spec: JsonObject) -> JsonObject:
         "controller": True,
     }
     return {
-        "apiVersion": KUEUE_API_VERSION,
-        "kind": WORKLOADS.kind,
         "metadata": {
             "name": workload_name(key, request_uid),
             "namespace": key.namespace,

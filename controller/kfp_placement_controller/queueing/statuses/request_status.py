@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.statuses.conditions import status_changes
-from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
+from kfp_placement_controller.queueing.verdicts import RULE_WORDS, Verdict, verdict_text
 from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
@@ -183,7 +183,7 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
         finding = ConditionFinding(admitted, False, reason, text)
     else:
-        words = rule_words(place.verdict.missing[0].rule)
+        words = RULE_WORDS[place.verdict.missing[0].rule]
         finding = ConditionFinding(admitted, False, words.reason, words.sentence)
     return [finding, *_preemption(run, place)]
 
