@@ -78,7 +78,7 @@ class LeadingProcess:
     def __post_init__(self) -> None:
         """Open the port of probes; nothing is started yet."""
         self._probes = ProbeServer(
-            self.settings.address, self.settings.port, self.unhealthy, self.unready
+            self.settings.address, self.settings.port, self.unhealthy, self.watches.unready
         )
 
     def stop(self) -> None:
@@ -98,10 +98,6 @@ class LeadingProcess:
                 for stop in (*self.stopping, self.election.stop):
                     stop()
         return 0
-
-    def unready(self) -> str:
-        """Name the kinds that have not been read yet; empty if all have."""
-        return self.watches.unready()
 
     def unhealthy(self) -> str:
         """Say what hangs, and only a restart fixes; empty if nothing does."""

@@ -67,20 +67,20 @@ def at_work(server: ApiServer, folder: Path, *, history: bool = False) -> Iterat
 def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_path):
     server.refused[NODES] = (500, "not now")
     with at_work(server, tmp_path) as process:
-        wait_until(lambda: process.unready() == "not seen yet: nodes", "all but nodes")
+        wait_until(lambda: process.watches.unready() == "not seen yet: nodes", "all but nodes")
         with pytest.raises(WaitError):
             wait_until(lambda: any("/leases" in each for each in server.writes), "a Lease", 1)
         assert process.unhealthy() == ""
         del server.refused[NODES]
         wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
-        assert process.unready() == process.unhealthy() == ""
+        assert process.watches.unready() == process.unhealthy() == ""
 
 
 def test_a_planner_leads_where_histories_cannot_be_read(server, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.5)
     with at_work(server, tmp_path, history=True) as process:
         wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
-        assert process.unready() == ""
+        assert process.watches.unready() == ""
         monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
         assert "nodes" in process.unhealthy()
         assert "pipelinehistories" not in process.unhealthy()

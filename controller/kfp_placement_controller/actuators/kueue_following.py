@@ -42,7 +42,6 @@ class KueueFollowing:
     ended: Callable[[], None]
     _follows: bool = False
     _next_at: float | None = None
-    _problem: str = ""
 
     def follow(self, coordinator: QueueCoordinator) -> None:
         """Begin or stop following, and check our rights and read the objects from time to time.
@@ -61,12 +60,11 @@ class KueueFollowing:
         except (AccessError, KubernetesError) as error:
             self._next_at = monotonic_seconds + RETRY_SECONDS
             problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]
-            if problem != self._problem:
+            if problem != self.objects.problem:
                 _LOG.warning("%s", problem)
-            self._problem = self.objects.problem = problem
+            self.objects.problem = problem
             coordinator.decide_soon()
             return
-        self._problem = ""
         self._next_at = monotonic_seconds + LIST_SECONDS
         self.objects.listed(listing)
         coordinator.decide_soon()

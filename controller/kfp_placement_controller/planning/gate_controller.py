@@ -117,11 +117,12 @@ class GateController:
 
     def _new(self, candidates: Iterable[OpenGate], monotonic_seconds: float) -> list[OpenGate]:
         """Return the gates that are not being opened already, and remember that they are now."""
-        opened_at = self._opened_at
         due = [
             release
             for release in candidates
-            if not lasts(self.retry_seconds, opened_at.get(release.pod.uid), monotonic_seconds)
+            if not lasts(
+                self.retry_seconds, self._opened_at.get(release.pod.uid), monotonic_seconds
+            )
         ]
         for release in due:
             self._opened_at[release.pod.uid] = monotonic_seconds

@@ -17,7 +17,7 @@ from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind, key_of
 
 MOST_KNOWN = 200_000
 """Number of runs that are remembered as reported or stored; each takes some 200 bytes. Others are
@@ -66,7 +66,7 @@ class EndedPipelines:
         ended_at = source.pipeline_end(raw)
         if ended_at is None:
             return
-        namespace = raw["metadata"].get("namespace", "")
+        namespace, _ = key_of(raw)
         labels = self._namespaces.get(namespace)
         if not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in):
             return

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from kfp_placement_controller.queueing.actions import BackendAction
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.kinds import JsonObject, Kind
+from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 
 
 class FieldManager(StrEnum):
@@ -67,16 +67,12 @@ class ApplyStatus(BackendAction):
 
     Attributes:
         kind: kind of the object.
-        namespace: namespace of the object, or "" for kinds without namespaces.
-        name: name of the object.
         manager: owner of the fields.
         body: object with these fields alone, for server-side apply; the client adds its kind and
             version.
     """
 
     kind: Kind
-    namespace: str
-    name: str
     manager: FieldManager
     body: JsonObject
 
@@ -84,7 +80,7 @@ class ApplyStatus(BackendAction):
     @override
     def target(self) -> tuple[str, ...]:
         content = {**self.body["status"], "conditions": None, "admissionChecks": None}
-        return ("apply", self.kind.plural, self.namespace, self.name, self.manager, str(content))
+        return ("apply", self.kind.plural, *key_of(self.body), self.manager, str(content))
 
 
 @dataclass(frozen=True)

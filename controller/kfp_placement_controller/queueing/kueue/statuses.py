@@ -108,7 +108,7 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
         "metadata": {"name": check.name},
         "status": {"conditions": [active]},
     }
-    return ApplyStatus(ADMISSION_CHECKS, "", check.name, FieldManager.CHECK, body)
+    return ApplyStatus(ADMISSION_CHECKS, FieldManager.CHECK, body)
 
 
 def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
@@ -152,4 +152,4 @@ def _applied(workload: ObservedWorkload, manager: FieldManager, status: JsonObje
         },
         "status": status,
     }
-    return ApplyStatus(WORKLOADS, workload.namespace, workload.name, manager, body)
+    return ApplyStatus(WORKLOADS, manager, body)
