@@ -28,7 +28,7 @@ SEARCH = SpeedCase(CHILDREN, Shape("workflow", 20, 4), generations=2)
 PLAN = SpeedCase(FIRST_PLAN, Shape("kfp", 20, 4))
 
 
-def found(*seconds: float, fingerprint: str = "a") -> list[dict]:
+def found(*seconds, fingerprint="a"):
     each = {"children": 60, "lowering_seconds": 0.5, "fingerprint": fingerprint}
     return [{**each, "cpu_seconds": time} for time in seconds]
 

@@ -113,7 +113,7 @@ def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
     assert events_dropped() == before + 3
 
 
-def test_a_refusal_ends_nothing(client, clock, events, namespace):
+def test_a_refusal_ends_nothing(client, recorder, events, namespace):
     create = client.create
 
     def refuse_first(*arguments, **options):
@@ -121,8 +121,6 @@ def test_a_refusal_ends_nothing(client, clock, events, namespace):
         raise ForbiddenError(403, "Forbidden", "may not create events")
 
     client.create = refuse_first
-    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
-    recorder.start()
     before = events_dropped()
     recorder.record(Regarding(PODS, "a", namespace), "R", "refused", action="Acting")
     recorder.record(Regarding(PODS, "b", namespace), "R", "written", action="Acting")

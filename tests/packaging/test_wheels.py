@@ -30,17 +30,23 @@ NEEDED_GLIBC = re.compile(rb"GLIBC_(\d+\.\d+)")
 PUBLIC_PACKAGES = ["kfp_placement", "kfp_placement_engine"]
 
 
+def printed(*command, environment=None):
+    """Return what a command prints, which must end well."""
+    result = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
     """The four source distributions and the wheels built from them."""
     folder = tmp_path_factory.mktemp("dist")
-    command = ["scripts/bootstrap.sh", "uv", "build", "--all-packages", "-o", str(folder)]
     # The compiler that releases are built with, whatever this machine names.
     others = {name: os.environ[name] for name in os.environ if name not in ("CC", "CFLAGS")}
-    result = subprocess.run(
-        command, cwd=ROOT, env=others, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    command = ("scripts/bootstrap.sh", "uv", "build", "--all-packages", "-o", str(folder))
+    printed(*command, environment=others)
     return folder
 
 
@@ -101,14 +107,9 @@ def test_the_kernel_needs_no_newer_c_library_than_its_wheel_says(installed_engin
 
 def test_an_installed_engine_loads_its_own_kernel(installed_engine):
     program = "from kfp_placement_engine.problem import kernel; print(kernel.KERNEL._name)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": str(installed_engine)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert Path(loaded.stdout.strip()) == installed_engine / "kfp_placement_engine" / LIBRARY
+    environment = os.environ | {"PYTHONPATH": str(installed_engine)}
+    loaded = printed(sys.executable, "-c", program, environment=environment)
+    assert Path(loaded.strip()) == installed_engine / "kfp_placement_engine" / LIBRARY
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
@@ -216,11 +217,8 @@ def test_the_lock_file_names_the_public_index_only():
 def test_the_lock_file_fits_the_requirements():
     ours = {"UV_DEFAULT_INDEX": "https://pypi.org/simple", "UV_OFFLINE": "1"}
     others = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
-    command = ["scripts/bootstrap.sh", "uv", "lock", "--check"]
-    result = subprocess.run(
-        command, cwd=ROOT, env=others | ours, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, f"run `make lock`: {result.stderr}"
+    # If it does not: `make lock`.
+    printed("scripts/bootstrap.sh", "uv", "lock", "--check", environment=others | ours)
 
 
 @pytest.mark.parametrize(
@@ -236,10 +234,7 @@ def test_the_lock_file_fits_the_requirements():
 )
 def test_importing_pulls_in_nothing_heavy(package, heavy):
     program = f"import sys, {package}; print(*[name for name in {heavy!r} if name in sys.modules])"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+    assert printed(sys.executable, "-c", program).split() == []
 
 
 @pytest.mark.parametrize("package", PUBLIC_PACKAGES)
@@ -260,5 +255,4 @@ def test_the_controller_asks_which_process_and_says_its_version():
     result = subprocess.run(main, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "required: PROCESS" in result.stderr
-    version = subprocess.run([*main, "--version"], capture_output=True, text=True, check=True)
-    assert version.stdout.strip() == f"kfp-placement-controller {VERSION}"
+    assert printed(*main, "--version").strip() == f"kfp-placement-controller {VERSION}"

@@ -1,6 +1,8 @@
 """Third-party data for tests: read where it lies, skipped with the reason where it does not."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,3 +19,8 @@ def data_path(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(f"no {'/'.join(parts)} in the third-party data")
     return path
+
+
+def data_json(*parts: str) -> Any:
+    """What a JSON file of the data sets holds; skips the test where it is missing."""
+    return json.loads(data_path(*parts).read_text("utf-8"))

@@ -110,7 +110,7 @@ def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):
     golden(planned, "planned")
 
 
-def failed(name="taxi-x7k2p", message: object = "serviceaccounts \x1b[1m not found"):
+def failed(name="taxi-x7k2p", message="serviceaccounts \x1b[1m not found"):
     return {**workflow(name), "status": {"phase": "Error", "message": message}}
 
 

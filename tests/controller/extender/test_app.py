@@ -34,7 +34,7 @@ from tests.support.scraping import own_metric
 QUESTION = {"Pod": pod_object(), "Nodes": None, "NodeNames": ["a", "b"]}
 
 
-def a_cluster() -> Cluster:
+def a_cluster():
     cluster = Cluster("a", "b")
     cluster.plan(["train", 0])
     return cluster

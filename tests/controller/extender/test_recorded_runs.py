@@ -1,7 +1,5 @@
 """Pods as the real Argo made them from labelled pipelines: each is led to its planned node."""
 
-import json
-
 import pytest
 
 from kfp_placement_controller.extender.decisions import DecisionReason, filter_nodes
@@ -11,14 +9,14 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Cluster, plan_object
-from tests.support.data import data_path
+from tests.support.data import data_json, data_path
 
 NODES = [f"node-{number}" for number in range(7)]
 
 
 def planned(name: str):
     """A recording, its pods that bear our mark, and a plan that spreads its steps."""
-    recording = json.loads(data_path("labelled/recordings", f"{name}.json").read_text())
+    recording = data_json("labelled/recordings", f"{name}.json")
     graph = read_run_file(data_path("labelled/workflows", f"{name}.yaml"))
     rows = [[step.name, number % len(NODES), 0, 60] for number, step in enumerate(graph.steps)]
     plan = read_plan(plan_object(*rows, nodes=NODES, uid="recorded"))

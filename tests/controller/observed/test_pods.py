@@ -1,7 +1,6 @@
 """What is kept of a pod, on pods as Argo made them and as a kubelet reports on them."""
 
 import contextlib
-import json
 from datetime import UTC, datetime
 
 import pytest
@@ -14,13 +13,13 @@ from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.units.quantities import parse_quantity
-from tests.support.data import data_path
+from tests.support.data import data_json
 from tests.support.kubernetes import pod_object
 
 
 def recorded_pods(name):
     """The pods of a labelled pipeline in the order in which Argo made them."""
-    recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
+    recording = data_json("labelled", "recordings", f"{name}.json")
     return [DEFAULT_SOURCES.observe_pod(pod) for pod in recording["pods"]]
 
 
@@ -55,7 +54,7 @@ def test_executors_of_a_labelled_run_bear_the_marks_and_drivers_do_not():
 
 
 def test_an_executor_without_our_mark_is_told_from_drivers():
-    recording = json.loads(data_path("argo-4.0.5", "two_step_pipeline.json").read_text())
+    recording = data_json("argo-4.0.5", "two_step_pipeline.json")
     pods = [DEFAULT_SOURCES.observe_pod(pod) for pod in recording["pods"]]
     steps = [node_name(pod) for pod in pods if pod.unmarked_step]
     assert len(steps) == 2

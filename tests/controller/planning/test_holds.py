@@ -7,7 +7,7 @@ from kfp_placement_controller.runs.tracked_run import HoldWatch
 from tests.controller.planning.builders import a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
-from tests.controller.planning.test_scenarios import a_chain, a_step, started, submit
+from tests.controller.planning.test_scenarios import a_step, started, submit, submit_chain
 from tests.controlplane.argo.small_workflows import dag, task, workflow
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.support.kubernetes import node_object
@@ -25,7 +25,7 @@ def a_small_cluster(*, gated):
 
 
 def submit_held(cluster, how):
-    submit(cluster, a_chain("held", a_step(seconds=60)))
+    submit_chain(cluster, "held", seconds=60)
     hold_back(cluster, how)
 
 
@@ -75,7 +75,7 @@ def test_nobody_waits_for_a_run_that_is_held_back(how, gated):
     submit_held(cluster, how)
     cluster.pass_time(30)
     begun_at = cluster.now
-    submit(cluster, a_chain("wf", a_step(seconds=300)))
+    submit_chain(cluster, "wf", seconds=300)
     cluster.run(ended(cluster, "wf"))
     assert cluster.placement("wf").spec.first_makespan_seconds == 600
     assert starts(cluster, "wf", begun_at) == {"first": 0, "second": 300}
@@ -87,7 +87,7 @@ def test_a_run_that_goes_on_is_planned_anew_and_has_its_turns_again(how):
     cluster = a_small_cluster(gated=True)
     submit_held(cluster, how)
     cluster.pass_time(30)
-    submit(cluster, a_chain("wf", a_step(seconds=300)))
+    submit_chain(cluster, "wf", seconds=300)
     cluster.pass_time(100)
     revision = cluster.placement("held").spec.revision
     assert starts(cluster, "held", cluster.now) == {}
@@ -104,12 +104,12 @@ def test_a_run_that_goes_on_is_planned_anew_and_has_its_turns_again(how):
 
 def test_what_runs_keeps_its_room_while_the_rest_is_held_back():
     cluster = a_small_cluster(gated=True)
-    submit(cluster, a_chain("held", a_step(seconds=60)))
+    submit_chain(cluster, "held", seconds=60)
     cluster.run(started(cluster, run="held"))
     begun_at = cluster.now
     cluster.pass_time(10)
     cluster.suspend("held")
-    submit(cluster, a_chain("wf", a_step(seconds=30)))
+    submit_chain(cluster, "wf", seconds=30)
     cluster.run(ended(cluster, "wf"))
     assert cluster.placement("wf").spec.first_makespan_seconds == 110
     assert starts(cluster, "wf", begun_at) == {"first": 60, "second": 90}
@@ -118,9 +118,9 @@ def test_what_runs_keeps_its_room_while_the_rest_is_held_back():
 def test_a_pod_that_is_there_keeps_its_turn():
     """Argo holds back what it has not made yet, nothing else."""
     cluster = a_small_cluster(gated=True)
-    submit(cluster, a_chain("other", a_step(seconds=30)))
+    submit_chain(cluster, "other", seconds=30)
     cluster.run(started(cluster, run="other"))
-    submit(cluster, a_chain("held", a_step(seconds=600)))
+    submit_chain(cluster, "held", seconds=600)
     cluster.pass_time(2)
     cluster.suspend("held")
     run = cluster.tracked("held")
@@ -136,7 +136,7 @@ def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
     cluster = a_small_cluster(gated=False)
     cluster.set_node(node_object("n1", allocatable={"cpu": "1"}))
     cluster.place = lambda _pod: None
-    submit(cluster, a_chain("held", a_step(seconds=600)))
+    submit_chain(cluster, "held", seconds=600)
     cluster.postpone("held", "")
     pair = workflow(dag("main", task("a"), task("b")), a_step())
     submit(cluster, pair)

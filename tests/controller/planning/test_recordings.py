@@ -30,19 +30,19 @@ from tests.controlplane.argo.test_recordings import recorded_workflow as workflo
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
-from tests.support.data import data_path
+from tests.support.data import data_json
 from tests.support.kubernetes import node_object
 from tests.support.taxi_cluster import with_durations
 
 LABELLED = ("control_flow", "fan_out", "shared_volume", "taxi")
 
 
-def recorded_workflow(name: str) -> dict:
-    recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
+def recorded_workflow(name):
+    recording = data_json("labelled", "recordings", f"{name}.json")
     return workflow_of(recording)
 
 
-def a_cluster(**options) -> PlayedCluster:
+def a_cluster(**options):
     room = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
     labels = {STORE_BANDWIDTH_LABEL: "1T"}
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]

@@ -72,6 +72,11 @@ def submit(cluster, manifest=None, **options):
     return cluster.submit(manifest or a_chain(), settings=NO_DEFAULTS, **options)
 
 
+def submit_chain(cluster, name, **step):
+    """Submit `first`, then `second`; both as `a_step` makes them."""
+    return submit(cluster, a_chain(name, a_step(**step)))
+
+
 def started(cluster, step="first", run="wf"):
     return lambda: cluster.tracked(run).statuses[step].started_at is not None
 
@@ -149,7 +154,7 @@ def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
     bad["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
     player = submit(cluster, bad)
     player.settle = lambda: None
-    submit(cluster, a_chain("good"))
+    submit_chain(cluster, "good")
     cluster.run(lambda: cluster.players["good"].phase == "Succeeded")
     placement = cluster.placement("bad")
     assert placement.status.phase == "Refused"
@@ -162,8 +167,8 @@ def test_two_runs_are_planned_beside_each_other():
     """One node for each; a plan that did not know of the other would take the same."""
     nodes = [node_object(f"n{n}", allocatable={"cpu": "1"}) for n in range(2)]
     cluster = a_cluster(*nodes)
-    submit(cluster, a_chain("one"))
-    submit(cluster, a_chain("two"))
+    submit_chain(cluster, "one")
+    submit_chain(cluster, "two")
     cluster.run()
     for run in ("one", "two"):
         assert cluster.placement(run).spec.first_makespan_seconds == 120
@@ -175,7 +180,7 @@ def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds)
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "1"}))
     cluster.place = lambda _pod: None
     for name in ("a", "b"):
-        player = submit(cluster, a_chain(name, a_step(seconds=30)))
+        player = submit_chain(cluster, name, seconds=30)
         submitted_at = cluster.now + timedelta(seconds=ahead_seconds)
         player.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
     cluster.look()
@@ -186,9 +191,9 @@ def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds)
 def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "2"}))
     cluster.place = lambda _pod: None
-    far = submit(cluster, a_chain("far"))
+    far = submit_chain(cluster, "far")
     far.workflow["metadata"]["creationTimestamp"] = write_time(cluster.now + timedelta(days=1))
-    submit(cluster, a_chain("wf"))
+    submit(cluster)
     cluster.look()
     cluster.pass_time(5)
     assert cluster.placement("wf").spec.makespan_seconds < 130
@@ -244,7 +249,7 @@ def test_without_a_node_nothing_is_planned_until_one_comes():
 
 def test_a_step_that_fits_nowhere_is_said(cluster):
     cluster.place = lambda _pod: None
-    submit(cluster, a_chain("wf", a_step(cpu="64")))
+    submit_chain(cluster, "wf", cpu="64")
     cluster.look()
     assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
 
@@ -256,7 +261,7 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
     cluster.place = lambda _pod: None
     cordoned = node_object("n0", allocatable={"cpu": "1"}, spec={"unschedulable": True})
     cluster.set_node(cordoned)
-    submit(cluster, a_chain("wf", a_step(cpu="64")))
+    submit_chain(cluster, "wf", cpu="64")
     cluster.run(lambda: len(cluster.rounds) == 1)
 
     def why():
@@ -273,7 +278,7 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
 def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom(cluster):
     """Every plan supposes that it starts now, and ends in a write or two."""
     cluster.place = lambda _pod: None
-    submit(cluster, a_chain("wf"))
+    submit(cluster)
     submitted_at = cluster.now
     moments: list[float] = []
 
@@ -333,7 +338,7 @@ def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
     cluster.run()
     assert cluster.writes == []
     says(cluster, "true")
-    submit(cluster, a_chain("next"))
+    submit_chain(cluster, "next")
     cluster.run()
     assert cluster.phase("next") == "Succeeded"
 
@@ -348,7 +353,7 @@ def test_a_defect_with_one_run_refuses_it_and_no_other(cluster, monkeypatch):
 
     monkeypatch.setattr(TrackedRun, "evaluate", broken)
     submit(cluster)
-    submit(cluster, a_chain("good"))
+    submit_chain(cluster, "good")
     cluster.run()
     assert cluster.phase("wf") == "Refused"
     assert cluster.phase("good") == "Succeeded"
@@ -411,7 +416,7 @@ def test_a_failed_run_that_is_tried_again_is_written_on(cluster, restarted):
 
 def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(cluster):
     """Soon, although nothing else happens to the run for an hour."""
-    submit(cluster, a_chain("wf", a_step(seconds=3600)))
+    submit_chain(cluster, "wf", seconds=3600)
     cluster.run(started(cluster))
     cluster.pass_moments(3)
     before = cluster.placement("wf")
@@ -448,11 +453,11 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(
     cluster, restarted, monkeypatch
 ):
     for number in range(5):
-        submit(cluster, a_chain(f"over-{number}"))
+        submit_chain(cluster, f"over-{number}")
     cluster.run()
     if restarted:
         cluster.hand_over()
-    submit(cluster, a_chain("going-on", a_step(seconds=3600)))
+    submit_chain(cluster, "going-on", seconds=3600)
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
     due, active = PlacementPublisher.due, vars(TrackedRun)["is_open"].fget
@@ -508,7 +513,7 @@ def test_a_search_that_dies_twice_refuses_the_run_and_no_other(cluster):
     cluster.search = search
     cluster.place = lambda _pod: None
     submit(cluster)
-    submit(cluster, a_chain("good"))
+    submit_chain(cluster, "good")
     cluster.run(lambda: bool(cluster.announced))
     assert [each.key for each in cluster.announced] == [("team", "wf")]
     assert cluster.phase("wf") == "Refused"
@@ -609,7 +614,7 @@ def test_what_was_planned_first_is_what_happens(cluster):
     errors = []
     for number in range(4):
         name = f"run-{number}"
-        submit(cluster, a_chain(name))
+        submit_chain(cluster, name)
         cluster.run()
         placement = cluster.placement(name)
         actual = placement.status.makespan_seconds
@@ -655,7 +660,7 @@ def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed(cluster):
 
 def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned(cluster):
     for number in range(PLANS_PER_EVALUATION + 2):
-        submit(cluster, a_chain(f"wf-{number}"))
+        submit_chain(cluster, f"wf-{number}")
     assert len(_planned(cluster)) == PLANS_PER_EVALUATION
     assert cluster.coordinator.next_at(cluster.now) == cluster.now
     assert len(_planned(cluster)) == PLANS_PER_EVALUATION + 2
@@ -665,7 +670,7 @@ def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned(clus
 def test_nothing_is_written_of_a_run_before_its_plan(cluster):
     """Each of many new runs costs one write, however long it has to wait for its turn."""
     for number in range(PLANS_PER_EVALUATION + 2):
-        submit(cluster, a_chain(f"wf-{number}"))
+        submit_chain(cluster, f"wf-{number}")
     cluster.tell()
     for expected in (PLANS_PER_EVALUATION, 2):
         actions = cluster.coordinator.tick(cluster.now)
@@ -678,7 +683,7 @@ def test_nothing_is_written_of_a_run_before_its_plan(cluster):
 
 def test_runs_that_cannot_be_planned_keep_no_other_waiting(cluster, monkeypatch):
     for number in range(PLANS_PER_EVALUATION):
-        submit(cluster, a_chain(f"bad-{number}"))
+        submit_chain(cluster, f"bad-{number}")
 
     def fails_for_bad_ones(asked):
         if any("bad" in run.key for run in asked.to_replan):
@@ -687,11 +692,11 @@ def test_runs_that_cannot_be_planned_keep_no_other_waiting(cluster, monkeypatch)
 
     monkeypatch.setattr(f"{Planner.__module__}.plan_round", fails_for_bad_ones)
     assert _planned(cluster) == set()
-    submit(cluster, a_chain("good"))
+    submit_chain(cluster, "good")
     assert _planned(cluster) == {"good"}
 
 
-def _planned(cluster) -> set[str]:
+def _planned(cluster):
     """The runs that have a plan after the next look."""
     cluster.tell()
     cluster.coordinator.tick(cluster.now)

@@ -1,6 +1,6 @@
 """What queues may hold while those who admit runs are silent."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -19,7 +19,7 @@ STALE = timedelta(seconds=15)
 READY = {"ready": True}
 
 
-def at(seconds: float) -> datetime:
+def at(seconds):
     return START + timedelta(seconds=seconds)
 
 

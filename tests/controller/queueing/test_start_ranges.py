@@ -134,7 +134,7 @@ def test_a_start_is_early_kept_or_late_if_an_end_was_promised(latest, hours, out
 # In the whole queue.
 
 
-def a_waiting_one(ratios=(), **queue) -> Played:
+def a_waiting_one(ratios=(), **queue):
     """A queue of one run at a time, in which one goes on for an hour and one waits."""
     status = {"waitRatios": [*ratios]}
     scene = Played(runs=1, status=status, **queue)
@@ -144,7 +144,7 @@ def a_waiting_one(ratios=(), **queue) -> Played:
     return scene
 
 
-def hours_until(scene: Played, run: str, moment: str, field: str = "starts") -> float:
+def hours_until(scene, run, moment, field="starts"):
     """How long it is to a moment that is said of a run."""
     said = datetime.fromisoformat(scene.written[run][field][moment])
     return (said - scene.now) / timedelta(hours=1)

@@ -20,7 +20,7 @@ from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.data import data_path
+from tests.support.data import data_json
 
 CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
 
@@ -91,7 +91,7 @@ def test_two_steps_run_on_the_real_scheduler(server, namespace):
 
 @pytest.mark.parametrize("name", ["taxi", "control_flow"])
 def test_a_recorded_pipeline_has_the_recorded_pods(server, namespace, name):
-    recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
+    recording = data_json("labelled", "recordings", f"{name}.json")
     item = _submit(server, _shortened(recorded_workflow(recording)), namespace)
 
     ended = _ended(server, item)

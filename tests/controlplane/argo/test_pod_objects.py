@@ -9,7 +9,7 @@ from tests.controlplane.argo.playing import Player
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.argo.strategic_merge import strategic_merge
 from tests.controlplane.argo.test_recordings import recorded_player
-from tests.support.data import data_path
+from tests.support.data import data_json, data_path
 
 DEFAULTED = ("terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy")
 DEFAULTED_IN_SPEC = (
@@ -50,7 +50,7 @@ def _variable(entry):
 
 def test_the_whole_spec_of_a_real_pod():
     """The recording's drivers gave the command `x`; ours give the launcher's."""
-    request = json.loads(data_path("labelled", "extender", "filter-taxi-predict.json").read_text())
+    request = data_json("labelled", "extender", "filter-taxi-predict.json")
     recorded = request.get("pod") or request["Pod"]
     recording = data_path("labelled", "recordings", "taxi.json")
     player = recorded_player(json.loads(recording.read_text()))

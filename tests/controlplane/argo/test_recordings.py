@@ -1,7 +1,6 @@
 """The stand-in against what the real controller of Argo 4.0.5 did with the same Workflows."""
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 from tests.controlplane.kubelet.drivers import DriverChoices
-from tests.support.data import data_path
+from tests.support.data import data_json, data_path
 
 SCHEDULER_LABEL = "kfp-placement.dev/scheduler"
 CUT = {
@@ -122,7 +121,7 @@ def _play_to(player: Player, nodes: Iterable[Mapping[str, Any]]) -> None:
 @pytest.mark.parametrize("name", [name for name in _names() if Path(name).name not in CUT])
 def test_equal_to_the_real_controller(name):
     """The same pods in an order that fits, the same nodes at the end."""
-    recording = json.loads(data_path(f"{name}.json").read_text())
+    recording = data_json(f"{name}.json")
     player = recorded_player(recording)
 
     _follow(player, recording)
@@ -138,7 +137,7 @@ def test_equal_to_the_real_controller(name):
 @pytest.mark.parametrize("name", sorted(CUT))
 def test_equal_to_the_real_controller_until_it_was_cut_off(name):
     """The pods up to there, and the nodes, which were read a little earlier than the pods."""
-    recording = json.loads(data_path("argo-4.0.5", f"{name}.json").read_text())
+    recording = data_json("argo-4.0.5", f"{name}.json")
     player, earlier = recorded_player(recording), recorded_player(recording)
 
     _follow(player, recording)

@@ -1,7 +1,5 @@
 """Workflows that we make ourselves are executed like those of KFP's own compiler."""
 
-import json
-
 import pytest
 import yaml
 
@@ -9,7 +7,7 @@ from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player
 from tests.controlplane.argo.test_recordings import admit, as_recorded, node_name
 from tests.controlplane.kubelet.drivers import DriverChoices
-from tests.support.data import data_path
+from tests.support.data import data_json, data_path
 from tests.support.runnable_workflow import read_package, runnable_workflow
 from tests.support.samples import SAMPLES
 
@@ -29,7 +27,7 @@ def as_submitted(workflow: dict, name: str, run_id: str) -> dict:
 
 def test_the_pods_are_those_of_the_recorded_run():
     """The real controller with the Workflow of the real compiler had the same pods."""
-    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    recording = data_json("labelled", "recordings", "taxi.json")
     run_id = recording["pods"][0]["metadata"]["labels"]["pipeline/runid"]
     workflow = read_package(data_path("labelled", "pipelines", "taxi.yaml"))
     choices = DriverChoices(with_placement=False)

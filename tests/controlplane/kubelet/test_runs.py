@@ -7,7 +7,7 @@ from tests.controlplane.argo.playing import START, Player
 from tests.controlplane.argo.test_recordings import recorded_workflow
 from tests.controlplane.kubelet.kubelet import Change, Kubelets, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
-from tests.support.data import data_path
+from tests.support.data import data_json
 from tests.support.kubernetes import node_object
 
 MOST_STEPS = 500
@@ -44,7 +44,7 @@ def test_the_taxi_pipeline_takes_as_long_as_its_longest_path():
     Speed 2 and 10 MB/s: fetch 15 + 20.97, train 20.97 + 600 + 5.24, predict 5.24 + 30 (and the
     dropped header's table, which has no size), evaluate 2.5; five drivers of one second.
     """
-    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    recording = data_json("labelled", "recordings", "taxi.json")
     player = Player(recorded_workflow(recording))
     labels = {"kfp-placement.dev/speed": "2", "kfp-placement.dev/store-bandwidth": "10M"}
     node = node_object(labels=labels, allocatable={"cpu": "64", "memory": "64Gi"})
@@ -59,7 +59,7 @@ def test_the_taxi_pipeline_takes_as_long_as_its_longest_path():
 
 
 def test_a_node_that_is_too_small_ends_the_run_with_the_kubelets_words():
-    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    recording = data_json("labelled", "recordings", "taxi.json")
     player = Player(recorded_workflow(recording))
     node = node_object(allocatable={"cpu": "2"})
 
@@ -72,7 +72,7 @@ def test_a_node_that_is_too_small_ends_the_run_with_the_kubelets_words():
 
 def test_a_controller_that_starts_anew_goes_on_where_the_last_one_was():
     """Nothing is kept outside of the Workflow: looking at it once more changes nothing."""
-    recording = json.loads(data_path("labelled", "recordings", "fan_out.json").read_text())
+    recording = data_json("labelled", "recordings", "fan_out.json")
     player = Player(recorded_workflow(recording))
     player.settle()
     player.complete(*player.open_pods())

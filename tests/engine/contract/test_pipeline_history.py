@@ -55,16 +55,16 @@ def test_what_is_new_has_nothing():
     assert history.to_object()["spec"] == {"pipeline": "taxi", "forgetSteps": []}
 
 
-def a_step(step: str, iteration: str = "", seconds: float | None = 1.0, **others: Any) -> PastStep:
+def a_step(step, iteration="", seconds=1.0, **others):
     return PastStep(StepIdentity("taxi", step, iteration), seconds, "n0", **others)
 
 
-def a_past_run(number: int, steps: Iterable[PastStep], **others: Any) -> PastRun:
+def a_past_run(number, steps, **others):
     ended_at = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=number)
     return PastRun(f"uid-{number}", "taxi", ended_at, tuple(steps), **others)
 
 
-def kept(*runs: PastRun) -> list[PastRun]:
+def kept(*runs):
     metadata = ObjectMetadata(name="taxi")
     spec = PipelineHistorySpec(pipeline="taxi")
     status = history_status(runs)

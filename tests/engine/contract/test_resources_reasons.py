@@ -133,7 +133,7 @@ BEFORE = ("a", "b", "c")
 AFTER = ("c", "x", "a", "b")
 
 
-def moved(position: int) -> int:
+def moved(position):
     return AFTER.index(BEFORE[position])
 
 

@@ -53,11 +53,11 @@ QUICK = replace(OPTIONS, quick=True)
 WITH_ALTERNATIVES = replace(OPTIONS, alternatives=True)
 
 
-def running(node: str, seconds: float = 0.0) -> StepProgress:
+def running(node, seconds=0.0):
     return StepProgress(RUNNING, node, seconds)
 
 
-def done(node: str = "n1") -> StepProgress:
+def done(node="n1"):
     return StepProgress(DONE, node)
 
 

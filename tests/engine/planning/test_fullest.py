@@ -18,7 +18,7 @@ def packed(problem):
     return simulate_fullest(problem, -upward_ranks(problem))
 
 
-def steps_of_few_sizes(seed: int):
+def steps_of_few_sizes(seed):
     """Steps of one duration and a few sizes."""
     random = Random(seed)
     return a_run(

@@ -3,8 +3,6 @@
 import dataclasses
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -55,7 +53,7 @@ def planned(run, cluster=ONE_NODE, **options):
     return plan_of(run, cluster, **{**QUICK, "assumptions": ROUND_NUMBERS, **options})
 
 
-def numbers(value: Any) -> Iterator[float]:
+def numbers(value):
     """Every number inside a plan."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return

@@ -36,7 +36,7 @@ def a_workspace(**settings):
     return {"platforms": {"kubernetes": {"pipelineConfig": config}}}
 
 
-def uses(graph) -> dict[str, list[str]]:
+def uses(graph):
     found: dict[str, list[str]] = {}
     for step in graph.steps:
         for use in step.claims:

@@ -16,7 +16,7 @@ def fields(**raw):
     return Fields(raw, FILE)
 
 
-def refusal(read) -> str:
+def refusal(read):
     with pytest.raises(InputError) as caught:
         read()
     return str(caught.value)

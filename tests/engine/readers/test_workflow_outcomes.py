@@ -19,7 +19,6 @@ from kfp_placement_engine.readers.argo.workflow_nodes import (
 )
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 from kfp_placement_engine.units.times import read_moment
 from tests.engine.readers.recorded_runs import recorded_runs
 
@@ -33,7 +32,7 @@ def recordings():
         yield path.stem, graph, recording["nodes"], recording["phase"]
 
 
-def outcome_of(graph: RunGraph, nodes) -> RunOutcome:
+def outcome_of(graph, nodes):
     return OutcomeReader(graph, PodIndex(graph)).read(
         read_nodes({str(number): node for number, node in enumerate(nodes)})
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.problem.problem import PlacementProblem
 
 
-def unequal(count: int):
+def unequal(count):
     """Nodes that look alike to kube-scheduler and differ in speed."""
     return [a_node(f"n{number}", speed=2.0**number) for number in range(count)]
 

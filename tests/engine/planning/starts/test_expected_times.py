@@ -21,7 +21,7 @@ PLANNED = {
 }
 
 
-def a_run(before=BEFORE) -> RunGraph:
+def a_run(before=BEFORE):
     """A run of steps that wait for others."""
     steps = tuple(Step(name, name, depends_on=waits) for name, waits in before.items())
     return RunGraph("run", "test", steps)
