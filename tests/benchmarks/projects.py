@@ -18,8 +18,8 @@ SMALL: Sequence[Row] = (
 _RULE = 72 * "*"
 
 
-def project_text(jobs: Sequence[Row], capacities: tuple[int, int] = (3, 2)) -> str:
-    """A file with these jobs."""
+def project_text(jobs: Sequence[Row]) -> str:
+    """A file with these jobs, and 3 and 2 units of two resources."""
     relations = [
         "".join(f"{number:3} " for number in (at, 1, len(after), *after)).rstrip()
         for at, (_, _, after) in enumerate(jobs, start=1)
@@ -51,7 +51,7 @@ def project_text(jobs: Sequence[Row], capacities: tuple[int, int] = (3, 2)) -> s
         _RULE,
         "RESOURCEAVAILABILITIES:",
         "  R 1  R 2",
-        "".join(f"{capacity:3} " for capacity in capacities).rstrip(),
+        "  3   2",
         _RULE,
     ]
     return "\n".join(lines) + "\n"

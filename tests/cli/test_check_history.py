@@ -125,8 +125,8 @@ def memory_findings(asked, runs):
     return [each for each in check_run(taxi(step), past=past).findings if "memory" in each.code]
 
 
-def bare_runs(count=9):
-    return [past_run("taxi", number, DAY + timedelta(hours=number), {}) for number in range(count)]
+BARE_RUNS = [past_run("taxi", number, DAY + timedelta(hours=number), {}) for number in range(9)]
+"""Runs of which no step is known."""
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,14 @@ def bare_runs(count=9):
     [
         (
             8,
-            with_memory(bare_runs(), "train", peak=1.2),
+            with_memory(BARE_RUNS, "train", peak=1.2),
             "note",
             "memory-large",
             "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do",
         ),
         (
             0.5,
-            with_memory(bare_runs(), "train", peak=0.69),
+            with_memory(BARE_RUNS, "train", peak=0.69),
             "warning",
             "memory-small",
             "asks 512Mi, used at most 707Mi in 9 runs: ask for 768Mi",
@@ -155,7 +155,7 @@ def test_what_is_asked_of_memory_and_what_was_used(asked, runs, level, code, mes
 
 
 def test_no_memory_is_advised_where_another_step_used_it():
-    assert memory_findings(8, with_memory(bare_runs(), "other", peak=1.2)) == []
+    assert memory_findings(8, with_memory(BARE_RUNS, "other", peak=1.2)) == []
 
 
 @pytest.fixture

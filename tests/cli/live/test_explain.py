@@ -164,9 +164,9 @@ def test_a_run_by_namespace_and_run_name(live, cluster, golden):
     assert live("explain", "team-b/nightly").stdout.startswith("team-a/taxi-x7k2p")
 
 
-def a_whole_workflow(memory="8Gi"):
+def a_whole_workflow():
     """The Workflow of the run, as far as its steps and their requests are read from it."""
-    resources = {"requests": {"memory": memory}}
+    resources = {"requests": {"memory": "8Gi"}}
     templates = [small_step() | {"container": {"image": "busybox:1", "resources": resources}}]
     tasks = [small_task(name) for name in ("fetch", "train", "predict")]
     whole = small_workflow(dag("main", *tasks), *templates)

@@ -33,7 +33,6 @@ from tests.support.defects import fail
 from tests.support.kubernetes import node_object
 
 TEAM = ("", "team")
-STEP_SECONDS = 30
 OTHERS = 5
 
 
