@@ -21,7 +21,7 @@ _FEW = 4
 ELLIPSIS = "…"
 
 _Fits = Callable[[str], bool]
-"""Function that returns whether a text is short enough."""
+"""Function that returns whether text is short enough."""
 
 _WIDER = 4
 """Times as many characters as of one text may fit of another: letters differ in width."""

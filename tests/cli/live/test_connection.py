@@ -50,10 +50,8 @@ def nothing_around(tmp_path, monkeypatch):
 def test_no_kubeconfig(run, monkeypatch, golden):
     golden(run.message(3, "list"), "none")
     monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
-    result = run("list")
-    golden(result.stderr, "named by the variable")
-    result = run("list", "--kubeconfig", "gone.yaml")
-    golden(result.stderr, "named by the option")
+    golden(run("list").stderr, "named by the variable")
+    golden(run("list", "--kubeconfig", "gone.yaml").stderr, "named by the option")
 
 
 def test_no_kubeconfig_is_said_before_anything_heavy_is_imported(tmp_path):

@@ -52,8 +52,7 @@ def test_placement_is_off(live, cluster, command, policy, golden):
 
 def test_there_is_no_policy(live, cluster, golden):
     cluster.serve(POLICIES)
-    result = live("list")
-    golden(result.stderr)
+    golden(live("list").stderr)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ def test_list_warns_of_a_marked_run_without_a_plan(live, cluster, golden):
     document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     cluster.put(marked("astray", "team-b"))
-    result = live("list", "-A")
-    golden(result.stderr, "of two")
+    golden(live("list", "-A").stderr, "of two")
 
 
 def of_kfp(name):
@@ -53,8 +52,7 @@ def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live
     cluster.put(unmarked("plain"))
     document = live.document("list")
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
-    result = live("explain", "lost")
-    golden(result.stderr)
+    golden(live("explain", "lost").stderr)
 
 
 @pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}])
@@ -92,8 +90,7 @@ def test_why_a_run_has_no_plan(live, cluster, golden):
     cluster.put(marked("lost"))
     golden(live.message(3, "explain", "lost"), "a marked run")
     cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
-    result = live("explain", "lost")
-    golden(result.stderr, "not known whether marked")
+    golden(live("explain", "lost").stderr, "not known whether marked")
 
 
 def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):
@@ -163,13 +160,11 @@ WHY = 'fetch-driver(0): pods "x" is forbidden: error looking up service account'
 def test_the_first_node_that_failed_by_itself_says_why(live, cluster, golden):
     cluster.put(placement(status=SKIPPED))
     cluster.put(refused_driver())
-    explanation = live("explain", "taxi-x7k2p").stdout
-    golden(explanation, "explain")
+    golden(live("explain", "taxi-x7k2p").stdout, "explain")
     (line,) = live("watch", "taxi-x7k2p").stdout.splitlines()
     golden(line, "watch")
     assert WHY in line
-    table = live("list").stdout
-    golden(table, "list")
+    golden(live("list").stdout, "list")
 
 
 @pytest.mark.parametrize("nodes", [["none"], {"a": {"name": 1}}, {"a": "b"}], ids=str)
