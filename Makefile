@@ -8,8 +8,6 @@ BIN := .venv/bin
 WORKERS ?= 2
 # More for pytest, such as PYTEST_ARGS="-k volumes".
 PYTEST_ARGS ?=
-# More for compare: --fresh (collect the base again), --report FOLDER.
-COMPARE_ARGS ?=
 # How long fuzz looks, such as 90s, 5m or 1h30m.
 FUZZ_TIME ?= 5m
 # More for the demos on a cluster: --keep (to try commands on it), --shorter 30; for demo-cluster also taxi (another
@@ -25,7 +23,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
+.PHONY: help setup kernel demo taxi format lint typecheck imports regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
 	bench-scale bench-demand bench-exact bench-j30 bench-learning bench-many-runs bench-queue bench-rolling bench-scheduler \
 	bench-speed bench-suite bench-tune bench-wfinstances bench-what-if lock build clean
@@ -94,11 +92,6 @@ demo-cluster: setup ## run a sample on a real control plane, by default and with
 
 demo-queue: setup ## let three runs wait for one GPU in a queue of whole runs on a real control plane (2 minutes)
 	@$(BIN)/python -m tests.controller.demo_queue $(DEMO_ARGS)
-
-# Nothing is compared with itself by mistake: the base is always named.
-compare: setup ## compare what this tree does with what BASE=commit does (ONLY=plan,check: some of it)
-	@test -n "$(BASE)" || { echo "make compare BASE=COMMIT: name the commit to compare with" >&2; exit 2; }
-	@$(BIN)/python -m tests.comparison $(BASE) --only "$(ONLY)" --workers $(WORKERS) $(COMPARE_ARGS)
 
 # The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
 regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, the tutorial's notebook, golden texts

@@ -1,6 +1,5 @@
 import json
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
 from kfp_placement_engine.plans.plan import Plan
-from tests.support import recording
 from tests.support.checkout import ROOT
 from tests.support.json_schemas import assert_described
 from tests.support.plans import taxi_plan
@@ -64,22 +62,17 @@ class CommandLine:
     """Runs commands.
 
     Attributes:
-        folder: where they run.
         first: words that every command line begins with.
         last: words that every command line ends with.
     """
 
-    folder: Path
     first: tuple[object, ...] = ()
     last: tuple[object, ...] = ()
 
     def __call__(self, *words: object, stdin: bytes | str | None = None) -> Result:
         """Run a command line with these words."""
         line = [str(word) for word in (*self.first, *words, *self.last)]
-        found = CliRunner().invoke(cli, line, input=stdin)
-        said = [recording.plain(text, self.folder) for text in (found.stdout, found.stderr)]
-        recording.keep("command", code=found.exit_code, stdout=said[0], stderr=said[1])
-        return found
+        return CliRunner().invoke(cli, line, input=stdin)
 
     def output(self, *words: object, stdin: bytes | str | None = None) -> str:
         """What a command prints that succeeds and has nothing to warn of."""
@@ -107,7 +100,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for variable in ("NO_COLOR", "KFP_PLACEMENT_DATA"):
         monkeypatch.delenv(variable, raising=False)
-    return CommandLine(tmp_path)
+    return CommandLine()
 
 
 @pytest.fixture

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.main import PROCESSES
-from tests.comparison.api_server import ApiServer
-from tests.comparison.objects import OURS, Store
 from tests.controlplane.health import http_ready
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
 from tests.support.checkout import ROOT
 from tests.support.processes import end_process
 from tests.support.scraping import scrape
+from tests.support.small_api_server import SmallApiServer
 
 USER = 65532
 
@@ -39,9 +39,9 @@ AS_IN_THE_IMAGE = (
     str(USER),
 )
 
-# It is made after the queue process has begun to lead: only kopf tells of it.
+# It is made after the queue process has listed all queues.
 LATER_QUEUE = {
-    "apiVersion": OURS,
+    "apiVersion": RUN_QUEUES.api_version,
     "kind": "RunQueue",
     "metadata": {
         "name": "default",
@@ -73,7 +73,7 @@ def _can_be_tried():
 
 @pytest.fixture
 def server():
-    with ApiServer(Store(), {"runqueues": [("ADDED", LATER_QUEUE)]}) as serving:
+    with SmallApiServer({RUN_QUEUES.path(): [("ADDED", LATER_QUEUE)]}) as serving:
         yield serving
 
 

@@ -19,12 +19,11 @@ from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.watches import watch_group
 from kfp_placement_kube.access import Need
 from kfp_placement_kube.exceptions import AccessError
-from tests.comparison.api_server import ApiServer
-from tests.comparison.objects import Store
 from tests.controller.planning.builders import a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until
+from tests.support.small_api_server import SmallApiServer
 
 
 class Done:
@@ -43,13 +42,15 @@ NODES = "/api/v1/nodes"
 
 @pytest.fixture
 def server():
-    """Has no objects, and does not know PipelineHistories."""
-    with ApiServer(Store(), refused={}) as serving:
+    """An API server that does not know PipelineHistories."""
+    with SmallApiServer(refused={PIPELINE_HISTORIES.path(): 404}) as serving:
         yield serving
 
 
 @contextlib.contextmanager
-def at_work(server: ApiServer, folder: Path, *, history: bool = False) -> Iterator[PlanProcess]:
+def at_work(
+    server: SmallApiServer, folder: Path, *, history: bool = False
+) -> Iterator[PlanProcess]:
     path = folder / "kubeconfig"
     path.write_text(server.kubeconfig())
     settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1", history=history)
@@ -65,7 +66,7 @@ def at_work(server: ApiServer, folder: Path, *, history: bool = False) -> Iterat
 
 
 def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_path):
-    server.refused[NODES] = (500, "not now")
+    server.refused[NODES] = 500
     with at_work(server, tmp_path) as process:
         wait_until(lambda: process.watches.unready() == "not seen yet: nodes", "all but nodes")
         with pytest.raises(WaitError):

@@ -12,7 +12,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
-from kfp_placement_controller.actuators.plan_actions import REFUSED_REASON
 from kfp_placement_controller.histories.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.deviations import Deviation
@@ -22,7 +21,6 @@ from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
     DeletePod,
-    SayFindings,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -56,7 +54,6 @@ from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.times import write_time
-from tests.support import recording
 from tests.support.placements import planned_nodes, step_states
 
 if TYPE_CHECKING:
@@ -527,29 +524,19 @@ class PlayedCluster:
         match action:
             case PlanningRound():
                 self.rounds.append(action)
-                outcome = self.search(recording.counted(action))
+                outcome = self.search(action)
                 self.coordinator.plans.planner.round_ended(outcome, self.now, self.monotonic())
             case WritePlacement():
                 self._write(action)
-            case Announce(key, _, note):
+            case Announce():
                 self.announced.append(action)
-                recording.keep("event", at=self.now, key=key, say=[REFUSED_REASON, note, "Warning"])
-            case OpenGate(pod, cause, node, hosts):
-                recording.keep(
-                    "gate", at=self.now, pod=pod.name, cause=cause, node=node, hosts=hosts
-                )
+            case OpenGate(pod):
                 self._pod(pod.name)["spec"].pop("schedulingGates", None)
                 self.is_changed = True
             case Deviation():
                 self.deviations.append(action.message)
-                recording.keep("elsewhere", at=self.now, say=action.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
-                recording.keep("deleted", at=self.now, pod=action.pod.name)
-            case SayFindings(findings):
-                for each in findings:
-                    say = [each.condition, each.holds, each.reason, each.message, each.flag]
-                    recording.keep("finding", at=self.now, say=say)
             case WriteHistory() | DeleteHistory():
                 task = HistoryTask(action, self.coordinator.epoch)
                 answer = self._history_writer.write(task)
@@ -562,7 +549,6 @@ class PlayedCluster:
         """As the API server does: what is not written stays; what is malformed fails."""
         self.writes.append(write)
         raw = json.loads(json.dumps(write.placement.to_object()))
-        recording.keep("write", at=self.now, plan=write.plan, status=True, object=raw)
         before = self.placements.get(write.key)
         if not write.plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
