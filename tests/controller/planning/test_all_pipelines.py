@@ -25,42 +25,39 @@ TEAM = ("", "team")
 ALL = ObservedNamespace(all_pipelines=True)
 
 
-class Played:
+class Played(PlayedCluster):
     """A cluster in memory, with the watch's own reader of runs."""
 
     def __init__(self, *, queues: bool = False, says: ObservedNamespace = ALL) -> None:
-        self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(queues=queues))
+        super().__init__(node_object("n0"), coordinator=a_coordinator(queues=queues))
         self.pipelines = PlannedPipelines(reads_unplanned=queues)
-        self.cluster.read[WORKFLOWS] = partial(self.pipelines.read, ArgoSource())
+        self.read[WORKFLOWS] = partial(self.pipelines.read, ArgoSource())
         self.says(says)
 
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""
         change = Change(TEAM, None, namespace)
         self.pipelines.changed(NAMESPACES, change)
-        self.cluster.coordinator.handle(NAMESPACES, change, self.cluster.now)
+        self.coordinator.handle(NAMESPACES, change, self.now)
 
     def see_placements(self) -> None:
         """What has been written is seen by its watch."""
-        for key, placement in self.cluster.placements.items():
+        for key, placement in self.placements.items():
             raw = json.loads(json.dumps(placement.to_object()))
             change = Change(key, None, observe_placed_run(raw))
             self.pipelines.changed(PLACEMENT_METADATA, change)
 
-    def submit(self, workflow: Any, name: str = "run") -> None:
+    def begin(self, workflow: Any, name: str = "run") -> None:
+        """Submit a run by this name."""
         workflow["metadata"]["name"] = name
-        self.cluster.submit(workflow)
+        self.submit(workflow)
 
     def is_planned(self, name: str = "run") -> bool:
-        return ("team", name) in self.cluster.placements
-
-    def phase(self, name: str = "run") -> str:
-        """What is said of the run."""
-        return str(self.cluster.phase(name))
+        return ("team", name) in self.placements
 
     def label(self, name: str = "run") -> str:
         """What the run's object says of its steps."""
-        return (self.cluster.placement(name).metadata.labels or {}).get(PIPELINES_LABEL, "")
+        return (self.placement(name).metadata.labels or {}).get(PIPELINES_LABEL, "")
 
 
 def a_run(**place_second: Any) -> Any:
@@ -76,17 +73,17 @@ def a_run(**place_second: Any) -> Any:
 
 def marks(played: Played) -> dict[str, str]:
     """What each step asks for, as the planner has read it."""
-    reading = played.cluster.tracked("run").reading
+    reading = played.tracked("run").reading
     return {step.name: step.scheduler for step in reading.graph.steps}
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     played = Played(queues=queues)
-    played.submit(a_run())
-    played.cluster.run()
-    assert (played.label(), played.phase()) == ("all", "Succeeded")
-    assert played.cluster.states("run") == {"first": "succeeded", "second": "succeeded"}
+    played.begin(a_run())
+    played.run()
+    assert (played.label(), played.phase("run")) == ("all", "Succeeded")
+    assert played.states("run") == {"first": "succeeded", "second": "succeeded"}
     assert set(marks(played).values()) == {"kfp-placement"}
 
 
@@ -101,15 +98,15 @@ def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
 )
 def test_where_nobody_asks_for_it_the_same_run_is_left_alone(says, queues):
     played = Played(queues=queues, says=says)
-    played.submit(a_run())
-    played.cluster.run()
-    assert played.cluster.writes == []
+    played.begin(a_run())
+    played.run()
+    assert played.writes == []
 
 
 def test_a_step_that_opts_out_is_not_marked():
     played = Played()
-    played.submit(a_run(scheduler="default-scheduler"))
-    played.cluster.look()
+    played.begin(a_run(scheduler="default-scheduler"))
+    played.look()
     assert marks(played) == {"first": "kfp-placement", "second": ""}
 
 
@@ -118,59 +115,59 @@ def test_a_run_all_of_whose_steps_opt_out_is_not_planned():
         place(unmarked_step("only"), scheduler="default-scheduler")
 
     played = Played()
-    played.submit(compiled_unmarked("out", body))
-    played.cluster.run()
-    assert played.cluster.writes == []
+    played.begin(compiled_unmarked("out", body))
+    played.run()
+    assert played.writes == []
 
 
 def test_steps_of_a_marked_run_all_count():
     played = Played()
-    played.submit(a_run(type="Training"))
-    played.cluster.look()
+    played.begin(a_run(type="Training"))
+    played.look()
     assert set(marks(played).values()) == {"kfp-placement"}
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
     played = Played(queues=queues)
-    played.submit(a_run())
-    played.cluster.look()
+    played.begin(a_run())
+    played.look()
     assert played.is_planned()
     played.see_placements()
     played.says(ObservedNamespace())
-    played.submit(a_run(), "later")
-    played.cluster.run()
-    assert played.phase() == "Succeeded"
+    played.begin(a_run(), "later")
+    played.run()
+    assert played.phase("run") == "Succeeded"
     assert not played.is_planned("later")
 
 
 def test_another_planner_goes_on_with_it():
     played = Played()
-    played.submit(a_run())
-    played.cluster.look()
+    played.begin(a_run())
+    played.look()
     played.see_placements()
     played.says(ObservedNamespace())
-    before = played.cluster.placement("run")
-    played.cluster.hand_over()
-    played.cluster.run()
-    after = played.cluster.placement("run")
-    assert (after.spec.epoch, played.phase(), played.label()) == (2, "Succeeded", "all")
+    before = played.placement("run")
+    played.hand_over()
+    played.run()
+    after = played.placement("run")
+    assert (after.spec.epoch, played.phase("run"), played.label()) == (2, "Succeeded", "all")
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_before_there_is_a_plan_leaves_none(queues):
     played = Played(queues=queues)
-    played.submit(a_run())
-    played.cluster.coordinator.follow()
-    played.cluster.look()
-    assert ("team", "run") in played.cluster.coordinator.registry.runs
+    played.begin(a_run())
+    played.coordinator.follow()
+    played.look()
+    assert ("team", "run") in played.coordinator.registry.runs
     played.says(ObservedNamespace())
-    played.cluster.run()
-    assert ("team", "run") not in played.cluster.coordinator.registry.runs
-    played.cluster.coordinator.lead(1, [], played.cluster.now)
-    played.cluster.look()
-    assert played.cluster.writes == []
+    played.run()
+    assert ("team", "run") not in played.coordinator.registry.runs
+    played.coordinator.lead(1, [], played.now)
+    played.look()
+    assert played.writes == []
 
 
 # Pods: what asks for our scheduler is the same as for admission.
@@ -200,11 +197,11 @@ def test_unmarked_steps_ask_for_our_scheduler_where_their_namespace_does():
 def test_those_of_a_planned_run_do_so_to_its_end():
     """They were given to our scheduler when they were made, and must not wait for a dead one."""
     played = Played()
-    played.submit(a_run())
-    played.cluster.look()
-    registry = played.cluster.coordinator.registry
+    played.begin(a_run())
+    played.look()
+    registry = played.coordinator.registry
     pod = a_pod("step", workflow="run", scheduler_mark="", unmarked_step=True)
-    played.cluster.coordinator.handle(PODS, Change(("team", "step"), None, pod), played.cluster.now)
+    played.coordinator.handle(PODS, Change(("team", "step"), None, pod), played.now)
     for says in (ALL, ObservedNamespace()):
         played.says(says)
         assert registry.mark_of(pod) == "kfp-placement"
