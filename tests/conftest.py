@@ -40,19 +40,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if recording() and not config.getoption("lf") and not any("::" in arg for arg in config.args):
         for module, tests in golden.items():
             forget_others(module, tests)
-    if find_chromium() is not None:
-        return
-    reason = "no Chromium found: install chromium, or name one in the variable CHROMIUM"
+    skipped = pytest.mark.skipif(
+        find_chromium() is None,
+        reason="no Chromium found: install chromium, or name one in the variable CHROMIUM",
+    )
     for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.skip(reason=reason))
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+            item.add_marker(skipped)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chromium() -> Path:
-    """The browser; tests that use it are marked `browser`."""
+    """The browser; tests that reach it are marked `browser`, and skipped where there is none."""
     found = find_chromium()
-    assert found is not None, "a test that uses a browser needs the marker `browser`"
+    assert found is not None
     return found
 
 

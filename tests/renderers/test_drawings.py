@@ -10,8 +10,6 @@ from tests.support.devtools import headless_page
 from tests.support.html_pages import parse_page
 from tests.support.renderings import plan_fragment, plan_page
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_drawings_are_laid_out(tmp_path, chromium, dark):

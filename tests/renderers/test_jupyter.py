@@ -14,7 +14,7 @@ from tests.renderers.notebooks import PLANS
 from tests.support.devtools import Page, headless_page
 from tests.support.renderings import plan_fragment
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BEFORE = Path(__file__).parent / "data/view_before.html"
 """The view before it was mended: JupyterLab's styles won."""

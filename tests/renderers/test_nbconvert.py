@@ -10,7 +10,6 @@ from tests.support.devtools import headless_page
 from tests.support.renderings import plan_fragment
 
 pytestmark = [
-    pytest.mark.browser,
     # Theirs: jinja and mistune are called in ways that they will not be for long.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

@@ -13,7 +13,6 @@ from tests.support.devtools import headless_page
 from tests.support.renderings import plan_fragment
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.skipif(
         os.environ.get("VSCODE") != "yes",

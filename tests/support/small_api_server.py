@@ -5,7 +5,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -46,12 +45,7 @@ class SmallApiServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -100,7 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif _size(parts.path) in (1, 3):
             self._send(200, {"items": [], "metadata": {"resourceVersion": "1"}})
         else:
-            self._send_object(parts.path)
+            found = api.objects.get(parts.path)
+            self._send(404 if found is None else 200, found or _FAILURE)
 
     def do_POST(self) -> None:
         api, path, body = self.server.api, urlsplit(self.path).path, self._body()
@@ -121,10 +116,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> JsonObject:
         body: JsonObject = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         return body
-
-    def _send_object(self, path: str) -> None:
-        found = self.server.api.objects.get(path)
-        self._send(404 if found is None else 200, found or _FAILURE)
 
     def _send(self, status: int, body: JsonObject) -> None:
         text = json.dumps(body).encode()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.tables import Table, as_markdown, as_text
 from kfp_placement._files import write_whole
+from tests.controller.cluster_bench.measuring_command import say
 from tests.controller.cluster_bench.playing import Actuator, Player
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.cluster_bench.report import Results, parts_of
@@ -95,11 +96,11 @@ def measure(
         argo=argo,
     )
     nodes = scenario.nodes()
-    with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
+    with ControlPlane(PlaneOptions(play_pods=False), say) as plane:
         housekeeping.add_nodes(plane.api, *nodes)
         with Installation(plane, options) as installation, Recorder(plane.api) as recorder:
             player = Player(installation, recorder)
-            _say(f"{scenario.name}: a run that does not count")
+            say(f"{scenario.name}: a run that does not count")
             player.play(scenario.draw(WARM_UP_SEED), Actuator.EXTENDER)
             for seed in seeds:
                 drawn = scenario.draw(seed)
@@ -107,12 +108,12 @@ def measure(
                     began = time.monotonic()
                     outcome = player.play(drawn, actuator)
                     results.outcomes[scenario.name, seed, actuator] = outcome
-                    _say(
+                    say(
                         f"{scenario.name}, seed {seed}, {actuator}: {outcome.makespan:.1f} s"
                         f" ({time.monotonic() - began:.0f} s in all)"
                     )
                     for line in outcome.rejected:
-                        _say(f"  rejected: {line}")
+                        say(f"  rejected: {line}")
                 learned = installation.metric(PLANNER, "learned_seconds")
                 results.simulated[scenario.name, seed] = simulate(
                     nodes, drawn, learned, DRIVER_SECONDS
@@ -125,10 +126,6 @@ def _turns(seed: int) -> list[Actuator]:
     order = list(Actuator)
     first = seed % len(order)
     return order[first:] + order[:first]
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,11 @@ class Measurement(Protocol):
         """What was found by now, for the page."""
 
 
+def say(line: str) -> None:
+    """Print what is going on, beside the tables."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def measure_by_command(
     description: str | None,
     sizes_of: Callable[..., SizesT],

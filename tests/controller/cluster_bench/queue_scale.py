@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
 from tests.controller.cluster_bench import large_cluster, process_memory, queue_scale_report
-from tests.controller.cluster_bench.measuring_command import measure_by_command
+from tests.controller.cluster_bench.measuring_command import measure_by_command, say
 from tests.controller.cluster_bench.queue_scale_report import (
     AT_ONCE,
     EVENTS,
@@ -88,9 +88,9 @@ class ManyWaitingRuns:
         """All of them."""
         with (
             tempfile.TemporaryDirectory() as folder,
-            ControlPlane(PlaneOptions(play_pods=False), _say) as plane,
+            ControlPlane(PlaneOptions(play_pods=False), say) as plane,
         ):
-            _say("installing what the image has")
+            say("installing what the image has")
             options = InstallationOptions(
                 features=("queue",),
                 queues=len(QUEUES),
@@ -98,7 +98,7 @@ class ManyWaitingRuns:
                 stand_ins=False,
                 python=str(make_shipped_environment(Path(folder) / "image")),
             )
-            large_cluster.add_nodes(plane.api, self._sizes.nodes, _say)
+            large_cluster.add_nodes(plane.api, self._sizes.nodes, say)
             with Installation(plane, options) as installation:
                 self._hold(plane, installation)
                 with installation.namespace() as team:
@@ -132,7 +132,7 @@ class ManyWaitingRuns:
             raise ControlPlaneError(f"{held} of {batch} Workflows are held in {namespace}")
         delete_runs(plane.api, namespace)
         held_as = "held" if is_held else "not held"
-        _say(f"{batch} created {how}, {held_as}: {1000 * wall:.1f} ms each")
+        say(f"{batch} created {how}, {held_as}: {1000 * wall:.1f} ms each")
         return Creation(wall, server_cpu)
 
     # What is done for runs that wait.
@@ -166,7 +166,7 @@ class ManyWaitingRuns:
         for number, (how, create) in enumerate(_CREATED.items()):
             items = numbered(self._workflow, f"run-{number}", count, team)
             self._measured.at_work[how] = create(installation.api, items) / count
-        _say(f"{self._sizes.runs} runs created in {time.monotonic() - began:.0f} s")
+        say(f"{self._sizes.runs} runs created in {time.monotonic() - began:.0f} s")
         runs = len(_CREATED) * count
         for what, reached in (
             ("all have a demand and a verdict", requests.decided),
@@ -180,7 +180,7 @@ class ManyWaitingRuns:
             )
             moment = f"from the first creation until {what}"
             self._measured.moments[moment] = time.monotonic() - began
-            _say(f"{what} after {time.monotonic() - began:.0f} s")
+            say(f"{what} after {time.monotonic() - began:.0f} s")
 
     def _change(self, installation: Installation, team: str, requests: WaitingRequests) -> None:
         """Change RunRequests and Workflows in turn."""
@@ -202,7 +202,7 @@ class ManyWaitingRuns:
             )
             seconds = (datetime.now(UTC) - self._acquired_at(installation)).total_seconds()
             self._measured.moments[KNOWN] = seconds
-            _say(f"{other} has decided {seconds:.1f} s after it has got the Lease")
+            say(f"{other} has decided {seconds:.1f} s after it has got the Lease")
             # kopf reports all RunRequests once more.
             _pause(_SETTLING_SECONDS)
         began = time.monotonic()
@@ -231,7 +231,7 @@ class ManyWaitingRuns:
         )
         seconds = time.monotonic() - began
         self._measured.moments[f"release of {count} runs"] = seconds
-        _say(f"{count} runs released in {seconds:.1f} s")
+        say(f"{count} runs released in {seconds:.1f} s")
 
     def _leader(self, installation: Installation) -> str:
         return next(name for name in QUEUES if installation.metric(name, "leading"))
@@ -244,7 +244,7 @@ class ManyWaitingRuns:
         yield
         wall, computed = time.monotonic() - began, cpu_seconds(pid) - computed
         self._measured.work[what] = work_between(before, installation.metrics(name), wall, computed)
-        _say(f"while {what}: {computed:.1f} s of CPU in {wall:.0f} s")
+        say(f"while {what}: {computed:.1f} s of CPU in {wall:.0f} s")
 
     def _remember(self, installation: Installation) -> None:
         process_memory.remember(self._measured.memory, installation, (PLANNER, *QUEUES))
@@ -278,10 +278,6 @@ def work_between(before: Scraped, after: Scraped, wall: float, computed: float) 
 def _pause(seconds: float) -> None:
     """Let time pass in which only the measured process does something."""
     threading.Event().wait(seconds)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.cluster_bench import large_cluster, process_memory, scale_report, throughput
 from tests.controller.cluster_bench.large_cluster import Run
-from tests.controller.cluster_bench.measuring_command import measure_by_command
+from tests.controller.cluster_bench.measuring_command import measure_by_command, say
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
@@ -77,13 +77,13 @@ class LargeCluster:
         """All of them."""
         pod = large_cluster.recorded_pod()
         options = InstallationOptions(stand_ins=False, start_timeout_seconds=_START_TIMEOUT_SECONDS)
-        with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
-            nodes = large_cluster.add_nodes(plane.api, self._sizes.nodes, _say)
+        with ControlPlane(PlaneOptions(play_pods=False), say) as plane:
+            nodes = large_cluster.add_nodes(plane.api, self._sizes.nodes, say)
             with Installation(plane, options) as installation, installation.namespace() as team:
                 items = large_cluster.bound_pods(pod, self._sizes.pods, nodes, team)
                 began = time.monotonic()
-                large_cluster.create_all(plane.api, list(items), "pods", _say)
-                _say(f"pods created in {time.monotonic() - began:.0f} s")
+                large_cluster.create_all(plane.api, list(items), "pods", say)
+                say(f"pods created in {time.monotonic() - began:.0f} s")
                 self._start_up(installation)
                 runs = self._plan(installation, team)
                 self._remember(installation)
@@ -100,7 +100,7 @@ class LargeCluster:
             installation.wait_ready(name)
             seconds = time.monotonic() - began
             self._measured.start_up[name] = (seconds, cpu_seconds(process.pid))
-            _say(f"{name} is ready after {seconds:.1f} s")
+            say(f"{name} is ready after {seconds:.1f} s")
         installation.wait_for_flag("schedulerReady", True)
 
     def _plan(self, installation: Installation, namespace: str) -> list[Run]:
@@ -119,7 +119,7 @@ class LargeCluster:
             # As Argo does; else the planner takes the run for one that is held back.
             begun = {"status": {"phase": "Running"}}
             installation.api.patch(installation.workflow(name, namespace), begun)
-        _say(f"{len(submitted)} runs submitted")
+        say(f"{len(submitted)} runs submitted")
         for found, what in ((seen.first_at, "planned"), (seen.improved_at, "improved")):
             wait_until(
                 lambda found=found: found.keys() >= submitted.keys(),  # type: ignore[misc]
@@ -129,7 +129,7 @@ class LargeCluster:
             )
             taken = [found[name] - at for name, at in submitted.items()]
             self._measured.plans[what] = (median(taken), max(taken))
-            _say(f"all {what} after {max(taken):.1f} s")
+            say(f"all {what} after {max(taken):.1f} s")
         watch.stop()
         self._planner_looks(installation, before, computed)
         return [self._run(installation, name, namespace) for name in submitted]
@@ -165,11 +165,11 @@ class LargeCluster:
                     for run in runs
                     for step in mine
                 ]
-                large_cluster.create_all(plane.api, pods, "waiting pods", _say)
+                large_cluster.create_all(plane.api, pods, "waiting pods", say)
                 configuration = throughput.configuration(shipped, name, with_extender=with_extender)
                 rate = throughput.pods_per_second(plane, name, configuration, len(pods))
                 self._measured.rates.setdefault(with_extender, []).append(rate)
-                _say(f"{name}: {len(pods)} pods, {rate:.0f} pods/s")
+                say(f"{name}: {len(pods)} pods, {rate:.0f} pods/s")
         after = installation.metrics(EXTEND)
         self._measured.answers = _quantiles(before, after, _ANSWER, verb="filter")
         earlier = before.values("answers_total", "outcome", verb="filter")
@@ -192,10 +192,6 @@ def _quantiles(
     ]
     middle, late = quantile(counted, 0.5), quantile(counted, 0.99)
     return None if middle is None or late is None else (middle, late)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ from tests.support.devtools import headless_page
 from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
 from tests.support.renderings import plan_fragment, plan_page
 
-pytestmark = pytest.mark.browser
-
 EVIL = "<img src=x onerror=alert(1)>\"'&$(id)\x1b[31m" + "long-" * 60
 
 PAGES = {
@@ -43,12 +41,8 @@ NAMES_BEYOND_BOXES = """
 
 
 @pytest.fixture(scope="module")
-def browser_page(tmp_path_factory):
-    from tests.support.browser import find_chromium
-
-    program = find_chromium()
-    assert program is not None
-    with headless_page(program, tmp_path_factory.mktemp("profile")) as page:
+def browser_page(tmp_path_factory, chromium):
+    with headless_page(chromium, tmp_path_factory.mktemp("profile")) as page:
         yield page
 
 
