@@ -87,8 +87,10 @@ class CommandLine:
         return found.stderr
 
     def document(self, *words: object) -> Any:
-        """The JSON that a command prints; it is as its schema says."""
-        found = json.loads(self(*words, "-o", "json").stdout)
+        """The JSON that a command prints that succeeds; it is as its schema says."""
+        result = self(*words, "-o", "json")
+        assert result.exit_code == 0, result.stderr
+        found = json.loads(result.stdout)
         name = "plan" if found["kind"] == "Plan" else "runs"
         assert_described(found, name)
         return found

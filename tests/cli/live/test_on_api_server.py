@@ -429,14 +429,14 @@ def test_rights_that_are_missing_are_named(author, allow, namespace):
 
 
 @pytest.mark.parametrize(
-    ("command", "right"),
+    ("words", "right"),
     [
-        ("list", 'list resource "pipelineplacements"'),
-        ("release", 'get resource "placementpolicies"'),
+        (["list", "-n", "default"], 'list resource "pipelineplacements"'),
+        (["release"], 'get resource "placementpolicies"'),
     ],
 )
-def test_without_rights_on_our_kinds(author, command, right):
-    result = author(command)
+def test_without_rights_on_our_kinds(author, words, right):
+    result = author(*words)
     assert result.exit_code == 1
     assert f"cannot {right}" in result.stderr
 

@@ -170,8 +170,10 @@ def test_the_controller_is_gone_and_gates_are_left(live, cluster, golden):
 
 
 def test_pods_that_may_not_be_changed(live, cluster, golden):
-    train = PODS.path("team-a", "taxi-x7k2p-train")
-    cluster.refused[train] = ClusterForbiddenError("pods train is forbidden")
+    def refuse():
+        raise ClusterForbiddenError("pods train is forbidden")
+
+    before_writing_train(cluster, refuse)
     result = live("release")
     assert result.exit_code == 1
     assert "1 pod released." in result.stdout

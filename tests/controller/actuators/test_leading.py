@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import NonCallableMock
 
 import pytest
 
@@ -56,7 +56,7 @@ class Scene:
             DEFAULT_SOURCES, self.monotonic, policy=PlacementPolicy(spec=a_policy())
         )
         election: Any = AnElection(epoch, **options)
-        nobody = Mock()
+        nobody = NonCallableMock(spec=["record", "submit"])
         self.election = election
         self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         self.leading = Leading(election, self.runner, lambda: self.now, self.monotonic)
@@ -132,7 +132,7 @@ def test_with_a_lease_made_anew_the_epoch_is_raised_above_all_that_is_stored(api
     scene.submit("another", "w2")
     scene.pass_seconds(10)
     assert scene.election.asked == [4]
-    assert epochs(api) == {4}
+    assert (epochs(api), len(api.objects)) == ({4}, 2)
     assert scene.spec()["firstMakespan"] == before["firstMakespan"]
     assert api.calls["list"] == 2
     assert api.refused == []

@@ -95,6 +95,7 @@ def test_a_planner_that_is_killed_goes_on_where_it_was(installation, team):
     ended = wait_for_phase(installation, run, team, "Succeeded", "Failed")
     assert ended.status.phase == "Succeeded"
     assert set(step_states(ended).values()) == {"succeeded"}
+    assert None not in ended.state_rows().rows
     assert ended.spec.first_makespan_seconds == before.spec.first_makespan_seconds
     assert ended.spec.revision >= before.spec.revision
     assert ended.spec.epoch > before.spec.epoch

@@ -38,8 +38,9 @@ def test_a_replan_leaves_the_times_of_a_step_that_runs_and_counts_its_end_as_exp
     before = cluster.placement("wf").spec
     row = planned(steps_of(cluster)["b"])
     cluster.run(lambda: cluster.placement("wf").spec.revision > before.revision)
-    spec = cluster.placement("wf").spec
+    spec, counts = cluster.placement("wf").spec, cluster.placement("wf").status.counts
     assert row[1:] == (60, 120)
+    assert (counts.succeeded, counts.running, counts.pending) == (1, 1, 1)
     assert planned(steps_of(cluster)["b"]) == row
     assert spec.makespan_seconds == pytest.approx(140, abs=2)
     cluster.run()

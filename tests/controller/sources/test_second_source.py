@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import NonCallableMock
 
 import pytest
 
@@ -189,7 +189,7 @@ class Plane:
         self.store = KnowledgeStore(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()
         api: Any = self.api
-        nobody = Mock()
+        nobody = NonCallableMock(spec=["record", "submit"])
         self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         for name in ("n0", "n1"):
             raw = node_object(name)

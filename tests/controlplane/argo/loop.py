@@ -10,7 +10,7 @@ from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.argo.compression import compress_nodes, expand_nodes
 from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
-from tests.controlplane.argo.exceptions import Refusal
+from tests.controlplane.argo.exceptions import ArgoError, Refusal
 from tests.controlplane.argo.settings import COMPRESS_ABOVE_BYTES
 from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, key_of
@@ -21,7 +21,14 @@ from tests.controlplane.times import write_time
 RETRY_SECONDS = 0.5
 """After a write that failed."""
 
-_OF_ANOTHER_FORM = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
+_OF_ANOTHER_FORM = (
+    ArgoError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
 """What happens to who takes the form of a Workflow for granted; Argo reads it into types."""
 
 

@@ -123,7 +123,7 @@ def test_several_runs_stop_where_each_is_at_its_own_bound():
     """Reserved runs too: they may end later than reserved, not earlier."""
     cluster = cluster_of(4)
     runs = (ActiveRun("one", EASY, weight=2.0), ActiveRun("two", EASY))
-    options = replace(OPTIONS, generations=40)
+    options = replace(OPTIONS, generations=40, threads=0)
     room = ReservedRun("kept", (ReservedRoom("n1", 0.0, 90.0, {"cpu": 1000}),), weight=3.0)
     together = plan_runs(runs, cluster, options, reserved=(room,))
     assert together.generations <= AT_THE_BOUND

@@ -82,6 +82,8 @@ def assert_said_in_codes(run, cluster):
         assert row.reason is not None
         assert row.reason.values is not None
         assert reason_text(row.reason, found.cluster.nodes) == step.explanation.sentence
+        # A reason without a sentence is shown as its code and arguments.
+        assert not step.explanation.sentence.startswith(f"{row.reason.code} (")
 
 
 def test_every_sentence_of_the_sample_can_be_said_in_codes():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from kfp_placement_engine.model.objective import (
 from kfp_placement_engine.planning.plan_options import within_makespan
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import starting_schedules
+from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from tests.engine.planning.random_runs import DISPATCHES, cases
 from tests.support.builders import (
     ROUND_NUMBERS,
@@ -101,7 +102,8 @@ def test_a_limit_counts_from_the_shortest_plan_that_the_search_starts_from():
     """It is fixed before the search, and a percentage of it is added."""
     low = lower_runs(RUNS, CLUSTER, LOWERING)
     start = list(starting_schedules(low.problem, 5))
-    shortest = min(each.makespan_seconds for each in start)
+    seeds = chain.from_iterable(seeds_of(low.problem, 5))
+    shortest = min(each.schedule.makespan_seconds for each in seeds)
     limited = within_makespan(low.problem, MakespanWithin(percent=3), start)
     assert limited.makespan_limit_seconds == pytest.approx(1.03 * shortest)
     assert limited.end_limit_seconds == limited.makespan_limit_seconds

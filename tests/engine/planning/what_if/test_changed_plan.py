@@ -193,9 +193,12 @@ def a_scarce_case(number):
     ]
     if kind == "kfp":
         inside, loop = a_working_loop("l", 2, parallelism=1)
-        return a_kfp_run(*steps[:-2], *inside, groups=loop), a_cluster(*members), dispatch
-    make = a_workflow if kind == "direct" else a_run
-    return make(*steps), a_cluster(*members), dispatch
+        run = a_kfp_run(*steps[:-2], *inside, groups=loop)
+    else:
+        run = (a_workflow if kind == "direct" else a_run)(*steps)
+    # It is declared even if no step mounts it.
+    claims = (RunClaim("disk", ("ReadWriteOnce",)),)
+    return replace(run, claims=claims), a_cluster(*members), dispatch
 
 
 def check_suggestions(run, cluster, asked):
