@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,14 @@ POLICY = {
     "engine": {"budget": "300ms"},
     "defaults": {"driver": "100ms"},
 }
+
+
+@pytest.hookimpl(tryfirst=True)  # Before pytest chooses by markers.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder: each takes runs from their submission to their end."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

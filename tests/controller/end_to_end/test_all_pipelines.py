@@ -1,7 +1,5 @@
 """Pipelines that nobody has marked, in a namespace labelled kfp-placement.dev/pipelines=all."""
 
-import pytest
-
 from kfp_placement import place
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -15,8 +13,6 @@ from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedul
 from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
 from tests.controlplane.waiting import wait_until
-
-pytestmark = pytest.mark.slow
 
 ALL = {PIPELINES_LABEL: ALL_PIPELINES}
 

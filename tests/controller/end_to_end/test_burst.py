@@ -17,8 +17,6 @@ from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, Installation
 
-pytestmark = pytest.mark.slow
-
 RUNS = 100
 STEPS = 2
 MOST_WRITES_PER_STAGE = 3

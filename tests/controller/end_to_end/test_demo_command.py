@@ -17,7 +17,6 @@ from tests.support.checkout import ROOT
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="/proc tells who is left"),
 ]
 

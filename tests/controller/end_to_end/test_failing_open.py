@@ -7,8 +7,6 @@ a metric.
 import contextlib
 from collections.abc import Iterator
 
-import pytest
-
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import (
@@ -21,8 +19,6 @@ from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation
 from tests.support.placements import planned_nodes
-
-pytestmark = pytest.mark.slow
 
 STOCK = "default-scheduler"
 SHORT = chain("short", 0.1)

@@ -7,8 +7,6 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-import pytest
-
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
@@ -20,8 +18,6 @@ from tests.support import manifests
 from tests.support.custom_resources import DEFINITION, remove_crds
 from tests.support.installation import EXTEND, PLANNER, Installation
 from tests.support.manifests import of_kind
-
-pytestmark = pytest.mark.slow
 
 STOCK = "default-scheduler"
 PLACEMENTS = "pipelineplacements.kfp-placement.dev"

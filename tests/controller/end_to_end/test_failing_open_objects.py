@@ -25,8 +25,6 @@ from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER
 
-pytestmark = pytest.mark.slow
-
 DEEP = "[" * 1500 + "]" * 1500
 DEEPEST = "[" * 9_980 + "]" * 9_980
 """The server reads 10,000 levels, and so does everybody who reads a list of objects in Go."""

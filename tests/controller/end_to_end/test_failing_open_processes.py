@@ -6,8 +6,6 @@ Each test also looks at what tells operators: a condition, a flag, a probe or a 
 import contextlib
 from collections.abc import Iterator
 
-import pytest
-
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
@@ -15,8 +13,6 @@ from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedul
 from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation
-
-pytestmark = pytest.mark.slow
 
 
 def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):

@@ -22,8 +22,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
-pytestmark = pytest.mark.slow
-
 
 def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_team):
     run = gated_team.submit(taxi())

@@ -1,7 +1,5 @@
 """What a planner finds when it begins to lead, and our scheduler that restarts in good order."""
 
-import pytest
-
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
@@ -11,8 +9,6 @@ from tests.controller.end_to_end.test_situations import full
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, SCHEDULER
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):

@@ -28,9 +28,6 @@ from tests.support.data import data_path
 from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.workflow_marks import Mark, with_marks
 
-pytestmark = pytest.mark.slow
-
-
 HISTORIES = "kfp-placement.dev/v1alpha1"
 
 RUNS = 5

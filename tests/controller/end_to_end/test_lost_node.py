@@ -14,8 +14,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD
 
-pytestmark = pytest.mark.slow
-
 DOOMED_NODE = "doomed-node"
 
 

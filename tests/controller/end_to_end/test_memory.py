@@ -21,8 +21,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.web_server import sending, web_server
 
-pytestmark = pytest.mark.slow
-
 GIB = 2**30
 USED = 200 * 2**20
 

@@ -20,9 +20,6 @@ from tests.controller.hold_cases import is_held
 from tests.controlplane.waiting import wait_until
 from tests.support.manifests import a_queue
 
-pytestmark = pytest.mark.slow
-
-
 SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)
 

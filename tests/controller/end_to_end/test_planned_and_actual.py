@@ -19,8 +19,6 @@ from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER
 
-pytestmark = pytest.mark.slow
-
 WARM_UP_RUNS = 3
 RUNS = 7
 TRIES = 2

@@ -31,8 +31,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
 
-pytestmark = pytest.mark.slow
-
 JsonObject = dict[str, Any]
 
 BUSY = 10.0

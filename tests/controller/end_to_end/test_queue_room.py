@@ -26,8 +26,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.kubernetes import node_object
 from tests.support.manifests import a_queue
 
-pytestmark = pytest.mark.slow
-
 JsonObject = dict[str, Any]
 
 GPU = "nvidia.com/gpu"

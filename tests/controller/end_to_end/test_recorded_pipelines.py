@@ -15,8 +15,6 @@ from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_K
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 
-pytestmark = pytest.mark.slow
-
 Runs = Mapping[str, EndedRun]
 
 STATUS_SECONDS = 2.0

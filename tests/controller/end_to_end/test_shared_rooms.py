@@ -1,7 +1,5 @@
 """A full cluster that two schedulers share: pods of both wait for the same rooms."""
 
-import pytest
-
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, is_refused
@@ -9,8 +7,6 @@ from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
-
-pytestmark = pytest.mark.slow
 
 CPU = "750m"
 ROOMS = {CLOUD: 10, HOME: 2, NITLAB: 2}

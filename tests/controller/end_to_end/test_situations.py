@@ -24,8 +24,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND
 from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
-pytestmark = pytest.mark.slow
-
 GPU = "nvidia.com/gpu"
 GPU_NODE = "gpu-node"
 

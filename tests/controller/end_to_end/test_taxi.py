@@ -3,8 +3,6 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 
-import pytest
-
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     LOCATION_LABEL,
@@ -21,8 +19,6 @@ from tests.controller.end_to_end.taxi_runs import (
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NEAREST, NITLAB
-
-pytestmark = pytest.mark.slow
 
 
 def test_every_marked_pod_goes_where_its_step_is_planned(team, history):

@@ -14,8 +14,6 @@ from tests.support.manifests import of_kind, rendered
 from tests.support.taxi_cluster import CLOUD
 from tests.support.uninstallation import left_overs, uninstall
 
-pytestmark = pytest.mark.slow
-
 OUR_SCHEDULER = "kfp-placement"
 LARGE = {"cpu": "6"}
 """Two such pods have room on no node. No run has two of them, one after the other: a pod that is
