@@ -107,7 +107,7 @@ class LeadCase:
     def _started(self, namespace: str, since: float) -> Iterator[ScheduledStep]:
         """The steps whose pods run or have run."""
         for pod in self._recorder.pods(namespace):
-            if _is_executor(pod) and pod.running_at is not None:
+            if pod.is_executor and pod.running_at is not None:
                 end = pod.ended_at or time.monotonic()
                 yield ScheduledStep(pod.step(), pod.node, pod.running_at - since, end - since)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, named
 
 FOLDERS = (
     "benchmarks",
@@ -23,10 +23,6 @@ DOCUMENTS = sorted(
 )
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 def anchors(path: Path) -> set[str]:

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from kfp_placement.cli.app import cli
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, named
 from tests.support.golden import recording
 from tests.support.pages import as_run, blocks
 
@@ -31,10 +31,6 @@ WITH_PYTHON = [
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 # Of a shell, not of an argument.
 _END = re.compile(r"\s+#|[|;&>]|\)")
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 def commands(page: Path) -> Iterator[str]:

@@ -4,3 +4,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 """Its folder."""
+
+
+def named(path: Path) -> str:
+    """Return the path of a file from the checkout's folder on."""
+    return str(path.relative_to(ROOT))

@@ -173,9 +173,9 @@ class Coordinator:
     def lead(self, epoch: int, placements: Iterable[PipelinePlacement], now: datetime) -> None:
         """Lead from now on, with this epoch; `placements` are all that the API server has now."""
         self.epoch = epoch
+        self.histories.lead()
         self.publisher.take_over(placements)
         self.requests.lead()
-        self.histories.lead()
         for run in self.registry.runs.values():
             # What this planner has written about the run before no longer counts.
             self.registry.unsettled.add(run)

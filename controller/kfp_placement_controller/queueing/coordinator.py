@@ -56,7 +56,7 @@ _BURST_SECONDS_PER_RUN = 0.001
 some 50 ms on a busy machine, so that decisions take at most 5% of a core."""
 
 
-@dataclass
+@dataclass(eq=False)
 class QueueCoordinator:
     """Runs and their queues as they are now, and the decisions that follow.
 

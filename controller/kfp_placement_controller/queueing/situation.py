@@ -42,7 +42,7 @@ class DrainingRun(NamedTuple):
     taken: Resources
 
 
-@dataclass
+@dataclass(eq=False)
 class Situation:
     """Everything that a decision depends on, apart from a backend's own objects.
 

@@ -6,7 +6,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, repeat, zip_longest
 from typing import NamedTuple
 
 RECENT = 5
@@ -84,7 +84,9 @@ def packed(values: Sequence[Value]) -> bytes:
 def unpacked(series: bytes) -> list[Value]:
     """Return the values again, with unknown amounts for factors that some do not have."""
     count, numbers = series[0], array("d", series[1:]).tolist()
-    return [Value(numbers[at], tuple(numbers[count + at :: count])) for at in range(count)]
+    columns = [numbers[at : at + count] for at in range(count, len(numbers), count or 1)]
+    factors = zip(*columns, strict=True) if columns else repeat(())
+    return list(map(Value, numbers[:count], factors))
 
 
 def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:

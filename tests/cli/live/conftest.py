@@ -21,6 +21,11 @@ HOSTILE = "\x1b[31mred\u202e\nnew line"
 (_TAXI,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
 
 
+def modified(*looks):
+    """Changes of an object: how it looks after each."""
+    return [("MODIFIED", look) for look in looks]
+
+
 def placement(name="taxi-x7k2p", namespace="team-a", *, spec=None, status=None, **metadata):
     """The sample's PipelinePlacement, with changes."""
     raw = copy.deepcopy(_TAXI)

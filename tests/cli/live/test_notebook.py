@@ -9,7 +9,7 @@ from kfp_placement import MarkValueError, PlacementError, UnknownStepError
 from kfp_placement.live import notebook, watching
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterForbiddenError
-from tests.cli.live.conftest import NOW, placement
+from tests.cli.live.conftest import NOW, modified, placement
 from tests.support.fake_cluster import workflow
 from tests.support.html_pages import parse_page
 
@@ -45,10 +45,6 @@ def cell(tmp_path, monkeypatch):
     Shell.clear_instance()
 
 
-def scripted(*looks):
-    return [("MODIFIED", look) for look in looks]
-
-
 def words_of(output):
     return " ".join(parse_page(output["data"]["text/html"]).text)
 
@@ -67,7 +63,7 @@ def test_the_cluster_is_the_one_that_is_named(connections, tmp_path):
 
 
 def test_watching_updates_one_cell(the_run, cluster, cell, capsys):
-    cluster.streams = [scripted(PREDICTING, ENDED)]
+    cluster.streams = [modified(PREDICTING, ENDED)]
     run = the_run("taxi-x7k2p")
     run.watch()
     assert run.phase == "Succeeded"
@@ -89,7 +85,7 @@ def test_a_cell_in_which_nothing_changes_is_left_alone(the_run, cell):
 
 
 def test_without_a_notebook_there_is_a_line_for_each_change(the_run, cluster, capsys, golden):
-    cluster.streams = [scripted(PREDICTING, ENDED)]
+    cluster.streams = [modified(PREDICTING, ENDED)]
     the_run("taxi-x7k2p").watch()
     printed = capsys.readouterr().out
     golden(printed)

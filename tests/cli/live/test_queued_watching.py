@@ -5,7 +5,7 @@ import pytest
 from kfp_placement.live import watching
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import RUN_REQUESTS
-from tests.cli.live.conftest import notebook_run, placement
+from tests.cli.live.conftest import modified, notebook_run, placement
 from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import workflow
 
@@ -20,10 +20,6 @@ def second(name="taxi-x7k2p", message=LACKS, **status):
 
 def admitted(name="taxi-x7k2p", **status):
     return request(name, **(ADMITTED | {"queue": "default"} | status))
-
-
-def modified(*looks):
-    return [("MODIFIED", look) for look in looks]
 
 
 @pytest.fixture

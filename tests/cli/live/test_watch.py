@@ -14,7 +14,7 @@ from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.runs import run_view
-from tests.cli.live.conftest import NOW, condition, placement
+from tests.cli.live.conftest import NOW, condition, modified, placement
 from tests.support.fake_cluster import workflow
 
 RUNNING = placement()
@@ -30,10 +30,6 @@ FAILED = placement(status={"phase": "Failed", "progress": "2/3"})
 
 def change_lines(before, after):
     return list(news(run_view(before, NOW) if before else None, run_view(after, NOW)))
-
-
-def modified(*looks):
-    return [("MODIFIED", look) for look in looks]
 
 
 def test_replans_alarms_and_waiting(golden):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, LOCATION_LABEL, SCHEDULER_LABEL
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod, SeenRun
-from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject, unmarked
+from tests.controller.cluster_bench.runs import JsonObject, unmarked
 from tests.controller.cluster_bench.scenarios import Drawn, ForeignPod
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.watching import Key
@@ -130,7 +130,7 @@ class Player:
         executors = [
             (pod, self._recorder.run((team, pod.workflow)))
             for pod in self._recorder.pods(team)
-            if _is_executor(pod) and pod.bound_version
+            if pod.is_executor and pod.bound_version
         ]
         ends = [run.ended_at or time.monotonic() for run in runs]
         waits = [pod.running_at - pod.created_at for pod, _ in executors if pod.running_at]
@@ -159,11 +159,6 @@ class Player:
         with contextlib.ExitStack() as stack:
             for namespace in {key[0] for key in runs} | {others}:
                 stack.callback(housekeeping.delete_pods, self._installation.api, namespace)
-
-
-def _is_executor(pod: SeenPod) -> bool:
-    labels = pod.latest["metadata"].get("labels") or {}
-    return SCHEDULER_LABEL in labels or UNMARKED_LABEL in labels
 
 
 def _rejection(pod: SeenPod) -> str:

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.argo.executors import step_of_executor
-from tests.controller.cluster_bench.runs import JsonObject
+from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
@@ -44,6 +44,12 @@ class SeenPod:
     def namespace(self) -> str:
         """Where it is."""
         return str(self.latest["metadata"]["namespace"])
+
+    @property
+    def is_executor(self) -> bool:
+        """Whether it is of a step, and not a driver."""
+        labels = self.latest["metadata"].get("labels") or {}
+        return SCHEDULER_LABEL in labels or UNMARKED_LABEL in labels
 
     @property
     def workflow(self) -> str:

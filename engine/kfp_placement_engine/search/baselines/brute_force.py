@@ -126,7 +126,7 @@ def _orders(before: list[int], placed: int) -> Iterator[tuple[int, ...]]:
                 yield number, *following
 
 
-def brute_force(problem: PlacementProblem, seed: int) -> Schedule:
+def brute_force(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate the best of all assignments and orders.
 
     Raises:

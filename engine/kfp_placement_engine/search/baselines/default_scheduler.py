@@ -27,7 +27,7 @@ TIE_BREAK_WORK = 10_000_000
 """Work of all tie-breaks together (`PlacementProblem.simulation_work`): about 0.15 s."""
 
 
-def kube_default(problem: PlacementProblem, seed: int) -> Schedule:
+def kube_default(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate the run under kube-scheduler's stock profile.
 
     Pods are offered in order of creation; one that fits nowhere is skipped and tried again when
@@ -38,7 +38,7 @@ def kube_default(problem: PlacementProblem, seed: int) -> Schedule:
     return simulate_policy(problem, Policy.KUBE_DEFAULT)
 
 
-def fifo(problem: PlacementProblem, seed: int) -> Schedule:
+def fifo(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate strict order of creation: a pod that fits nowhere holds up all pods after it.
 
     No Kubernetes scheduler does this; published comparisons often do. Otherwise the same as

@@ -19,7 +19,7 @@ def heft_placement(problem: PlacementProblem) -> Placement:
     return Placement.of_schedule(problem, start, node)
 
 
-def heft(problem: PlacementProblem, seed: int) -> Schedule:
+def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate HEFT's plan under the problem's dispatch.
 
     HEFT takes the steps by upward rank and puts each on the node where it finishes first, also in

@@ -16,6 +16,6 @@ def random_placement(problem: PlacementProblem, seed: int) -> Placement:
     return Placement(nodes, problem.places.astype(np.float64))
 
 
-def random_schedule(problem: PlacementProblem, seed: int) -> Schedule:
+def random_schedule(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """Simulate `random_placement`."""
     return simulate(problem, random_placement(problem, seed))
