@@ -199,7 +199,7 @@ def _samples() -> Iterator[Case]:
         for sample in clusters
         for name in clusters[sample]
     ]
-    thesis = ROOT / "tests" / "comparison" / "data" / "thesis.yaml"
+    thesis = ROOT / "tests/engine/planning/data/thesis.yaml"
     pairs.append(("03_gpu_and_images", thesis))
     for turn, ((sample, path), dispatch) in enumerate(product(pairs, ("ready", "ordered"))):
         options = _options(7 * turn + 5, dispatch=dispatch)
