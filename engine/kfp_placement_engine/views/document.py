@@ -77,6 +77,9 @@ class Column:
     reads: str = "{}"
 
 
+NAMESPACE = Column("NAMESPACE")
+"""Column of the namespace, which tables of a single namespace leave out."""
+
 NumberColumn = partial(Column, right=True)
 """Column of numbers, aligned at the right."""
 
@@ -181,7 +184,7 @@ def table_of(
     kept = [
         (column, text)
         for column, text in columns
-        if (namespaces or column.title != "NAMESPACE") and (wide or not column.only_wide)
+        if (namespaces or column is not NAMESPACE) and (wide or not column.only_wide)
     ]
     rows = [Row([text(item) for _, text in kept]) for item in items]
     return Table(title, [column for column, _ in kept], rows).without_empty()

@@ -19,6 +19,7 @@ from kfp_placement_engine.planning.past_runs.memory_advice import memory_advice,
 from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.document import (
+    NAMESPACE,
     Column,
     ColumnOf,
     Document,
@@ -228,7 +229,7 @@ def pipelines_table(
         namespaces: whether there is a column for the namespace.
     """
     columns: list[ColumnOf[PipelineTimes]] = [
-        (Column("NAMESPACE"), lambda each: name_text(each.namespace)),
+        (NAMESPACE, lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
         (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
         (Column("TAKES"), lambda each: _known(each.takes, range_text)),

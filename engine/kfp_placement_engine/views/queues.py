@@ -12,7 +12,14 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.views.document import Column, ColumnOf, NumberColumn, Table, table_of
+from kfp_placement_engine.views.document import (
+    NAMESPACE,
+    Column,
+    ColumnOf,
+    NumberColumn,
+    Table,
+    table_of,
+)
 from kfp_placement_engine.views.formatting import (
     NONE,
     age_text,
@@ -179,7 +186,7 @@ def queue_table(
         namespaces: whether there is a column for the namespace.
     """
     columns: list[ColumnOf[QueueView]] = [
-        (Column("NAMESPACE"), lambda view: name_text(view.key.namespace)),
+        (NAMESPACE, lambda view: name_text(view.key.namespace)),
         (Column("QUEUE"), lambda view: name_text(view.queue)),
         (Column("RUN"), lambda view: name_text(view.key.name)),
         (Column("RUN NAME", only_wide=True, shrink_to=8), lambda view: name_text(view.run_name)),

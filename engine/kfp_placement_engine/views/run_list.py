@@ -10,7 +10,14 @@ from math import inf
 
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.views.document import Column, ColumnOf, NumberColumn, Table, table_of
+from kfp_placement_engine.views.document import (
+    NAMESPACE,
+    Column,
+    ColumnOf,
+    NumberColumn,
+    Table,
+    table_of,
+)
 from kfp_placement_engine.views.formatting import (
     NONE,
     ago_text,
@@ -38,7 +45,7 @@ def runs_table(runs: Iterable[RunView], *, wide: bool, namespaces: bool) -> Tabl
     """
     columns: list[ColumnOf[RunView]] = [
         # Names that other commands ask for stay whole.
-        (Column("NAMESPACE"), lambda run: name_text(run.namespace)),
+        (NAMESPACE, lambda run: name_text(run.namespace)),
         (Column("RUN"), lambda run: name_text(run.name)),
         (Column("RUN ID", only_wide=True), lambda run: name_text(run.run_id)),
         (Column("RUN NAME", only_wide=True, shrink_to=8), lambda run: name_text(run.run_name)),
