@@ -171,5 +171,9 @@ _RESOURCES = ("cpu", "memory", "gpu", "accelerator_type")
 _STEP_OPTIONS = [name for name in _OPTIONS if name != "queue"]
 """Options of `place` and `@placed`: a run waits in its queue as a whole."""
 
-_HINTS = [attribute for attribute, _ in _OPTIONS.values() if hasattr(StepHints(), attribute)]
+_HINTS = [
+    attribute
+    for option, (attribute, _) in _OPTIONS.items()
+    if option not in (*_LABELS, *_RESOURCES)
+]
 """Attributes of `StepHints` that authors set."""
