@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
-from tests.controller.extender.known import WORKFLOW, plan_object
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.extender.known import WORKFLOW, Cluster, plan_object, planned_cluster
 from tests.controlplane import health, objects
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.housekeeping import account_token, wait_until_seen
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
@@ -151,3 +152,8 @@ def nodes(extender, namespace, add_nodes):
     add_nodes(*map(objects.node, names))
     wait_until_seen(extender.api, namespace, SCHEDULER)
     return names
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return planned_cluster()

@@ -13,9 +13,8 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import JsonObject
 from tests.support import kubernetes
-
-JsonObject = dict[str, Any]
 
 WORKFLOW = "taxi-x7k2p"
 NAMESPACE = "team-a"
@@ -213,3 +212,10 @@ class Cluster:
             "spec": {"accessModes": list(modes)},
         }
         self.store.claim_changed(Change((NAMESPACE, name), None, observe_claim(found)))
+
+
+def planned_cluster() -> Cluster:
+    """Two nodes; the plan wants the step `train` on the first."""
+    cluster = Cluster("a", "b")
+    cluster.plan(["train", 0, 0, 100, [], [[1, 10]]])
+    return cluster

@@ -11,22 +11,13 @@ from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
-from tests.controller.extender.known import Cluster, anything, pod_object, review
+from tests.controller.extender.known import Cluster, anything, planned_cluster, pod_object, review
 from tests.support.data import data_path
 from tests.support.scraping import own_metric
-
-ROW = ["train", 0, 0, 100, [], [[1, 10]]]
 
 
 def count(outcome: str) -> float:
     return own_metric("answers_total", verb="filter", outcome=outcome)
-
-
-@pytest.fixture
-def cluster():
-    cluster = Cluster("a", "b")
-    cluster.plan(ROW)
-    return cluster
 
 
 @pytest.fixture
@@ -160,8 +151,7 @@ pods = inner | st.fixed_dictionaries(
 
 @given(pods, st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
 def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
-    cluster = Cluster("a", "b")
-    cluster.plan(ROW)
+    cluster = planned_cluster()
     answers = Answers(lambda: cluster.knowledge, lambda *_: None)
     answer = answers.filter(question(Pod=pod, NodeNames=names))
     found = json.loads(answer.body)

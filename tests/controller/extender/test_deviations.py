@@ -7,8 +7,6 @@ from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Cluster, asked, predict
 
-ROW = ["train", 0, 0, 100, [], [[1, 10]]]
-
 
 class DeviationRecorder:
     """What was told of deviations."""
@@ -28,14 +26,6 @@ class DeviationRecorder:
         found = self.notes.pod_changed(Change((old.namespace, name), old, new))
         if found is not None:
             self.events.append((found.pod.name, found.message))
-
-
-@pytest.fixture
-def cluster():
-    """A step is planned on the first of two nodes."""
-    found = Cluster("a", "b")
-    found.plan(ROW)
-    return found
 
 
 @pytest.fixture
@@ -71,9 +61,8 @@ def test_a_pod_that_is_deleted_is_forgotten(cluster, recorder):
     assert recorder.events == []
 
 
-def test_the_oldest_notes_are_forgotten():
-    cluster, recorder = Cluster("a", "b"), DeviationRecorder(max_notes=2)
-    cluster.plan(ROW)
+def test_the_oldest_notes_are_forgotten(cluster):
+    recorder = DeviationRecorder(max_notes=2)
     for name in ("p1", "p2", "p3"):
         recorder.ask(cluster, asked(name=name), ["b"])
     for name in ("p1", "p2", "p3"):
