@@ -10,7 +10,6 @@ from kfp_placement.live.kinds import (
     LOCATIONS,
     POLICIES,
     Api,
-    JsonObject,
     lacks_namespace,
     object_if_allowed,
     objects,
@@ -22,7 +21,7 @@ from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
-from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, JsonObject, Kind
 
 MAX_OBJECTS = 500_000
 """Largest number of objects of one kind that are read."""

@@ -6,14 +6,14 @@ from itertools import islice
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import placements
-from kfp_placement.live.kinds import EVENTS, Api, JsonObject, objects
+from kfp_placement.live.kinds import EVENTS, Api, objects
 from kfp_placement.live.workflows import failure_of, why_no_plan
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.views.pods import pods_by_step
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view, waiting_run
-from kfp_placement_kube.kinds import PODS, Kind
+from kfp_placement_kube.kinds import PODS, JsonObject, Kind
 
 MAX_RUNS = 5_000
 """Largest number of runs that are listed."""

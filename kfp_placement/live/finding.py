@@ -15,7 +15,6 @@ from kfp_placement.live.kinds import (
     PLACEMENTS,
     WORKFLOW_METADATA,
     Api,
-    JsonObject,
     objects,
     our_objects,
 )
@@ -25,6 +24,7 @@ from kfp_placement_engine.model.step_names import StepNames, task_of
 from kfp_placement_engine.views.formatting import shown, visible
 from kfp_placement_engine.views.runs import NamedRun, RunView, named_run
 from kfp_placement_engine.views.steps import StepView
+from kfp_placement_kube.kinds import JsonObject
 
 _PLACEMENTS_PAGE = 50
 """Objects of a page of PipelinePlacements, each of which may have 1 MB."""

@@ -8,10 +8,10 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import Api, JsonObject
+from kfp_placement.live.kinds import Api
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.durations import whole_seconds_text
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 MAX_REFUSALS = 5
 """Refusals in a row that are tolerated: a server that has just started knows no kinds and rights.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
@@ -11,7 +12,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
     allowed_by,
 )
-from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, Api, JsonObject, our_objects
+from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, Api, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     PipelineHistory,
@@ -28,6 +29,9 @@ from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.formatting import shown
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
+
+if TYPE_CHECKING:
+    from kfp_placement_kube.kinds import JsonObject
 
 MAX_HISTORIES = 20_000
 """Largest number of objects that are listed; further ones do not count."""

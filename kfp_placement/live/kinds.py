@@ -14,16 +14,13 @@ from kfp_placement_engine.contract.keys import (
     REQUEST_NAMES,
 )
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
-from kfp_placement_kube.kinds import NAMESPACES, Kind
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
 
 Api: TypeAlias = "LiveCluster"
 """Type of a cluster's API server; every method raises `ClusterError`."""
-
-JsonObject = dict[str, Any]
-"""Object of Kubernetes as JSON."""
 
 EVENTS = Kind("v1", "events", "Event")
 WORKFLOWS = Kind(*WORKFLOW_NAMES)

@@ -14,7 +14,6 @@ from kfp_placement.live.kinds import (
     RUN_QUEUES,
     WORKFLOWS,
     Api,
-    JsonObject,
     not_installed,
     objects,
     our_objects,
@@ -39,7 +38,7 @@ from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfia
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.client import modify
-from kfp_placement_kube.kinds import PODS, Kind
+from kfp_placement_kube.kinds import PODS, JsonObject, Kind
 
 MAX_ROUNDS = 20
 """Largest number of times that pods are listed: admission gates pods until it sees a pause."""

@@ -16,7 +16,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.following import follow
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
@@ -25,7 +25,7 @@ from kfp_placement_engine.views.formatting import clock_text, visible
 from kfp_placement_engine.views.queues import QueueView, place_text, queue_text, queue_view
 from kfp_placement_engine.views.run_news import is_news, news
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
-from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 LOOK_SECONDS = 1.0
 """Time after which there is a look though nothing has changed: running times grow."""

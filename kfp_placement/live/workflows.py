@@ -6,14 +6,7 @@ from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import NAMES_PAGE
-from kfp_placement.live.kinds import (
-    WORKFLOW_METADATA,
-    WORKFLOWS,
-    Api,
-    JsonObject,
-    object_if_allowed,
-    objects,
-)
+from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, Api, object_if_allowed, objects
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     ENABLED_LABEL,
@@ -31,7 +24,7 @@ from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_engine.units.times import parse_time
 from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.views.runs import RunView
-from kfp_placement_kube.kinds import NAMESPACES
+from kfp_placement_kube.kinds import NAMESPACES, JsonObject
 
 PLANNED_AFTER_SECONDS = 30.0
 """Age of a run by which a working planner has planned it."""

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from kfp import compiler
 
@@ -18,6 +17,7 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_engine.readers.argo.executors import step_of_executor
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdict
 from tests.controller.demonstration import (
@@ -59,8 +59,6 @@ kfp-placement plan samples/{sample}/pipeline.yaml --cluster live -n {namespace}
 kfp-placement release; kfp-placement list -A; kfp-placement release --resume
 kubectl get placementpolicy,locations,pipelineplacements -A
 """
-
-JsonObject = dict[str, Any]
 
 
 def main() -> int:

@@ -9,8 +9,9 @@ import yaml
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.plans.limits import ScheduledStep
 from kfp_placement_engine.render.text_time_line import time_lines
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
-from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject, unmarked
+from tests.controller.cluster_bench.runs import UNMARKED_LABEL, unmarked
 from tests.controller.demonstration import Say
 from tests.controlplane import objects
 from tests.controlplane.exceptions import ControlPlaneError

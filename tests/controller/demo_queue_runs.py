@@ -13,10 +13,11 @@ from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_engine.render.text import table_lines
 from kfp_placement_engine.views.document import Column, Row, Table
 from kfp_placement_engine.views.formatting import NONE
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.end_to_end.small_pipelines import compiled, step
 from tests.controlplane import objects
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.argo.watching import Key, key_of, version_of
 from tests.support.taxi_cluster import with_durations
 

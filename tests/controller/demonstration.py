@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping
-from tests.controlplane.api import JsonObject
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions

@@ -3,12 +3,11 @@
 import copy
 import itertools
 from collections import Counter
-from typing import Any
 
 from kfp_placement_kube.client import Listing
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.kinds import JsonObject
 
-JsonObject = dict[str, Any]
 Key = tuple[str, str]
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from kfp_placement_kube.json_text import read_json
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+from tests.controlplane.objects import JsonObject
 
-JsonObject = dict[str, Any]
 Listed = tuple[list[JsonObject], str]
 """Objects, and the version from which a watch shows all that happens afterwards."""
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.controlplane import housekeeping
-from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.build import binaries, kustomize
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.kueue.program import KueueProgram
+from tests.controlplane.objects import JsonObject
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane

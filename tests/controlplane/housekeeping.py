@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.controlplane import objects
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
+from tests.controlplane.objects import JsonObject
 from tests.controlplane.waiting import wait_until
 
 RBAC = "rbac.authorization.k8s.io"

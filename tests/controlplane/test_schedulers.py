@@ -9,9 +9,10 @@ from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from tests.controlplane import objects
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ProcessEndedError
 from tests.controlplane.housekeeping import wait_until_seen
+from tests.controlplane.objects import JsonObject
 from tests.controlplane.waiting import wait_until
 
 

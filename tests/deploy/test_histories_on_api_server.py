@@ -7,7 +7,8 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
-from tests.controlplane.api import Api, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
 from tests.support import manifests
 from tests.support.custom_resources import a_history, installed_crds

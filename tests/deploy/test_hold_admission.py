@@ -10,8 +10,9 @@ import pytest
 
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.housekeeping import RBAC, new_account, temporary_namespace

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.run_queues import observe_queue
-from tests.controlplane.api import Api, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
 from tests.support.custom_resources import installed_crds
 from tests.support.manifests import a_queue

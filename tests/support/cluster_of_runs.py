@@ -8,8 +8,9 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 
-from tests.controlplane.api import Api, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.structural_schemas import MANIFESTS, crds, documents

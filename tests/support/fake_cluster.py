@@ -17,9 +17,7 @@ from kfp_placement.live.kinds import (
     WORKFLOWS,
 )
 from kfp_placement_kube.answers import Page, StreamEvent, page_of
-from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
-
-JsonObject = dict[str, Any]
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind
 
 KINDS = {
     kind.kind: kind

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import yaml
 
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import health, housekeeping
-from tests.controlplane.api import JsonObject
 from tests.controlplane.argo import crds
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.program import ArgoProgram

@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION
-from tests.controlplane.api import Api, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.build import kustomize
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.housekeeping import delete_pods

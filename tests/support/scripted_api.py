@@ -7,8 +7,7 @@ from typing import Any
 from kfp_placement_controller.connection import ApiMetrics
 from kfp_placement_kube.answers import StreamEvent
 from kfp_placement_kube.client import Listing
-
-JsonObject = dict[str, Any]
+from kfp_placement_kube.kinds import JsonObject
 
 
 def an_object(name: str, version: int, *, uid: str = "", **fields: Any) -> JsonObject:

@@ -8,11 +8,10 @@ from typing import Any
 import yaml
 
 from kfp_placement_engine.contract.keys import SPEED_LABEL, STORE_BANDWIDTH_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import objects
 from tests.controlplane.kubelet.workload import seconds_of
 from tests.support.samples import SAMPLES
-
-JsonObject = dict[str, Any]
 
 CLOUD, NITLAB, HOME = "nitos-cloud-node", "nitlab-edge-node", "home-edge-node"
 NEAREST = {"NITOS-CLOUD": CLOUD, "NITLAB-EDGE": NITLAB, "HOME-EDGE": HOME}

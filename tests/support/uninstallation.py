@@ -9,7 +9,8 @@ from typing import Any
 from click.testing import CliRunner
 
 from kfp_placement.cli import cli
-from tests.controlplane.api import Api, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ControlPlaneError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation

@@ -17,8 +17,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
-
-JsonObject = dict[str, Any]
+from kfp_placement_kube.kinds import JsonObject
 
 _EXECUTOR = re.compile(r"(?:metadata-\d+-\d+-)?((?:retry-)?system-container-)executor")
 _KEY = re.compile(r"pod-metadata-(label|annotation)-key((?:-\d+)?)")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.data import data_folder
-from tests.controller.cluster_bench.runs import JsonObject, StepShape, workflow
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.cluster_bench.runs import StepShape, workflow
 from tests.controlplane import objects
 from tests.controlplane.api import Api
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME

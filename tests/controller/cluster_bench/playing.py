@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, LOCATION_LABEL, SCHEDULER_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod, SeenRun
-from tests.controller.cluster_bench.runs import JsonObject, unmarked
+from tests.controller.cluster_bench.runs import unmarked
 from tests.controller.cluster_bench.scenarios import Drawn, ForeignPod
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.watching import Key

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.argo.executors import step_of_executor
-from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.cluster_bench.runs import UNMARKED_LABEL
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME

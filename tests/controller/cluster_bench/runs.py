@@ -13,9 +13,8 @@ from kfp import compiler, dsl
 
 from kfp_placement import place
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.support.runnable_workflow import read_package
-
-JsonObject = dict[str, Any]
 
 UNMARKED_LABEL = "example.com/not-marked"
 """Stands where the mark was, so that an unmarked run is the same run in all else."""

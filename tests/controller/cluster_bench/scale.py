@@ -12,10 +12,10 @@ from statistics import median
 
 from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench import large_cluster, process_memory, scale_report, throughput
 from tests.controller.cluster_bench.large_cluster import Run
 from tests.controller.cluster_bench.measuring_command import measure_by_command, say
-from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.plane import ControlPlane, PlaneOptions

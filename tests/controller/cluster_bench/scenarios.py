@@ -11,14 +11,8 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from tests.controller.cluster_bench.runs import (
-    JsonObject,
-    StepShape,
-    fan_out,
-    taxi_like,
-    trainings,
-    workflow,
-)
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.cluster_bench.runs import StepShape, fan_out, taxi_like, trainings, workflow
 from tests.controlplane import objects
 from tests.support.taxi_cluster import CLOUD, taxi_nodes
 

@@ -12,7 +12,7 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_runs
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster, read_run
-from tests.controller.cluster_bench.runs import JsonObject
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.scenarios import Drawn
 
 BUDGET_SECONDS = 1.0

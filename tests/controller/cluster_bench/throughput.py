@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.controller.cluster_bench.runs import JsonObject
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 

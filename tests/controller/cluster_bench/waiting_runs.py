@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.readers.argo.holds import HELD_SELECTOR
-from tests.controller.cluster_bench.runs import JsonObject
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION

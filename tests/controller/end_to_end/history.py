@@ -8,8 +8,8 @@ from typing import Self
 from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.readers.argo.executors import step_of_executor
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPlan
-from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
 from tests.support.placements import planned_nodes
 

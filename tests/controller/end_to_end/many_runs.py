@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import SeenPlan
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.recorded_pipelines import CLAIM, Recorded
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError

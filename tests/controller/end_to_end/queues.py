@@ -7,6 +7,7 @@ from typing import Any
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.units.times import parse_time, time_text
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.teams import Team
 from tests.controller.hold_cases import is_held
 from tests.controlplane.exceptions import ApiError
@@ -14,9 +15,6 @@ from tests.controlplane.waiting import wait_until
 from tests.support.hold_webhook import would_hold
 from tests.support.installation import Installation
 from tests.support.manifests import NAMESPACE, a_queue
-
-JsonObject = dict[str, Any]
-
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
 

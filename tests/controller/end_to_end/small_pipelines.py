@@ -8,10 +8,9 @@ from typing import Any
 from kfp import dsl
 
 from kfp_placement import place, placed_pipeline
+from kfp_placement_kube.kinds import JsonObject
 from tests.support.pipelines import documents
 from tests.support.runnable_workflow import runnable_workflow
-
-JsonObject = dict[str, Any]
 
 
 def unmarked_step(name: str, *after: Any, command: tuple[str, ...] = ("true",)) -> Any:

@@ -3,18 +3,16 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from kfp import compiler
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.support.runnable_workflow import read_package
 from tests.support.samples import SAMPLES, load_sample
 from tests.support.taxi_cluster import with_durations
-
-JsonObject = dict[str, Any]
 
 STEPS = {"fetch", "fetch-2", "train", "drop-header", "true-values", "predict", "evaluate"}
 FACTOR = 1 / 400

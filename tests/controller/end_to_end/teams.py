@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
-from tests.controlplane.api import JsonObject
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.kubelet.workload import HINTS
 from tests.support.installation import Installation

@@ -7,9 +7,10 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     PIPELINES_LABEL,
 )
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
+from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
 from tests.controlplane.waiting import wait_until

@@ -8,8 +8,9 @@ import socket
 from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
+from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import objects
 from tests.controlplane.ports import LOOPBACK, free_ports

@@ -16,8 +16,8 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, Phase
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import LABEL_COMPLETED

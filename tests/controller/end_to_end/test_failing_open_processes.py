@@ -7,9 +7,10 @@ import contextlib
 from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
+from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation

@@ -9,14 +9,9 @@ from click.testing import CliRunner
 
 from kfp_placement.cli import cli
 from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.taxi_runs import (
-    STEPS,
-    JsonObject,
-    executors,
-    is_marked,
-    taxi,
-)
+from tests.controller.end_to_end.taxi_runs import STEPS, executors, is_marked, taxi
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation

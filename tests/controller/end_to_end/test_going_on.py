@@ -1,9 +1,10 @@
 """What a planner finds when it begins to lead, and our scheduler that restarts in good order."""
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_told
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controller.end_to_end.taxi_runs import executors
 from tests.controller.end_to_end.teams import Team
 from tests.controller.end_to_end.test_situations import full
 from tests.controlplane.waiting import wait_until

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from functools import partial
-from typing import Any
 
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     said,
     set_queue,
@@ -21,8 +21,6 @@ from tests.controlplane.kueue.running import KUEUE_VERSION, Kueue
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE
-
-JsonObject = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -2,13 +2,14 @@
 
 import pytest
 
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import (
     actual_node,
     nodes_planned_for,
     why_deviating,
 )
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, bound, executors, is_marked
+from tests.controller.end_to_end.taxi_runs import bound, executors, is_marked
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation

@@ -13,8 +13,8 @@ import pytest
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import compiled, step
-from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import compiled, step
-from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW

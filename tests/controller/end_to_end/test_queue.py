@@ -1,13 +1,12 @@
 """Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
 
-from typing import Any
-
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import (
     INSTANCE_LABEL,
     NODE_NAME_ANNOTATION,
 )
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     are_past_deadline,
     phase,
@@ -27,8 +26,6 @@ from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
-
-JsonObject = dict[str, Any]
 
 SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)

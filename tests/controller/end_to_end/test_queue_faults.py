@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -30,8 +29,6 @@ from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
-
-JsonObject = dict[str, Any]
 
 BUSY = 10.0
 """How many times what is required of an idle machine a busy one may take; both are printed."""

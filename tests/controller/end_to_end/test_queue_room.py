@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement import Workers
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     annotate,
     phase,
@@ -25,8 +26,6 @@ from tests.controlplane.argo import small_workflows
 from tests.controlplane.waiting import wait_until
 from tests.support.kubernetes import node_object
 from tests.support.manifests import a_queue
-
-JsonObject = dict[str, Any]
 
 GPU = "nvidia.com/gpu"
 WORKERS = 3

@@ -1,8 +1,9 @@
 """A full cluster that two schedulers share: pods of both wait for the same rooms."""
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, is_refused
+from tests.controller.end_to_end.taxi_runs import is_refused
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND

@@ -13,9 +13,10 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType
 from kfp_placement_engine.contract.rows import StateRow
 from kfp_placement_engine.model.step_state import WaitingFor
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.taxi_runs import JsonObject, bound, is_refused
+from tests.controller.end_to_end.taxi_runs import bound, is_refused
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW

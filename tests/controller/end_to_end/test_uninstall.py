@@ -3,8 +3,9 @@
 import pytest
 
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.argo.compression import compress_nodes, expand_nodes
 from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
@@ -15,7 +15,7 @@ from tests.controlplane.argo.settings import COMPRESS_ABOVE_BYTES
 from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
-from tests.controlplane.objects import an_object
+from tests.controlplane.objects import JsonObject, an_object
 from tests.controlplane.times import write_time
 
 RETRY_SECONDS = 0.5

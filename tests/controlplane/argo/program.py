@@ -11,14 +11,14 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.argo.settings import (
     EXECUTOR_IMAGE,
     EXECUTOR_SECURITY_CONTEXT,
     KFP_WORKFLOW_DEFAULTS,
 )
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
-from tests.controlplane.objects import an_object
+from tests.controlplane.objects import JsonObject, an_object
 from tests.controlplane.processes import ManagedProcess
 
 NAME = "argo-controller"

@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+from tests.controlplane.objects import JsonObject
 
 Key = tuple[str, str]
 """Namespace and name."""
