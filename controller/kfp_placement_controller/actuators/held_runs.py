@@ -23,17 +23,17 @@ CLOSED: JsonObject = {"ready": False}
 """Smallest status of a RunQueue that holds no new runs."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
-    """Result of a release.
+    """Counts of a release.
 
     Attributes:
         freed: number of runs that were released.
         failed: number of runs and queues that could not be written.
     """
 
-    freed: int
-    failed: int
+    freed: int = 0
+    failed: int = 0
 
 
 def close_queue(client: KubeClient, key: QueueKey, status: JsonObject = CLOSED) -> None:
@@ -115,19 +115,17 @@ class HeldRuns:
             KubernetesError: queues or runs cannot be listed.
         """
         holding: dict[str, Holding] = {}
-        failed = 0
+        outcome = Outcome()
         for queue in self._queues():
             held = holding[queue.key.namespace] = may_hold(queue)
-            if held is not Holding.ALL:
-                failed += not self._closed(queue, closing(queue))
+            status = None if held is Holding.ALL else closing(queue)
+            if status is not None:
+                self._close(queue.key, status, outcome)
         without_queue = may_hold(None)
-        results = [
-            self._freed(raw)
-            for raw in self._waiting()
-            if holding.get(key_of(raw)[0], without_queue) is Holding.NONE
-        ]
-        freed = sum(result is True for result in results)
-        return Outcome(freed, failed + sum(result is None for result in results))
+        for raw in self._waiting():
+            if holding.get(key_of(raw)[0], without_queue) is Holding.NONE:
+                self._free(raw, outcome)
+        return outcome
 
     def _queues(self) -> Iterator[ObservedQueue]:
         for raw in self.client.list(RUN_QUEUES).items:
@@ -143,48 +141,45 @@ class HeldRuns:
         for selector in self.source.waiting_selectors:
             yield from self.client.list(self.source.kind, label_selector=selector).items
 
-    def _closed(self, queue: ObservedQueue, status: JsonObject | None) -> bool:
-        """Let a queue hold no more new runs, and return whether that has succeeded."""
-        namespace, name = queue.key
-        if status is None:
-            return True
+    def _close(self, key: QueueKey, status: JsonObject, outcome: Outcome) -> None:
+        """Let a queue hold no more new runs, and count a failure in `outcome`."""
+        namespace, name = key
         if self.dry_run:
             self.say(f"RunQueue {namespace}/{name} would hold no more runs")
-            return True
+            return
         try:
-            close_queue(self.client, queue.key, status)
+            close_queue(self.client, key, status)
         except KubernetesError as error:
             self.say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
-            return False
-        self.say(f"RunQueue {namespace}/{name} holds no more runs")
-        return True
+            outcome.failed += 1
+        else:
+            self.say(f"RunQueue {namespace}/{name} holds no more runs")
 
-    def _freed(self, raw: JsonObject) -> bool | None:
-        """Release a run, and return whether it waited until now, or None after a failure."""
+    def _free(self, raw: JsonObject, outcome: Outcome) -> None:
+        """Release a run if it still waits, and count that in `outcome`."""
         namespace, name = key_of(raw)
-        if self.dry_run:
-            self.say(f"would release run {namespace}/{name}")
-            return False
 
         def write(now: JsonObject | None) -> bool:
             run = None if now is None else self.source.observe_queued(now)
             patch = None if run is None else self._patch(run)
             if patch is None:
                 return False
-            self.client.patch(self.source.kind, name, namespace, patch)
+            if not self.dry_run:
+                self.client.patch(self.source.kind, name, namespace, patch)
             return True
 
         read = partial(self.client.get, self.source.kind, name, namespace)
         try:
             freed = modify(read(), write, read)
         except NotFoundError:
-            return False
+            return
         except (KubernetesError, InputError) as error:
             self.say(f"run {namespace}/{name} could not be released: {error}")
-            return None
+            outcome.failed += 1
+            return
         if freed:
-            self.say(f"released run {namespace}/{name}")
-        return freed
+            self.say(f"{'would release' if self.dry_run else 'released'} run {namespace}/{name}")
+            outcome.freed += not self.dry_run
 
     def _patch(self, run: QueuedRun) -> MergePatch | None:
         """Return the patch that releases a run, or None if it does not wait for a queue."""

@@ -81,7 +81,7 @@ class PlayedServer:
 def released(server: PlayedServer, settings: ReleaseSettings = OVERDUE) -> list[str]:
     """What the job writes."""
     client: Any = server
-    assert release(client, NOW, lambda _: None, settings) == 0
+    assert release(client, NOW, print, settings) == 0
     return server.written
 
 
@@ -138,7 +138,11 @@ def test_preempted_runs_go_on_as_held_ones_begin():
     assert server.patches[-1][1]["spec"] == {"suspend": None}
 
 
-def test_by_hand_all_go_on_and_a_dry_run_writes_nothing():
+def test_a_dry_run_names_the_runs_that_would_go_on_and_writes_nothing(capsys):
     by_hand = ReleaseSettings(pods=False, runs=True, dry_run=True)
-    server = PlayedServer(both(1), HOLD, HELD, STOPPED)
-    assert released(server, by_hand) == []
+    assert released(PlayedServer(both(1), HOLD, HELD, STOPPED, ENDED), by_hand) == []
+    said = capsys.readouterr().out
+    assert [name for name in ("held", "stopped", "ended") if f"run team/{name}" in said] == [
+        "held",
+        "stopped",
+    ]
