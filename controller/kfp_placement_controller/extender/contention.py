@@ -1,4 +1,4 @@
-"""Two schedulers and one room: ours lets the pods of others go first.
+"""Rules that let pods of other schedulers take contested room before ours.
 
 Both wait for the same thing, the end of a pod, and would take its room within milliseconds of each
 other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
@@ -35,15 +35,11 @@ kube-scheduler asks for one pod after the other: whoever makes us pause keeps al
 _NO_ROOM = "OutOf"
 """Start of the kubelet's reasons for lack of room: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
 
-for _scheduler in ("ours", "another"):
-    # At 0 from the start: Prometheus sees no increase in a counter that is new.
-    PODS_REJECTED.labels(_scheduler)
-
 
 def settling_seconds(
     knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], now: float
 ) -> dict[str, float]:
-    """Return nodes whose room others may be about to take, and how long that may still last.
+    """Return the seconds to wait for each node whose room another scheduler may be about to take.
 
     Args:
         knowledge: state of the cluster, as far as it is known.
@@ -52,10 +48,7 @@ def settling_seconds(
         now: time by the clock of the `KnowledgeStore`.
     """
     since = now - SETTLE_SECONDS
-    ours = pod.scheduler_name
-    # A name that anybody may write into a pod is not a scheduler yet.
-    names_of_others = knowledge.binders - {ours}
-    others = [each for each in knowledge.waiting.values() if each.scheduler_name in names_of_others]
+    others = _of_others(knowledge, pod)
     refused = [each for each in others if each.is_refused]
     new = [each for each in others if each.since > since]
     if not refused and not new:
@@ -67,8 +60,9 @@ def settling_seconds(
             continue
         free = knowledge.free(name, besides=pod.uid)
         left = minus(free, with_pod(pod.requests))
-        is_full = not fits(largest, left)
-        begun = [each.since for each in new if is_full and _takes(each, free, left)]
+        begun: list[float] = []
+        if not fits(largest, left):
+            begun += [each.since for each in new if _takes(each, free, left)]
         freed_at = knowledge.freed_at.get(name, since)
         if refused and not fits(pod.requests, free):
             # kube-scheduler knows of room that we have not seen to be free yet.
@@ -92,7 +86,7 @@ class PauseBudget:
 
         Args:
             seconds: wanted pause.
-            now: time by any clock that began at 0.
+            now: time by a monotonic clock.
         """
         earned = (now - self._at) * PAUSE_SHARE
         self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
@@ -139,6 +133,13 @@ def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...
 
 def _is_rejected(pod: ObservedPod) -> bool:
     return pod.failure is not None and pod.failure.reason.startswith(_NO_ROOM)
+
+
+def _of_others(knowledge: Knowledge, pod: ObservedPod) -> list[WaitingPod]:
+    """Return the waiting pods that a scheduler other than the pod's own places."""
+    # A name that anybody may write into a pod is not a scheduler yet.
+    schedulers = knowledge.binders - {pod.scheduler_name}
+    return [each for each in knowledge.waiting.values() if each.scheduler_name in schedulers]
 
 
 def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:

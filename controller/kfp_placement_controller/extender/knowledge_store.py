@@ -26,14 +26,12 @@ from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
 from kfp_placement_engine.units.resources import Resources, minus, plus, with_pod
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import JsonObject
-
-SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
-"""Access modes with which several nodes may mount a claim at a time."""
 
 MAX_WAITING = 1000
 """Largest number of waiting pods that are kept; with more, the cluster is full by any measure."""
@@ -123,7 +121,7 @@ class KnowledgeStore:
     def claim_changed(self, change: Change[ObservedClaim]) -> None:
         """Take a change of a volume claim."""
         new = change.new
-        shared = new is not None and bool(SHARED_MODES.intersection(new.claim.access_modes))
+        shared = new is not None and shared_modes(new.claim.access_modes)
         with self._lock:
             if shared is not (change.key in self.knowledge.shared_claims):
                 self._publish(shared_claims=self.knowledge.shared_claims ^ {change.key})
@@ -168,8 +166,9 @@ class KnowledgeStore:
         claims: set[ClaimKey] = set()
         for pod, sign, summed in ((old, -1, minus), (new, 1, plus)):
             if pod is not None:
-                before = used.get(pod.node_name, {})
-                used[pod.node_name] = summed(before, with_pod(pod.requests))
+                room = summed(used.pop(pod.node_name, {}), with_pod(pod.requests))
+                if room["pods"]:
+                    used[pod.node_name] = room
                 for name in pod.claims:
                     claim = ClaimKey(pod.namespace, name)
                     claims.add(claim)
