@@ -1,6 +1,6 @@
 """The main loop of a process: one thread takes messages, decides, and carries the decision out."""
 
-import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     clock: Callable[[], datetime]
     monotonic: Callable[[], float]
     caught_up: bool = field(init=False, default=False)
-    _stopping: threading.Event = field(init=False, default_factory=threading.Event)
+    _stopping: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Measure the time without progress from now on."""
@@ -62,8 +62,11 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         """Ask the decider for actions and carry them out; return early while stopping."""
 
     def stop(self) -> None:
-        """Make `run` return soon; safe to call from any thread or signal handler."""
-        self._stopping.set()
+        """Make `run` return soon; safe to call from any thread or signal handler.
+
+        It takes no lock, since the thread that a signal interrupts may hold that lock.
+        """
+        self._stopping = True
         self.inbox.wake()
 
     def stuck(self) -> str:
@@ -81,7 +84,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             stand_for_election: function to call once, when all those objects have been taken in.
         """
         look_less_often()
-        while not self._stopping.is_set():
+        while not self._stopping:
             self._came_round_at = self.monotonic()
             is_complete = not self.caught_up and is_synced()
             if self._take() and is_complete:
@@ -90,9 +93,9 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 keep_what_is_there()
                 stand_for_election()
                 self.caught_up = True
-            if self.caught_up and not self._stopping.is_set():
+            if self.caught_up and not self._stopping:
                 self._decide()
-                self._stopping.wait(LEAST_PAUSE_SECONDS)
+                time.sleep(LEAST_PAUSE_SECONDS)
 
     def _take(self) -> bool:
         """Take messages until the next decision is due; return whether no message is left.
@@ -105,7 +108,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         message = self.inbox.next_message(pause_seconds)
         until = self.monotonic() + MAX_BATCH_SECONDS
         while message is not None:
-            if self._stopping.is_set():
+            if self._stopping:
                 return False
             self._came_round_at = self.monotonic()
             message(self.decider, self.clock())

@@ -41,7 +41,7 @@ class PlannerLoop(DecisionLoop[Coordinator]):
         with PLANNER_TICK_SECONDS.time():
             actions = coordinator.tick(self.clock())
         for action in actions:
-            if self._stopping.is_set():
+            if self._stopping:
                 return
             self.runner.run(action, coordinator)
         _count(coordinator, self.monotonic())

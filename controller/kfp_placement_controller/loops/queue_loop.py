@@ -51,7 +51,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         QUEUE_TICK_SECONDS.observe(self.monotonic() - began_at)
         for action in actions:
             # Writing can take seconds; meanwhile another process may have begun to lead.
-            if self._stopping.is_set() or self.election.epoch != self.decider.epoch:
+            if self._stopping or self.election.epoch != self.decider.epoch:
                 return
             if self.runner.run(action) and isinstance(action, SteeringAction):
                 self.decider.steering.refused(action)

@@ -1,5 +1,7 @@
 """The loop of `plan`: what is taken in before anything is decided, and when it hangs."""
 
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -75,6 +77,14 @@ def test_changes_after_the_start_hold_up_no_decision(scene):
         scene.tell(number)
     scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
     assert scene.seen == [0, "decides"]
+
+
+def test_a_signal_can_stop_the_loop_between_any_two_calls(scene):
+    scene.follow_election = lambda _: sys.setprofile(lambda *_: scene.loop.stop())
+    thread = threading.Thread(target=scene.loop.run, args=(lambda: True, int), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_a_loop_that_has_not_come_round_for_long_hangs(scene):
