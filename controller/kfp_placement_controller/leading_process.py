@@ -20,11 +20,11 @@ from kfp_placement_kube.lease import LeaderElection
 _LOG = logging.getLogger(__name__)
 
 
-def run_until_signal(process: "LeadingProcess") -> int:
-    """Run until SIGTERM or SIGINT; returns the exit code."""
+def run_until_signal(process: "LeadingProcess") -> None:
+    """Run until SIGTERM or SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
-    return process.run()
+    process.run()
 
 
 def lease_needs(namespace: str, name: str) -> tuple[Need, ...]:
@@ -63,7 +63,7 @@ class LeadingProcess:
         election: election of the replica that leads.
         loop: loop that decides and writes.
         parts: parts that work as long as the process does, the watches aside.
-        threads: checks by name whether a thread lives; if one has ended, the process must restart.
+        alive: name of a thread -> returns whether it works; if not, the process must restart.
         stopping: functions to call at the end, whether the process has led or not.
     """
 
@@ -72,7 +72,7 @@ class LeadingProcess:
     election: LeaderElection
     loop: DecisionLoop[Any]
     parts: Sequence[Part]
-    threads: Mapping[str, Callable[[], bool]]
+    alive: Mapping[str, Callable[[], bool]]
     stopping: Sequence[Callable[[], None]] = ()
 
     def __post_init__(self) -> None:
@@ -85,8 +85,8 @@ class LeadingProcess:
         """Let it end; from any thread, or a signal."""
         self.loop.stop()
 
-    def run(self) -> int:
-        """Work until `stop`; returns the exit code."""
+    def run(self) -> None:
+        """Work until `stop`."""
         settings = self.settings
         with working(self._probes, *self.parts, self.watches):
             _LOG.info(
@@ -95,9 +95,9 @@ class LeadingProcess:
             try:
                 self.loop.run(self.watches.is_synced, self.election.start)
             finally:
-                for stop in (*self.stopping, self.election.stop):
+                # First the Lease: another replica can lead while the rest ends here.
+                for stop in (self.election.stop, *self.stopping):
                     stop()
-        return 0
 
     def unhealthy(self) -> str:
         """Say what hangs, and only a restart fixes; empty if nothing does."""
@@ -105,7 +105,7 @@ class LeadingProcess:
         if stuck := self.loop.stuck():
             wrong.append(stuck)
         wrong += [
-            f"the {name} thread has ended" for name, lives in self.threads.items() if not lives()
+            f"the {name} thread has ended" for name, lives in self.alive.items() if not lives()
         ]
         if self.loop.caught_up and not self.election.alive():
             wrong.append("the election thread has ended")

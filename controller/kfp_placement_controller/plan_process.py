@@ -50,7 +50,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run(settings: PlanSettings) -> int:
-    """Run until SIGTERM or SIGINT; returns the exit code.
+    """Run until SIGTERM or SIGINT, and return the exit code.
 
     Raises:
         SettingsError: there is no way to the API server.
@@ -59,7 +59,8 @@ def run(settings: PlanSettings) -> int:
     client = connect(settings)
     check_access(client, needs(settings))
     _say_what_is_missing(client, learning_needs(settings))
-    return run_until_signal(PlanProcess(settings, client))
+    run_until_signal(PlanProcess(settings, client))
+    return 0
 
 
 def needs(settings: PlanSettings) -> tuple[Need, ...]:
@@ -138,5 +139,5 @@ class PlanProcess(LeadingProcess):
             election,
             PlannerLoop(coordinator, inbox, wall_clock, time.monotonic, leading, runner),
             parts=(events, searches, memory, histories),
-            threads={"search": searches.alive},
+            alive={"search": searches.alive},
         )

@@ -43,7 +43,8 @@ def run(settings: QueueSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
-    return run_until_signal(QueueProcess(settings, client))
+    run_until_signal(QueueProcess(settings, client))
+    return 0
 
 
 def needs(settings: QueueSettings) -> tuple[Need, ...]:
@@ -92,6 +93,6 @@ class QueueProcess(LeadingProcess):
             election,
             QueueLoop(coordinator, inbox, wall_clock, time.monotonic, election, kueue, runner),
             parts=(events,),
-            threads={"operator's": kueue_kinds.alive},
+            alive={"operator's": kueue_kinds.alive},
             stopping=(kueue_kinds.stop,),
         )

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -24,18 +25,6 @@ from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until
 from tests.support.small_api_server import SmallApiServer
-
-
-class Done:
-    """A process that ends at once."""
-
-    def run(self) -> int:
-        """Its own exit code."""
-        return 17
-
-    def stop(self) -> None:
-        """It has ended."""
-
 
 NODES = "/api/v1/nodes"
 
@@ -98,8 +87,10 @@ def test_a_planner_without_the_right_to_histories_says_so_and_starts(monkeypatch
     monkeypatch.setattr(plan_process, "check_access", refuse)
     monkeypatch.setattr(plan_process, "connect", lambda _settings: None)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: Done())
-    assert plan_process.run(PlanSettings(history=True)) == Done().run()
+    ran: list[str] = []
+    process = SimpleNamespace(run=lambda: ran.append("ran"))
+    monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: process)
+    assert (plan_process.run(PlanSettings(history=True)), ran) == (0, ["ran"])
     (said,) = caplog.messages
     assert said.startswith("past runs count for no plan until this is changed: this account may")
 

@@ -10,9 +10,6 @@ import kopf
 
 from kfp_placement_kube.configuration import Configuration
 
-STOP_SECONDS = 10.0
-"""Longest time that kopf may take to end."""
-
 Registration = Callable[[kopf.OperatorRegistry], None]
 
 
@@ -46,10 +43,13 @@ class OperatorThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread if it was started, and return when it has ended."""
+        """End the thread if it was started, and return when it has ended.
+
+        There is no time limit: if kopf hangs, so does the caller, and the process is restarted.
+        """
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+            self._thread.join()
             self._thread = None
 
     def alive(self) -> bool:
