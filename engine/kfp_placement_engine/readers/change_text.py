@@ -132,10 +132,13 @@ def _read(cleaned: str) -> Change | None:
                 properties.append("and devices in full, such as amd.com/gpu")
             advice = key_advice(name, properties)
             raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
+    # Only checked here: a change keeps what people wrote.
     read_values(values.items())
-    # Names of nodes have no spaces.
-    is_name = "=" not in called and (kinds[0] != "node" or called.split() == [called])
-    return SetProperties(kinds, called, tuple(values.items())) if values and is_name else None
+    if len(called.split()) > 1:
+        # Names of nodes have no spaces.
+        kinds = tuple(kind for kind in kinds if kind != "node")
+    is_change = values and kinds and "=" not in called and not _COUNTED.match(called)
+    return SetProperties(kinds, called, tuple(values.items())) if is_change else None
 
 
 def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], str]:
