@@ -121,8 +121,8 @@ def _running_users(
 def _missing(claim: RunClaim, candidates: list[Claim], cluster: Cluster) -> list[Notice]:
     """Return a notice about a claim that the cluster does not have although it lists its claims."""
     is_made = bool(claim.created_by) or claim.is_workspace
-    # A claim that is named at run time has a placeholder here, which no claim can have as a name.
-    is_named = not {" ", "."}.intersection(claim.name)
+    # The placeholder of a claim that is named at run time has a space, as no real name does.
+    is_named = " " not in claim.name
     if candidates or is_made or not is_named or not cluster.claims:
         return []
     names = listed(sorted({each.name for each in cluster.claims}))

@@ -117,12 +117,12 @@ def test_shared_modes_do_not_bind(mode):
 
 def test_a_claim_that_the_cluster_does_not_have_is_told():
     """Only where the cluster lists claims, and the run neither makes it nor names it later."""
-    step, other = a_step("work", claims=["disk"]), (Claim("data"),)
-    run = a_run(step, claims=OF_UNKNOWN_MODE)
+    step, other = a_step("work", claims=["disk.v1"]), (Claim("data"),)
+    run = a_run(step, claims=(RunClaim("disk.v1"),))
     plan = plan_run(run, a_cluster(claims=other))
     assert codes_of_plan(plan) == ["missing-claim"]
-    assert "no volume claim 'disk' in the cluster (it has data)" in str(plan.notices[0])
-    for claims in ((), (*other, Claim("disk"))):
+    assert "no volume claim 'disk.v1' in the cluster (it has data)" in str(plan.notices[0])
+    for claims in ((), (*other, Claim("disk.v1"))):
         assert codes_of_plan(plan_run(run, a_cluster(claims=claims))) == []
     named_later = a_step("work", claims=["parameter name"])
     run = a_run(named_later, claims=(RunClaim("parameter name"),))

@@ -159,7 +159,7 @@ def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read):
         kubernetes=mounting(output_of("find")),
     )
     graph = read(documents)
-    assert uses(graph) == {"find.Output": ["one", "two"]}
+    assert uses(graph) == {"Output of find": ["one", "two"]}
     assert graph.claims[0].access_modes == ()
     assert set(notice_codes(graph)) == {"unknown-claim"}
 

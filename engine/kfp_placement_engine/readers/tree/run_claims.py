@@ -130,7 +130,7 @@ class ClaimRegistry:
             "it counts as ReadWriteOnce",
             task,
         )
-        name = f"{step}.{key}"
+        name = f"{key} of {step}"
         self._claims.setdefault(name, RunClaim(name))
         return name
 
