@@ -47,6 +47,8 @@ def refine(
     params = params or GeneticParams()
     started = time.monotonic()
     if problem.genes == 0 or is_tiny(problem, params.exact_below):
+        # The paper's search would not look at the given plan.
+        params = replace(params, variant="memetic")
         return solve(problem, MaxGenerations(0), seed, params, warm_start)
     candidates = candidates_of(problem, warm_start)
     for more in islice(seeds_of(problem, seed), _SEEDS):

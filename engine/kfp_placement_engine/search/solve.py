@@ -33,7 +33,7 @@ def solve(
     The same seed and number of generations give the same plan on any number of threads. The search
     starts from the baselines' schedules, as far as a plan can express them: under `ready` dispatch
     no step can wait, and users of one ReadWriteOnce volume stay together. The result is not worse
-    than any of these plans.
+    than any of these plans. The paper's search starts from random plans alone.
 
     Args:
         problem: problem to solve.
@@ -41,12 +41,13 @@ def solve(
             a budget of 0 returns a plan. The paper's search does not support `BoundReached`.
         seed: seed of the random generator, 0 or more.
         params: parameters of the search.
-        warm_start: further plan to start from, or None.
+        warm_start: further plan to start from; None = there is none. Under `ready` it is not read
+            where all plans are tried, as none can be better.
         threads: number of threads, at most one per island; 0 = as many as there are cores.
         report: callback after every generation, for progress.
 
     Raises:
-        PlanningError: a negative seed, or a warm start of another problem.
+        PlanningError: a negative seed, or a warm start of another problem where it is read.
     """
     if seed < 0:
         raise PlanningError(f"seed {seed}; it must be 0 or more")
@@ -83,7 +84,7 @@ def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
 def _exact(problem: PlacementProblem, seed: int, warm_start: Placement | None) -> Candidate:
     """Return the best of all plans, and under `ordered` of the plans to start from as well.
 
-    Only those may hold starts, and a plan that does may be better than all that do not.
+    Trying all plans never holds a start; the plans to start from may, and can be better for it.
     """
     candidates = [Candidate.of(problem, best_of_all(problem))]
     if problem.dispatch == "ordered":

@@ -29,6 +29,7 @@ from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from kfp_placement_engine.search.island import Island
+from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Candidate
 from kfp_placement_engine.search.stop import SearchProgress
 from tests.engine.planning.random_runs import DISPATCHES, cases
@@ -416,12 +417,15 @@ def test_a_run_that_the_plan_decides_nothing_of_is_played():
 
 def test_tiny_runs_are_solved_exactly_and_say_so():
     """With the default parameters all plans are tried."""
-    problem = a_problem(a_workflow(a_step("a"), a_step("b"), a_step("c")), cluster_of(2, cpu=1))
+    cluster = a_cluster(a_node("slow", cpu=1, speed=0.5), a_node())
+    problem = a_problem(a_workflow(a_step("a"), a_step("b"), a_step("c")), cluster)
     result = solve(problem, MaxRuntime(5.0))
     assert result.exact
     assert result.generations == 0
-    assert result.schedule.makespan_seconds == 20
+    assert result.schedule.makespan_seconds == 10
     assert outcome_of(solve(problem, MaxGenerations(result.generations))) == outcome_of(result)
+    refined = refine(problem, result.placement, 10**6, 0, GeneticParams(variant="paper"))
+    assert refined.schedule.makespan_seconds == 10
 
 
 def test_brute_force_refuses_what_would_take_for_ever():
