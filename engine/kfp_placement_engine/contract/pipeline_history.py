@@ -27,7 +27,7 @@ MAX_HISTORY_BYTES = 256 * 1024
 """Largest size of one object without its spec, which people write; the oldest runs go first."""
 
 HISTORIES_PER_PAGE = 20
-"""Objects of one answer: 500 at a time, as of other kinds, take 1.7 GB to read."""
+"""Histories per page of a list; reading 500, the page size of other kinds, takes 1.7 GB."""
 
 MAX_RUNS = 30
 """Limit of runs of one pipeline: a step's last 20 values count, and 5 of an iteration."""
@@ -49,7 +49,7 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
         pipeline: name of its pipeline.
         step: the step.
     """
-    # With the pipeline in it, equal items of two pipelines do not show.
+    # Salted with the pipeline, so that digests do not reveal equal items of two pipelines.
     salted = f"{pipeline}/{step.iteration_key}"
     return StepIdentity(
         pipeline=pipeline,
@@ -61,7 +61,7 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
 
 
 def history_name(pipeline: str) -> str:
-    """Return the name of its object: the pipeline's, or a near one if objects cannot have that."""
+    """Return the name of a pipeline's history object: the pipeline's, or a valid one like it."""
     if len(pipeline) <= MAX_PIPELINE_CHARACTERS and _OBJECT_NAME.fullmatch(pipeline):
         return pipeline
     letters = (letter if letter.isascii() and letter.isalnum() else "-" for letter in pipeline)
@@ -182,18 +182,24 @@ class PipelineHistory(Resource):
         )
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Return the runs that are kept and not forgotten; arguments as above.
+        """Return the runs that are kept and not forgotten, as recorded, the oldest first.
 
         Somebody may have added a run twice; of a run the last one counts.
+
+        Args:
+            keep_days: age in days from which runs no longer count; None = all count.
         """
-        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in self.status.runs}.values())
+        by_uid = {run.uid: run for run in self.status.runs}
+        runs: Sequence[RecordedRun] = sorted(
+            by_uid.values(), key=lambda run: (run.ended_at, run.uid)
+        )
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
 
 
 OUTVOTED = 3
-"""Runs that count beside one that ended long after all of them."""
+"""Number of earlier runs from which on a single much later date is taken for a wrong clock."""
 
 
 def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
