@@ -22,7 +22,8 @@ _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2
 """Additional memory as shares of what was used: this, and this over the number of runs."""
 
 _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
-"""Factors after a kill, of the largest use and of what the step had: the larger result counts."""
+"""Factors after a kill: this of the largest use, if it is more than the step had; else this of what
+it had."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class MemoryForecast:
     """Forecast of the memory that a step needs.
 
     Attributes:
-        ask_bytes: memory to ask for; None = only that it was killed is known, and that is over.
+        ask_bytes: memory to ask for; None = its use was never measured, and its last run was
+            not killed.
         largest_bytes: the most it was seen to use; None = that was not measured.
         runs: number of runs in which it was seen.
         killed_bytes: memory that it had when it was killed in its last run; None = it was not

@@ -12,14 +12,15 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
 
 _RUN_SPREAD, _SPREAD_WEIGHT = 0.06, 1.5
-"""Standard deviation of runs of one pipeline before two are seen, and its weight: how many
-runs that counts, as pipelines differ: of some the ends lie five times as far apart as of others."""
+"""Expected standard deviation of a pipeline's runs, and how many runs it counts as.
+
+Pipelines differ in it by a factor of five."""
 
 _NEW_RUN_SPREAD = 0.2
-"""The same of the first run of a pipeline, around its plan."""
+"""Standard deviation of a pipeline's first run around its plan."""
 
 _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
-"""Largest factor by which ends lie off further than expected, for this many runs or more."""
+"""Largest factor by which a range is widened, by the least number of runs."""
 
 _ENOUGH_PLANS = 3
 """Number of past runs with a plan from which the plan of the next one counts beside past ends."""
@@ -36,7 +37,7 @@ class PastEnd(NamedTuple):
 
     Attributes:
         real: time of the end.
-        planned: the same by its plan; None = that said nothing.
+        planned: the same by its plan; None = there was no usable plan.
     """
 
     real: float
@@ -49,7 +50,7 @@ class PipelineEnds:
 
     Attributes:
         runs: last runs of the pipeline, the oldest first.
-        of_others: logarithm of how many times as long as planned runs of other pipelines take.
+        of_others: logarithm of actual over planned time, usual for runs of other pipelines.
         ranges: misses of such forecasts.
     """
 
@@ -61,6 +62,8 @@ class PipelineEnds:
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
     ) -> TimeRange:
         """Return the range of the run's end, since its begin.
+
+        A pipeline without runs needs a plan; without one the range is around one second.
 
         Args:
             planned_seconds: end by the plan; None = there is no plan.
@@ -80,7 +83,7 @@ class PipelineEnds:
         ends, ratios = [run.real for run in self.runs], _ratios(self.runs)
         if planned is None or not ratios:
             by_end = _centred(ends) if ends else None
-            # Without a branch that was never taken runs end earlier; but not that much.
+            # Runs end before their plan where a branch is not taken, but not by a factor of ten.
             if by_end and (planned is None or abs(planned - by_end.log_value) < _ANOTHER_RUN):
                 return by_end
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
@@ -121,7 +124,8 @@ class RunEnds:
 
     Attributes:
         of_namespace: ends of the whole namespace, if these are of one pipeline: they are asked of
-            a pipeline without runs. None = these are they.
+            a pipeline without runs. None = this object holds the whole
+            namespace.
         ranges: misses of forecasts in the namespace.
     """
 
