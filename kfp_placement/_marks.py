@@ -83,13 +83,13 @@ class Marks:
         return replace(self, **given, hints=_refined(self.hints, other.hints))
 
     def refine_hints(self, hints: StepHints) -> StepHints:
-        """Return hints with everything that these marks give instead; sizes are merged by name."""
+        """Return `hints`, overridden by what these marks set; sizes are merged by name."""
         refined = _refined(hints, self.hints)
         return refined if self.type is None else replace(refined, type_guessed=False)
 
 
 def _refined(hints: StepHints, given: StepHints) -> StepHints:
-    """Return hints with the given ones instead; sizes are merged by name."""
+    """Return `hints`, overridden by each hint in `given`; sizes are merged by name."""
     changes: dict[str, Any] = {}
     for name in _HINTS:
         value = getattr(given, name)
@@ -117,7 +117,7 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
 
 
 def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:
-    """Warn of a type or scheduler that differs from a known one in a single slip."""
+    """Warn of a type or scheduler that is one typing error away from a known one."""
     for option, nearest, effect in _NEAR_WORDS:
         written = values.get(option)
         near = nearest(written) if written else ""

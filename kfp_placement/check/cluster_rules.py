@@ -1,6 +1,6 @@
 """Rules of `check` about a run on a given cluster, which is planned for them.
 
-A module of its own as the rules of each subject have one, where the next rule goes.
+A module of its own because each subject of rules has one; a further rule about the plan goes here.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from kfp_placement.planning import PreparedRun
 _GIVEN_BY_OTHER_RULES = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
 )
-"""Codes of the planner's notices that say the same as a rule which needs no cluster."""
+"""Codes of notices that rules without a cluster already report."""
 
 
 def planner_notices(prepared: PreparedRun) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ _MAX_NAMES = 3
 """Steps that one finding names."""
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
+"""Name that KFP gives to a group of its control flow; its author wrote no pipeline for it."""
 
 
 def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
 
 
 def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
-    """Return the outermost nested pipeline around a step that has no marked step, or ""."""
+    """Return the outermost nested pipeline that contains the step but no marked step, or ""."""
     unmarked = ""
     for name in _around(step, groups):
         nested = groups[name].kind is GroupKind.DAG

@@ -17,21 +17,22 @@ from kfp_placement.preview.steps import (
     PreviewedStep,
     Range,
     StepMapping,
-    explained,
     range_of,
     row_of,
 )
 from kfp_placement.preview.suggestions import Suggestions, answer_html
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.plans.what_if import ChangedPlan
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
-from kfp_placement_engine.views.formatting import counted, shown, visible
+from kfp_placement_engine.views.formatting import counted, duration, shown, visible
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
-from kfp_placement_engine.views.plans.steps import waiting_for
+from kfp_placement_engine.views.plans.step_labels import title
+from kfp_placement_engine.views.plans.steps import waiting_for, waits, why
 from kfp_placement_engine.views.plans.verdict import headline, search_verdict
 from kfp_placement_engine.views.plans.view import plan_view
 from kfp_placement_engine.views.plans.what_if import sentence
@@ -100,7 +101,7 @@ class Preview:
         """
         steps = [self.plan.step(each.name) for each in self._steps.named(step)]
         waiting = waiting_for(self.plan)
-        return "\n".join(explained(self.plan, item, waiting.get(item.name)) for item in steps)
+        return "\n".join(_explained(self.plan, item, waiting.get(item.name)) for item in steps)
 
     @overload
     def what_if(self) -> Suggestions: ...
@@ -260,3 +261,29 @@ def _page(plan: Plan) -> str:
     from kfp_placement_engine.render.html import html_page
 
     return html_page(plan_view(plan, PAGE))
+
+
+def _explained(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
+    """Return a sentence that says where a step goes, when and why.
+
+    Args:
+        plan: plan of the step.
+        step: step to explain.
+        cause: step without a node for which `step` waits; None = `step` can start.
+    """
+    name = visible(title(step))
+    if step.node is None:
+        return f"{name} goes nowhere: {visible(step.explanation.sentence)}"
+    start, end = duration(step.start_seconds), duration(step.finish_seconds)
+    stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
+    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
+    return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
+
+
+def _past(plan: Plan, step: PlannedStep) -> str:
+    """Return the end of an explanation: the origin of the run time, and when the step runs."""
+    if plan.promise is None:
+        return ""
+    rests = f". Its run time rests on: {visible(promises.basis(step))}"
+    start, end = promises.start_and_end(plan, step)
+    return f"{rests}; starts after {start}, ends after {end}" if start and end else rests

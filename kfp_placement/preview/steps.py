@@ -17,10 +17,8 @@ from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import Alternative, PlannedStep
 from kfp_placement_engine.units.resources import Resources
-from kfp_placement_engine.views.formatting import duration, visible
+from kfp_placement_engine.views.formatting import visible
 from kfp_placement_engine.views.plans import promises
-from kfp_placement_engine.views.plans.step_labels import title
-from kfp_placement_engine.views.plans.steps import waits, why
 
 _MAX_NAMES = 20
 """Largest number of steps that a printed mapping names."""
@@ -267,29 +265,3 @@ def _promised_columns(plan: Plan, step: PreviewedStep) -> dict[str, object]:
 def _number(value: float | None) -> float:
     """Return a figure, or NaN if there is none, so that the column holds numbers only."""
     return math.nan if value is None else float(value)
-
-
-def explained(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
-    """Return a sentence that says where a step goes, when and why.
-
-    Args:
-        plan: plan of the step.
-        step: step to explain.
-        cause: step without a node for which `step` waits; None = `step` can start.
-    """
-    name = visible(title(step))
-    if step.node is None:
-        return f"{name} goes nowhere: {visible(step.explanation.sentence)}"
-    start, end = duration(step.start_seconds), duration(step.finish_seconds)
-    stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
-    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
-    return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
-
-
-def _past(plan: Plan, step: PlannedStep) -> str:
-    """Return the end of an explanation: the origin of the run time, and when the step runs."""
-    if plan.promise is None:
-        return ""
-    rests = f". Its run time rests on: {visible(promises.basis(step))}"
-    start, end = promises.start_and_end(plan, step)
-    return f"{rests}; starts after {start}, ends after {end}" if start and end else rests
