@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement import _mark_values
+from kfp_placement._input_file import LIVE, input_of
 from kfp_placement._kube_versions import read_kube_version
 from kfp_placement._mark_values import Check, Given
-from kfp_placement._package import package_of
 from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.exceptions import MarkValueError
-from kfp_placement.histories import LIVE, HistorySource
+from kfp_placement.histories import HistorySource
 from kfp_placement.planning import PlanRequest
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.plan_options import PlanOptions
@@ -53,11 +53,11 @@ def read_request(
     where = known_cluster(cluster) if needs_cluster or cluster is not None else None
     past, api = arguments.pop("history", None), None if where is None else where.api
     if past == LIVE and api is None:
-        from kfp_placement.live.connection import LiveCluster
+        from kfp_placement.live.connection import ClusterApi
 
-        api = LiveCluster.connect()
+        api = ClusterApi.connect()
     history = HistorySource(past, api)
-    return PlanRequest(package_of(pipeline), where, history=history, options=planning, **arguments)
+    return PlanRequest(input_of(pipeline), where, history=history, options=planning, **arguments)
 
 
 def _only(fits: Callable[[object], bool], expected: str) -> Check:

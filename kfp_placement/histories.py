@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kfp_placement._package import Package, package_file
+from kfp_placement._input_file import LIVE, InputFile, read_input
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import KEEP_DAYS
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kfp_placement.live.kinds import Api
+    from kfp_placement.live.connection import ClusterApi
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.history import Past
     from kfp_placement_engine.model.cluster import Cluster
 
-LIVE, NONE = "live", "none"
-"""Names in place of a file: histories of the cluster, and no histories."""
+NONE = "none"
+"""Name in place of a file: no histories."""
 
 _SHOWN = 5
 """Problems, or pipelines, that are named."""
@@ -40,11 +40,11 @@ class HistorySource:
         api: the live cluster; None = there is none, and `given` is not `live`.
     """
 
-    given: "str | os.PathLike[str] | Package | None" = None
-    api: "Api | None" = None
+    given: "str | os.PathLike[str] | InputFile | None" = None
+    api: "ClusterApi | None" = None
 
     @property
-    def cluster(self) -> "Api | None":
+    def cluster(self) -> "ClusterApi | None":
         """The cluster whose histories are meant; None = those of a file, or none."""
         return self.api if self.given in (None, LIVE) else None
 
@@ -96,8 +96,8 @@ def read_histories(
     from kfp_placement_engine.readers import history_file
 
     given = source.given
-    if not isinstance(given, Package):
-        given = package_file(str(given), history_file.MAX_FILE_BYTES)
+    if not isinstance(given, InputFile):
+        given = read_input(str(given), history_file.MAX_FILE_BYTES)
     found = history_file.read_histories(given.data, name=given.name)
     own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
     if own or not found:
@@ -160,7 +160,7 @@ def read_past(
     from kfp_placement_engine.planning.past_runs.stored_past import past_of
 
     given = source.given
-    name = given.name if isinstance(given, Package) else given or LIVE
+    name = given.name if isinstance(given, InputFile) else given or LIVE
     of_namespace = f" of {namespace}" if namespace else ""
     text = f"past runs: {runs}{of_namespace} ({name})"
     past = past_of(found, pipeline, keep_days)

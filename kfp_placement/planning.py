@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.histories import HistorySource, KnownPast, read_past
 from kfp_placement.remedies import with_remedies
@@ -60,7 +60,7 @@ class PlanRequest:
         changes: changes to plan again with; `best` = the single changes that help most.
     """
 
-    package: Package
+    package: InputFile
     where: KnownCluster | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)

@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kfp_placement._package import Package, package_file
+from kfp_placement._input_file import LIVE, InputFile, read_input
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from kfp_placement_engine.plans.progress import Progress
 
 STDIN = "-"
-LIVE = "live"
 
 
-def read_request(
+def read_inputs(
     run: str,
     cluster: str | None,
     history: str | None,
@@ -28,9 +27,8 @@ def read_request(
     progress: "Progress",
     *,
     needs_cluster: bool = True,
-    **request_fields: Any,
 ) -> "PlanRequest":
-    """Read the inputs of `plan` or `check`.
+    """Read the inputs of `plan` or `check` into a request without further options.
 
     Args:
         run: argument RUN.
@@ -39,7 +37,6 @@ def read_request(
         target: cluster that `live` stands for.
         progress: receiver of reports on how far reading is.
         needs_cluster: whether an example cluster is used if none is given.
-        **request_fields: further fields of the request.
 
     Raises:
         click.UsageError: the inputs do not go together, such as two from stdin.
@@ -59,13 +56,13 @@ def read_request(
 
     has_cluster = cluster is not None or needs_cluster
     where = read_cluster_source(cluster, progress, live) if has_cluster else None
-    api = None if live is None else live.cluster
+    api = None if live is None else live.api
     given = None if history is None else named_history(history)
     source = HistorySource(given, api)
-    return PlanRequest(package, where, namespace=target.namespace, history=source, **request_fields)
+    return PlanRequest(package, where, namespace=target.namespace, history=source)
 
 
-def read_package(run: str) -> Package:
+def read_package(run: str) -> InputFile:
     """Read the package that RUN names; compile it if RUN is a pipeline in Python.
 
     Raises:
@@ -76,14 +73,14 @@ def read_package(run: str) -> Package:
     if run == STDIN:
         return _stdin(RUN_MAX_BYTES)
     if is_pipeline_name(run):
-        return Package(run, compile_named(run))
+        return InputFile(run, compile_named(run))
     if run.endswith(".py"):
         raise InputError(f"{run}: is Python; name the pipeline in it: {run}:NAME")
     if run.isidentifier() and not Path(run).exists():
         raise InputNotFoundError(
             f"{run}: no such file; a pipeline in a Python module is named {run}:PIPELINE"
         )
-    return package_file(run)
+    return read_input(run)
 
 
 def connect_live(
@@ -128,7 +125,7 @@ def read_cluster_source(
     from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES
 
     if cluster == LIVE and live is not None:
-        return read_live(live.cluster, live.namespace, progress)
+        return read_live(live.api, live.namespace, progress)
     if cluster is None:
         return KnownCluster(default_cluster())
     if cluster == STDIN:
@@ -137,7 +134,7 @@ def read_cluster_source(
     return KnownCluster(named_cluster(cluster, progress))
 
 
-def named_history(name: str) -> str | Package:
+def named_history(name: str) -> str | InputFile:
     """Return the name of a history file; for `-`, read stdin and return its content."""
     if name != STDIN:
         return name
@@ -146,9 +143,9 @@ def named_history(name: str) -> str | Package:
     return _stdin(MAX_FILE_BYTES)
 
 
-def _stdin(max_bytes: int) -> Package:
-    """Read stdin up to one byte more than the limit, which shows that it is too large."""
+def _stdin(max_bytes: int) -> InputFile:
+    """Read stdin; one byte beyond the limit shows that it is too large."""
     stream = sys.stdin.buffer
     if stream.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)
-    return Package("stdin", stream.read(max_bytes + 1))
+    return InputFile("stdin", stream.read(max_bytes + 1))

@@ -11,8 +11,7 @@ from kfp_placement.cli.parameters import NAMESPACE, FormatType
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
-    from kfp_placement.live.connection import LiveCluster
-    from kfp_placement.live.kinds import Api
+    from kfp_placement.live.connection import ClusterApi
 
 _Command = Callable[..., Any]
 
@@ -79,7 +78,7 @@ class Target:
 class Connection(NamedTuple):
     """Connection to a cluster, and the namespace to look in; "" = all namespaces."""
 
-    cluster: "LiveCluster"
+    api: "ClusterApi"
     namespace: str
 
 
@@ -92,15 +91,15 @@ def connect(target: Target) -> Connection:
     """
     if target.namespace is not None and target.all_namespaces:
         raise click.UsageError("-n and -A: one namespace, or all of them?")
-    from kfp_placement.live.connection import LiveCluster
+    from kfp_placement.live.connection import ClusterApi
 
-    cluster = LiveCluster.connect(target.kubeconfig, target.context, "--kubeconfig")
+    api = ClusterApi.connect(target.kubeconfig, target.context, "--kubeconfig")
     if target.all_namespaces:
-        return Connection(cluster, "")
-    return Connection(cluster, target.namespace or cluster.namespace)
+        return Connection(api, "")
+    return Connection(api, target.namespace or api.namespace)
 
 
-def warn_of_namespace(api: "Api", namespace: str) -> None:
+def warn_of_namespace(api: "ClusterApi", namespace: str) -> None:
     """Warn of a namespace that does not exist, unless we have no right to look it up.
 
     Raises:

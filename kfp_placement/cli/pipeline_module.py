@@ -36,7 +36,7 @@ def compile_named(run: str) -> bytes:
         InputNotFoundError: there is no such module, or no such name in it.
         InputError: the module cannot be imported, or the name is not a pipeline.
     """
-    from kfp_placement._package import pipeline_names
+    from kfp_placement._input_file import pipeline_names
 
     match = _FORM.fullmatch(run)
     assert match is not None
@@ -54,7 +54,7 @@ def compile_named(run: str) -> bytes:
 
 
 def _compiled(run: str, pipeline: Any) -> bytes:
-    from kfp_placement._package import compiled
+    from kfp_placement._input_file import compiled
     from kfp_placement.exceptions import PlacementError
 
     try:

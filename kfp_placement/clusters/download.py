@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement_engine.exceptions import (
     EngineError,
     InputError,
@@ -36,7 +36,7 @@ _CHUNK_BYTES = 65_536
 _BY_HAND = "download the file and give its path"
 
 
-def download(url: str) -> Package:
+def download(url: str) -> InputFile:
     """Fetch a file by http or https; its name is the URL without a query.
 
     Proxies are those of the environment, as for other programs.
@@ -66,7 +66,7 @@ def download(url: str) -> Package:
             f"{name}: is a web page, not a Cluster file; give the address of the file itself"
             " (GitHub and GitLab have it behind 'Raw')"
         )
-    return Package(name, answer)
+    return InputFile(name, answer)
 
 
 def _name_and_host(url: str) -> tuple[str, str]:

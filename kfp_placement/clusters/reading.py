@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import kfp_placement_engine.model.cluster as model
+from kfp_placement._input_file import LIVE
 from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, read_example
 from kfp_placement.exceptions import UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
@@ -15,12 +16,9 @@ from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
 
 if TYPE_CHECKING:
-    from kfp_placement.live.kinds import Api
+    from kfp_placement.live.connection import ClusterApi
 
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
-
-LIVE = "live"
-"""Name of the cluster of the kubeconfig."""
 
 
 class KnownCluster(NamedTuple):
@@ -34,7 +32,7 @@ class KnownCluster(NamedTuple):
 
     cluster: model.Cluster
     namespace: str = ""
-    api: "Api | None" = None
+    api: "ClusterApi | None" = None
 
 
 def known_cluster(given: object) -> KnownCluster:
@@ -59,9 +57,9 @@ def known_cluster(given: object) -> KnownCluster:
     if isinstance(given, model.Cluster):
         return KnownCluster(given)
     if isinstance(given, str) and given == LIVE:
-        from kfp_placement.live.connection import LiveCluster
+        from kfp_placement.live.connection import ClusterApi
 
-        api = LiveCluster.connect()
+        api = ClusterApi.connect()
         return read_live(api, api.namespace)
     if isinstance(given, Mapping):
         return KnownCluster(read_document(given, "cluster"))
@@ -120,7 +118,7 @@ def is_url(name: str) -> bool:
     return name[:8].lower().startswith(("http://", "https://"))
 
 
-def read_live(api: "Api", namespace: str, progress: Progress = no_progress) -> KnownCluster:
+def read_live(api: "ClusterApi", namespace: str, progress: Progress = no_progress) -> KnownCluster:
     """Read a live cluster.
 
     Args:

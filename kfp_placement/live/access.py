@@ -48,9 +48,9 @@ def find_access(kubeconfig: Path | None, context: str | None, option: str) -> Ac
     """Find the way to the cluster that kubectl would talk to; nothing is sent.
 
     Args:
-        kubeconfig: file, as for `LiveCluster.connect`.
-        context: name of a context, as for `LiveCluster.connect`.
-        option: option that names a file, as for `LiveCluster.connect`.
+        kubeconfig: file, as for `ClusterApi.connect`.
+        context: name of a context, as for `ClusterApi.connect`.
+        option: option that names a file, as for `ClusterApi.connect`.
 
     Raises:
         ClusterMissingError: there is no such file or context.

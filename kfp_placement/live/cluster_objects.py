@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterError, ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
     LOCATIONS,
     POLICIES,
-    Api,
     lacks_namespace,
     object_if_allowed,
     objects,
@@ -40,7 +40,7 @@ _WANTED = {
 """Kinds to read -> what is assumed if we may not read one; "" = no plan is made without it."""
 
 
-def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
+def live_cluster(api: ClusterApi, namespace: str, progress: Progress) -> Cluster:
     """Read a cluster.
 
     A kind that we may not list in all namespaces is listed in one. For a kind that we may not list
@@ -81,7 +81,7 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
     return replace(cluster, notices=(*notices, *cluster.notices))
 
 
-def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
+def _namespaces_of_all_pipelines(api: ClusterApi, namespace: str) -> list[JsonObject]:
     """Return the namespaces in which all KFP runs are planned.
 
     If we may not list namespaces, it is `namespace`, if we may read that.
@@ -95,7 +95,7 @@ def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
 
 
 def _read_namespace(
-    api: Api, kind: Kind, namespace: str, refusal: ClusterError, tell: Callable[[str], None]
+    api: ClusterApi, kind: Kind, namespace: str, refusal: ClusterError, tell: Callable[[str], None]
 ) -> tuple[list[JsonObject], str]:
     """Return the objects of one namespace, if we may list them, and what is assumed."""
     assumption = _WANTED[kind]
@@ -114,7 +114,9 @@ def _read_namespace(
     return [], assumption
 
 
-def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
+def _list(
+    api: ClusterApi, kind: Kind, namespace: str, tell: Callable[[str], None]
+) -> list[JsonObject]:
     listed: list[JsonObject] = []
     tell(f"reading {kind.plural}")
     for page in api.pages(kind, namespace=namespace):

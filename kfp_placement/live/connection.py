@@ -52,7 +52,7 @@ _ERRORS: Mapping[int, type[ClusterError]] = {
 }
 
 
-class LiveCluster:
+class ClusterApi:
     """API server of a cluster, as one account; safe to use from several threads.
 
     Attributes:

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import placements
-from kfp_placement.live.kinds import EVENTS, Api, objects
+from kfp_placement.live.kinds import EVENTS, objects
 from kfp_placement.live.workflows import failure_of, why_no_plan
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
@@ -22,7 +23,7 @@ MAX_PODS = 50_000
 """Largest number of pods of a run that are read; a step has one for each attempt."""
 
 
-def list_runs(api: Api, namespace: str, now: datetime) -> tuple[tuple[RunView, ...], bool]:
+def list_runs(api: ClusterApi, namespace: str, now: datetime) -> tuple[tuple[RunView, ...], bool]:
     """Return the runs of a namespace ("" = all), latest first, and whether there are more.
 
     Raises:
@@ -36,7 +37,7 @@ def list_runs(api: Api, namespace: str, now: datetime) -> tuple[tuple[RunView, .
     return tuple(runs), next(plans, None) is not None
 
 
-def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None) -> RunView:
+def look_at(api: ClusterApi, named: NamedRun, now: datetime, queue: QueueView | None) -> RunView:
     """Read a run with its pods and events; its view says what could not be read.
 
     Args:
@@ -58,7 +59,7 @@ def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None) -
         )
     run = run_view(named.raw, now, run_name=named.run_name)
     if not run.has_plan:
-        return run
+        return run.in_queue(queue)
     missing: list[str] = []
     pods = _if_allowed(
         api,
@@ -83,7 +84,12 @@ def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None) -
 
 
 def _if_allowed(
-    api: Api, kind: Kind, namespace: str, missing: list[str], consequence: str, **selector: str
+    api: ClusterApi,
+    kind: Kind,
+    namespace: str,
+    missing: list[str],
+    consequence: str,
+    **selector: str,
 ) -> list[JsonObject]:
     """Return objects that we may read; add to `missing` what could not be read."""
     listed: list[JsonObject] = []

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
     ClusterError,
@@ -14,7 +15,6 @@ from kfp_placement.live.kinds import (
     PLACEMENT_METADATA,
     PLACEMENTS,
     WORKFLOW_METADATA,
-    Api,
     objects,
     our_objects,
 )
@@ -41,7 +41,7 @@ _MAX_NAMES = 10
 """Runs that a message names."""
 
 
-def the_run(api: Api, namespace: str, wanted: str, wider: str = "-A") -> NamedRun:
+def the_run(api: ClusterApi, namespace: str, wanted: str, wider: str = "-A") -> NamedRun:
     """Return the one run that a name means.
 
     Args:
@@ -105,13 +105,13 @@ def candidates(runs: Sequence[RunKey]) -> str:
     return names + (", ..." if len(runs) > _MAX_NAMES else "")
 
 
-def placements(api: Api, namespace: str, **chosen: str) -> Iterator[JsonObject]:
+def placements(api: ClusterApi, namespace: str, **chosen: str) -> Iterator[JsonObject]:
     """Yield the PipelinePlacements of a namespace ("" = all).
 
     Args:
         api: cluster to read.
         namespace: namespace of the objects.
-        **chosen: selectors, as for `Api.pages`.
+        **chosen: selectors, as for `ClusterApi.pages`.
 
     Raises:
         ClusterError: the cluster refuses, gives no answer, or lacks the controller.
@@ -119,7 +119,7 @@ def placements(api: Api, namespace: str, **chosen: str) -> Iterator[JsonObject]:
     return our_objects(api, PLACEMENTS, namespace=namespace, limit=_PLACEMENTS_PAGE, **chosen)
 
 
-def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
+def _runs_called(api: ClusterApi, namespace: str, wanted: str) -> list[NamedRun]:
     """Return the runs that a name may mean."""
     own, name = _in_namespace(wanted)
     refusal: ClusterError | None = None
@@ -136,7 +136,7 @@ def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
     return runs
 
 
-def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
+def _runs_in(api: ClusterApi, namespace: str, wanted: str) -> list[NamedRun]:
     """Return the runs of one namespace, or of all ("" = all), that a name may mean.
 
     A plan has the Workflow's name, the run id and the run name. Workflows are searched if no plan
@@ -156,7 +156,7 @@ def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
     return [replace(each, raw=api.get(PLACEMENTS, each.name, each.namespace)) for each in named]
 
 
-def _workflows(api: Api, namespace: str, wanted: str) -> Iterator[JsonObject]:
+def _workflows(api: ClusterApi, namespace: str, wanted: str) -> Iterator[JsonObject]:
     """Yield the metadata of all Workflows; nothing if Argo is not installed.
 
     Raises:

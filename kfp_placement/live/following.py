@@ -1,14 +1,16 @@
 """Following of one object of a run, through restarts of the API server."""
 
+import threading
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterExpiredError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import Api
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.kinds import JsonObject, Kind
@@ -23,23 +25,20 @@ LONGEST_PAUSE_SECONDS = 30.0
 PAUSE_BETWEEN_STREAMS_SECONDS = 1.0
 """Pause after a stream that ended: a proxy may end each stream at once."""
 
-Pause = Callable[[float], None]
-"""Function that waits for a number of seconds."""
-
 Tell = Callable[[str], None]
 """Receiver of a message for people."""
 
 
 def follow(
-    api: Api, kind: Kind, run: RunKey, *, pause: Pause, tell: Tell
+    api: ClusterApi, kind: Kind, run: RunKey, *, stopped: threading.Event, tell: Tell
 ) -> Iterator[JsonObject | None]:
-    """Yield an object at each change, without end; None while it does not exist.
+    """Yield an object at each change; None while it does not exist.
 
     Args:
         api: cluster to read.
         kind: kind of the object, which has the name of the run.
         run: key of the run.
-        pause: function that waits.
+        stopped: set when no more is wanted; a quiet stream then ends within a minute.
         tell: receiver of messages about why nothing comes.
 
     Raises:
@@ -48,7 +47,7 @@ def follow(
     namespace, only = run.namespace, f"metadata.name={run.name}"
     failures = 0
     version = ""
-    while True:
+    while not stopped.is_set():
         try:
             if not version:
                 current = None
@@ -57,14 +56,16 @@ def follow(
                     current = next(iter(page.items), current)
                 failures = 0
                 yield current
-            for change, raw in api.stream(kind, version, namespace=namespace, field_selector=only):
+            events = api.stream(kind, version, namespace=namespace, field_selector=only)
+            # Asked at bookmarks too, which come about every minute.
+            for change, raw in takewhile(lambda _: not stopped.is_set(), events):
                 failures = 0
                 version = _version(raw) or version
                 if change in ("ADDED", "MODIFIED"):
                     yield raw
                 elif change == "DELETED":
                     yield None
-            pause(PAUSE_BETWEEN_STREAMS_SECONDS)
+            stopped.wait(PAUSE_BETWEEN_STREAMS_SECONDS)
         except ClusterExpiredError:
             version = ""
         except ClusterError as error:
@@ -75,7 +76,7 @@ def follow(
                 raise
             seconds = min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
             tell(f"{error} (again in {whole_seconds_text(seconds)})")
-            pause(seconds)
+            stopped.wait(seconds)
 
 
 def _version(raw: JsonObject) -> str:

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
     ClusterError,
     ClusterMissingError,
     allowed_by,
 )
-from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, Api, our_objects
+from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     PipelineHistory,
@@ -37,7 +38,7 @@ MAX_HISTORIES = 20_000
 """Largest number of objects that are listed; further ones do not count."""
 
 
-def list_histories(api: Api, namespace: str) -> tuple[list[PipelineHistory], list[str]]:
+def list_histories(api: ClusterApi, namespace: str) -> tuple[list[PipelineHistory], list[str]]:
     """Return the histories of a namespace ("" = all), and texts about those that do not count.
 
     Raises:
@@ -86,7 +87,7 @@ def histories_named(
     return matches
 
 
-def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: datetime) -> None:
+def forget(api: ClusterApi, history: PipelineHistory, steps: Sequence[str], now: datetime) -> None:
     """Write into a history that what ended before now does not count.
 
     Args:
@@ -119,7 +120,9 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
         api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
 
 
-def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tuple[StepView, ...]:
+def with_memory_advice(
+    api: ClusterApi, run: RunView, steps: Sequence[StepView]
+) -> tuple[StepView, ...]:
     """Return the steps with advice on the memory that they should request, if it is known.
 
     Advice is an extra: if the history or the Workflow cannot be read, the steps are returned as

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.contract.keys import (
     HISTORY_NAMES,
@@ -15,12 +16,6 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
-
-if TYPE_CHECKING:
-    from kfp_placement.live.connection import LiveCluster
-
-Api: TypeAlias = "LiveCluster"
-"""Type of a cluster's API server; every method raises `ClusterError`."""
 
 EVENTS = Kind("v1", "events", "Event")
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
@@ -41,13 +36,13 @@ _FEATURES = {
 """Kinds that an optional feature installs -> start and end of a message about that."""
 
 
-def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
+def objects(api: ClusterApi, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
     """Yield the objects of a kind.
 
     Args:
         api: cluster to read.
         kind: kind of the objects.
-        **chosen: selectors and the size of a page, as for `Api.pages`.
+        **chosen: selectors and the size of a page, as for `ClusterApi.pages`.
 
     Raises:
         ClusterError: the cluster refuses, or gives no answer.
@@ -56,7 +51,7 @@ def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
         yield from page.items
 
 
-def our_objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
+def our_objects(api: ClusterApi, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
     """Yield the objects of one of our kinds, as `objects` does.
 
     Raises:
@@ -78,7 +73,9 @@ def not_installed(kind: Kind) -> ClusterMissingError:
     )
 
 
-def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+def object_if_allowed(
+    api: ClusterApi, kind: Kind, name: str, namespace: str = ""
+) -> JsonObject | None:
     """Return an object; None if it does not exist, or we have no right to read it.
 
     Raises:
@@ -90,7 +87,7 @@ def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> J
         return None
 
 
-def lacks_namespace(api: Api, namespace: str) -> bool:
+def lacks_namespace(api: ClusterApi, namespace: str) -> bool:
     """Return whether a namespace does not exist; False if we have no right to look it up.
 
     Raises:

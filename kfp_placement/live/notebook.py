@@ -12,11 +12,10 @@ from typing_extensions import override
 
 from kfp_placement._mark_values import Given, duration
 from kfp_placement.exceptions import UnknownStepError, UsageError
-from kfp_placement.live.connection import LiveCluster
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.fetching import look_at
 from kfp_placement.live.finding import steps_named, the_run
-from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
@@ -66,10 +65,10 @@ def run(
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"name a run, such as run('taxi-x7k2p'); got {name!r:.60}")
     file = None if kubeconfig is None else Path(kubeconfig)
-    cluster = LiveCluster.connect(file, context, "kubeconfig=")
-    where = cluster.namespace if namespace is None else namespace
-    named = the_run(cluster, where, name, wider=_WIDER)
-    return Run(cluster, named, queue=queue_of(cluster, named.key))
+    api = ClusterApi.connect(file, context, "kubeconfig=")
+    where = api.namespace if namespace is None else namespace
+    named = the_run(api, where, name, wider=_WIDER)
+    return Run(api, named, queue=queue_of(api, named.key))
 
 
 def utc_now() -> datetime:
@@ -87,7 +86,7 @@ class Run:
 
     def __init__(
         self,
-        api: Api,
+        api: ClusterApi,
         named_run: NamedRun,
         now: Clock = utc_now,
         *,

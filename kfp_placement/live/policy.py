@@ -1,10 +1,11 @@
-"""Warning that new pods are not placed by us, or new runs not planned, by the PlacementPolicy."""
+"""Warning, from the PlacementPolicy, that new pods are not placed or new runs not planned."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.kinds import POLICIES, Api, objects
+from kfp_placement.live.kinds import POLICIES, objects
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -27,7 +28,7 @@ _PAUSED = (
 )
 
 
-def why_off(api: Api) -> str:
+def why_off(api: ClusterApi) -> str:
     """Return why new pods go to the default scheduler or new runs get no plan, for people.
 
     The text is empty if neither is the case, or if we have no right to read the policy.
@@ -68,7 +69,7 @@ def _why_off(raw: Mapping[str, Any]) -> str:
 
 def _since(condition: Condition | None) -> str:
     if condition is None:
-        return ": nobody has said yet that it is otherwise"
+        return ": no status has been reported yet"
     since = f" since {time_text(condition.last_transition_time)}"
     return f"{since} ({condition.reason}): {condition.message}"
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from datetime import datetime
 from itertools import islice
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
@@ -13,7 +14,6 @@ from kfp_placement.live.exceptions import (
 from kfp_placement.live.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
-    Api,
     object_if_allowed,
     objects,
     our_objects,
@@ -36,7 +36,7 @@ _ORDER = (RequestPhase.WAITING, RequestPhase.ADMITTED, RequestPhase.FINISHED)
 _SHOWN_QUEUES = 3
 
 
-def list_queued(api: Api, namespace: str) -> tuple[QueueView, ...]:
+def list_queued(api: ClusterApi, namespace: str) -> tuple[QueueView, ...]:
     """Return the runs of a namespace ("" = all) with a RunRequest, by queue and position.
 
     Raises:
@@ -47,7 +47,7 @@ def list_queued(api: Api, namespace: str) -> tuple[QueueView, ...]:
     return tuple(sorted(map(queue_view, requests), key=_place))
 
 
-def waiting_runs(api: Api, namespace: str) -> dict[RunKey, QueueView]:
+def waiting_runs(api: ClusterApi, namespace: str) -> dict[RunKey, QueueView]:
     """Return the runs of a namespace ("" = all) that wait, by key.
 
     There are none if queues are not installed, or we have no right to list RunRequests.
@@ -62,7 +62,7 @@ def waiting_runs(api: Api, namespace: str) -> dict[RunKey, QueueView]:
     return {view.key: view for view in views if view.is_waiting}
 
 
-def queue_of(api: Api, run: RunKey) -> QueueView | None:
+def queue_of(api: ClusterApi, run: RunKey) -> QueueView | None:
     """Return how a run waits; None if it is in no queue, or we have no right to look it up.
 
     Raises:
@@ -72,7 +72,7 @@ def queue_of(api: Api, run: RunKey) -> QueueView | None:
     return None if raw is None else queue_view(raw)
 
 
-def default_queues(api: Api, namespace: str) -> tuple[RunQueue, ...] | None:
+def default_queues(api: ClusterApi, namespace: str) -> tuple[RunQueue, ...] | None:
     """Return the RunQueues named `default`, with which a namespace takes part in queueing.
 
     The result is None if RunQueues are not installed, cannot be read, or we have no right to.
@@ -92,7 +92,7 @@ def default_queues(api: Api, namespace: str) -> tuple[RunQueue, ...] | None:
         return None
 
 
-def queue_notices(api: Api, namespace: str) -> tuple[Notice, ...]:
+def queue_notices(api: ClusterApi, namespace: str) -> tuple[Notice, ...]:
     """Return a notice that a new run may wait, with how many wait now; none without a queue.
 
     Args:
@@ -124,7 +124,7 @@ def _waits(queue: str, views: list[QueueView]) -> str:
     return f"{text}, the last of which {starts}" if starts else text
 
 
-def ask_to_admit(api: Api, view: QueueView, now: datetime) -> None:
+def ask_to_admit(api: ClusterApi, view: QueueView, now: datetime) -> None:
     """Ask the queue of a run to let it begin out of turn.
 
     Raises:
@@ -136,7 +136,7 @@ def ask_to_admit(api: Api, view: QueueView, now: datetime) -> None:
     _ask(api, view, ADMIT_ANNOTATION, max(now, view.waiting_since or now))
 
 
-def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
+def ask_to_preempt(api: ClusterApi, view: QueueView, now: datetime) -> None:
     """Ask the queue of a run to stop it after its running steps, and to put it behind all others.
 
     Raises:
@@ -148,7 +148,7 @@ def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
     _ask(api, view, PREEMPT_ANNOTATION, max(now, view.admitted_at or now))
 
 
-def _ask(api: Api, view: QueueView, annotation: str, at: datetime) -> None:
+def _ask(api: ClusterApi, view: QueueView, annotation: str, at: datetime) -> None:
     patch = {"metadata": {"annotations": {annotation: time_text(at)}}}
     with allowed_by("kfp-placement-operate-queues"):
         api.patch(RUN_REQUESTS, view.key.name, view.key.namespace, patch)

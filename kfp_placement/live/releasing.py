@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterConflictError,
     ClusterError,
@@ -13,7 +14,6 @@ from kfp_placement.live.kinds import (
     POLICIES,
     RUN_QUEUES,
     WORKFLOWS,
-    Api,
     not_installed,
     objects,
     our_objects,
@@ -62,7 +62,7 @@ class Released:
     unsatisfiable: list[str] = field(default_factory=list)
 
 
-def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
+def set_paused(api: ClusterApi, paused: bool, *, dry_run: bool) -> bool:
     """Pause the policy, or end its pause; return whether that changes anything.
 
     A missing policy is created paused; otherwise the controller would create one without a pause.
@@ -91,7 +91,7 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
 
 
 def open_gates(
-    api: Api, runs: Iterable[RunKey] | None, tell: Callable[[str], None], *, dry_run: bool
+    api: ClusterApi, runs: Iterable[RunKey] | None, tell: Callable[[str], None], *, dry_run: bool
 ) -> Released:
     """Take our gates off pods until no pod has one; leave the gates of others.
 
@@ -119,7 +119,7 @@ def open_gates(
     return released
 
 
-def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
+def release_held(api: ClusterApi, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
     """Let runs that wait in queues go on; do nothing if queues are not installed.
 
     Runs that others have suspended are left alone.
@@ -143,7 +143,7 @@ def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> R
 
 
 def _free(
-    api: Api,
+    api: ClusterApi,
     kind: Kind,
     listed: JsonObject,
     patch_of: Callable[[JsonObject], JsonObject | None],
@@ -185,7 +185,7 @@ def _free(
     return freed
 
 
-def _pending(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
+def _pending(api: ClusterApi, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
     """Yield pods without a node, whether they are gated or not."""
     everywhere = [("", "")]
     chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs or ()]
@@ -199,7 +199,7 @@ def _pending(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
         )
 
 
-def _waiting(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
+def _waiting(api: ClusterApi, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
     if runs is None:
         for selector in (HELD_SELECTOR, PREEMPTED_SELECTOR):
             yield from objects(api, WORKFLOWS, label_selector=selector)

@@ -10,13 +10,14 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
 from kfp_placement.live.following import follow
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
@@ -68,7 +69,7 @@ class Look:
 
 
 def looks(
-    api: Api, named_run: NamedRun, *, now: Clock, timeout_seconds: float | None = None
+    api: ClusterApi, named_run: NamedRun, *, now: Clock, timeout_seconds: float | None = None
 ) -> Iterator[Look]:
     """Watch a run until it ends, through restarts of the API server.
 
@@ -89,14 +90,18 @@ def looks(
     look = watcher.queue_changed(_queue_now(api, named_run))
     if look.lines:
         yield look
-    changes = _followed(api, named_run, watcher)
-    while look.outcome is None:
-        wait_seconds = min(LOOK_SECONDS, deadline - time.monotonic())
-        if wait_seconds > 0:
-            look = _next(changes, watcher, wait_seconds)
-        else:
-            look = watcher.look(outcome=Outcome.TIMED_OUT)
-        yield look
+    stopped = threading.Event()
+    changes = _followed(api, named_run, watcher, stopped)
+    try:
+        while look.outcome is None:
+            wait_seconds = min(LOOK_SECONDS, deadline - time.monotonic())
+            if wait_seconds > 0:
+                look = _next(changes, watcher, wait_seconds)
+            else:
+                look = watcher.look(outcome=Outcome.TIMED_OUT)
+            yield look
+    finally:
+        stopped.set()
 
 
 _Changes = queue.Queue[Callable[[], Look]]
@@ -111,7 +116,7 @@ def _next(changes: _Changes, watcher: "_Watcher", wait_seconds: float) -> Look:
     return look_after()
 
 
-def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
+def _queue_now(api: ClusterApi, named_run: NamedRun) -> QueueView | None:
     """Return how the run waits; None without an answer, which the watch of the plan reports."""
     try:
         return queue_of(api, named_run.key)
@@ -119,15 +124,17 @@ def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
         return None
 
 
-def _followed(api: Api, named_run: NamedRun, watcher: "_Watcher") -> _Changes:
-    """Follow the plan and the RunRequest in threads, until the program ends or an error occurs."""
+def _followed(
+    api: ClusterApi, named_run: NamedRun, watcher: "_Watcher", stopped: threading.Event
+) -> _Changes:
+    """Follow the plan and the RunRequest in threads, until `stopped` is set or an error occurs."""
     changes: _Changes = queue.Queue()
 
     def follow_kind(
         kind: Kind, look_after: Callable[[JsonObject | None], Look], tell: Callable[[str], None]
     ) -> None:
         try:
-            for raw in follow(api, kind, named_run.key, pause=time.sleep, tell=tell):
+            for raw in follow(api, kind, named_run.key, stopped=stopped, tell=tell):
                 changes.put(partial(look_after, raw))
         except Exception as error:
             refused = isinstance(error, ClusterForbiddenError | ClusterMissingError)
@@ -155,7 +162,7 @@ def _fail(error: Exception) -> Look:
 class _Watcher:
     """State of a watch: the run and its queue as last read, and the plan that was announced."""
 
-    def __init__(self, api: Api, named_run: NamedRun, now: Clock) -> None:
+    def __init__(self, api: ClusterApi, named_run: NamedRun, now: Clock) -> None:
         self._api = api
         self._named_run = named_run
         self._now = now

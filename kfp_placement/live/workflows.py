@@ -4,9 +4,10 @@ import json
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import NAMES_PAGE
-from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, Api, object_if_allowed, objects
+from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, object_if_allowed, objects
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     ENABLED_LABEL,
@@ -50,7 +51,7 @@ _NOT_PLANNED = (
 
 
 def unplanned_runs(
-    api: Api, namespace: str, planned: Collection[RunKey], now: datetime
+    api: ClusterApi, namespace: str, planned: Collection[RunKey], now: datetime
 ) -> tuple[RunKey, ...]:
     """Return runs that have not ended and should have a plan by now.
 
@@ -87,7 +88,7 @@ def unplanned_text(runs: Collection[RunKey], names: str) -> str:
     return f"{which} should have a plan and {has} none {after} ({names}): {_NOT_PLANNED}"
 
 
-def why_no_plan(api: Api, namespace: str, name: str) -> str:
+def why_no_plan(api: ClusterApi, namespace: str, name: str) -> str:
     """Return what may keep a run from having a plan, as a part of a sentence.
 
     Raises:
@@ -99,7 +100,7 @@ def why_no_plan(api: Api, namespace: str, name: str) -> str:
     return _NOT_PLANNED if planned else _UNMARKED
 
 
-def is_to_be_planned(api: Api, namespace: str, name: str) -> bool | None:
+def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
     """Return whether the planner plans a run, by the rules of the planner itself.
 
     The result is None if the Workflow does not exist, or we have no right to read it.
@@ -113,7 +114,7 @@ def is_to_be_planned(api: Api, namespace: str, name: str) -> bool | None:
     return SCHEDULER_LABEL in json.dumps(raw) or _is_of_all_pipelines(api, namespace, raw)
 
 
-def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool:
+def _is_of_all_pipelines(api: ClusterApi, namespace: str, workflow: JsonObject) -> bool:
     """Return whether a Workflow is a KFP run in a namespace whose KFP runs are all planned.
 
     The result is False if we have no right to read the namespace.
@@ -127,7 +128,7 @@ def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool
     return labels.get(PIPELINES_LABEL) == ALL_PIPELINES
 
 
-def failure_of(api: Api, run: RunView) -> str:
+def failure_of(api: ClusterApi, run: RunView) -> str:
     """Return Argo's message on why a run failed, or "".
 
     It is the message of the first node that failed on its own, else the Workflow's. It is empty if
@@ -169,7 +170,7 @@ def _first_failure(nodes: object, run: str) -> str:
     return f"{path}: {first.message.strip()}"
 
 
-def _open_runs(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
+def _open_runs(api: ClusterApi, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
     """Yield creation time and key of each run that has not ended; the newest are left out."""
     workflows = objects(
         api, WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement.live.connection import LiveCluster
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.settings import PlanSettings
@@ -55,7 +55,7 @@ def test_a_process_of_the_cluster_reads_its_credentials_again(server):
 
 
 def test_a_live_command_says_at_once_that_the_account_is_unknown(server):
-    cluster = LiveCluster.connect(server.kubeconfig)
+    cluster = ClusterApi.connect(server.kubeconfig)
     with pytest.raises(ClusterForbiddenError, match="does not know the account"):
         cluster.get(PODS, "p", "ns")
     assert server.asked == ["Bearer old"]

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from kfp_placement import RunError, preview
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.download import download
 from kfp_placement.clusters.reading import is_url
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
@@ -88,7 +88,7 @@ def host():
 
 @pytest.mark.parametrize("path", ["/cluster.yaml", "/moved", "/cluster.yaml?token=secret#part"])
 def test_a_cluster_may_come_from_a_web_server(host, path):
-    assert download(host + path) == Package((host + path).partition("?")[0], CLUSTER)
+    assert download(host + path) == InputFile((host + path).partition("?")[0], CLUSTER)
 
 
 def test_a_preview_takes_a_url(host):

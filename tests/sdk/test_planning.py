@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlanRequest, prepare
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -89,7 +89,7 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
 
 def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
     def iterations(where=None, **options):
-        request = PlanRequest(Package("looping", LOOP), where, options=options)
+        request = PlanRequest(InputFile("looping", LOOP), where, options=options)
         return len(prepare(request).run.steps)
 
     where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}))
@@ -99,7 +99,7 @@ def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
 
 def test_where_a_run_goes_is_what_is_asked_then_its_own_then_the_cluster_s_then_the_past_s():
     where = KnownCluster(a_cluster(), "of-cluster")
-    request = PlanRequest(Package("run", b""), where)
+    request = PlanRequest(InputFile("run", b""), where)
     own = replace(a_run(a_step("a")), namespace="own")
     nowhere = replace(own, namespace="")
     assert replace(request, namespace="asked").namespace_of(own, "past") == "asked"

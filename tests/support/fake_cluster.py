@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from kfp_placement.live.connection import LiveCluster
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
 from kfp_placement.live.kinds import (
     EVENTS,
@@ -31,7 +31,7 @@ KINDS = {
 ARGO = "workflows.argoproj.io"
 
 
-class FakeCluster(LiveCluster):
+class FakeCluster(ClusterApi):
     """Holds objects; answers gets, lists with selectors, merge patches and scripted streams.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement.check import rules
 from kfp_placement.check.findings import CheckReport
 from kfp_placement.clusters.reading import KnownCluster
@@ -23,7 +23,7 @@ def prepared(
 ) -> PreparedRun:
     """The run on a cluster, with these fields of a request."""
     where = None if cluster is None else KnownCluster(cluster, default_namespace)
-    return completed(PlanRequest(Package("run", b""), where, **asked), run, KnownPast(past))
+    return completed(PlanRequest(InputFile("run", b""), where, **asked), run, KnownPast(past))
 
 
 def codes(report: CheckReport) -> list[tuple[str, str, str]]:

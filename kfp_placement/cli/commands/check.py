@@ -1,6 +1,7 @@
 """Command `check`: apply the rules of `kfp_placement.check` to a run and print the findings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,24 +88,23 @@ def check(
     that are far from what past runs took.
     Follows the PlacementPolicy of CLUSTER, if it holds one.
     """
-    from kfp_placement.cli.inputs import read_request
+    from kfp_placement.cli.inputs import read_inputs
     from kfp_placement.cli.output import check_target, emit
     from kfp_placement.cli.redrawing import ProgressLine
 
     check_target(output)
     with ProgressLine() as progress:
-        request = read_request(
+        request = read_inputs(
             run,
             cluster,
             "none" if history is None else history,
             Target(**target),
             progress,
             needs_cluster=False,
-            arguments=arguments,
         )
         from kfp_placement.check.rules import checked
 
-        report = checked(request, progress)
+        report = checked(replace(request, arguments=arguments), progress)
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 

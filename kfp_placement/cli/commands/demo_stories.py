@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
-from kfp_placement._package import Package
+from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlannedRun, PlanRequest, planned
 from kfp_placement_engine.model.cluster import Cluster
@@ -123,7 +123,7 @@ def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) ->
 def _planned(
     file: str, cluster: Cluster, options: Mapping[str, object], progress: Progress
 ) -> PlannedRun:
-    request = PlanRequest(Package(file, _file(file)), KnownCluster(cluster), options=options)
+    request = PlanRequest(InputFile(file, _file(file)), KnownCluster(cluster), options=options)
     return planned(request, progress)
 
 

@@ -48,7 +48,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
             f"{run} is a file, and explain is for runs in a cluster; for a file,"
             f" `kfp-placement plan {run} -o wide` says why each step goes where it goes"
         )
-    cluster, namespace = connect(Target(**target))
+    api, namespace = connect(Target(**target))
     # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.exit_codes import ExitCode
     from kfp_placement.cli.output import emit, emit_view
@@ -61,15 +61,15 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement_engine.views.explanation import explanation
     from kfp_placement_engine.views.runs import UNREADABLE
 
-    named_run = the_run(cluster, namespace, run)
+    named_run = the_run(api, namespace, run)
     is_document = output_format in ("json", "yaml")
-    queue = None if is_document else queue_of(cluster, named_run.key)
-    view = look_at(cluster, named_run, now(), queue)
-    off = why_off(cluster)
+    queue = None if is_document else queue_of(api, named_run.key)
+    view = look_at(api, named_run, now(), queue)
+    off = why_off(api)
     steps = view.steps if step is None else steps_named(view, step)
     in_full = output_format == "wide" or step is not None
     if is_document or in_full:
-        steps = with_memory_advice(cluster, view, steps)
+        steps = with_memory_advice(api, view, steps)
     if is_document:
         emit(serialized(explanation_document(view, steps, off), output_format), None)
     else:

@@ -23,7 +23,7 @@ from kfp_placement_engine.views.formatting import counted, visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kfp_placement.live.kinds import Api
+    from kfp_placement.live.connection import ClusterApi
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.views.document import Document, Table
     from kfp_placement_engine.views.history import PipelineDetails
@@ -132,13 +132,16 @@ def history(
     return ExitCode.OK
 
 
-def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[PipelineHistory]]":
+def _read(
+    file: str | None, target: Target
+) -> "tuple[ClusterApi | None, str, Sequence[PipelineHistory]]":
     """Read the histories of a file, or of a cluster if `file` is None.
 
     Returns:
         The cluster, or None for a file; the namespace, or "" for all; and its histories.
     """
-    from kfp_placement.cli.inputs import LIVE, connect_live, named_history
+    from kfp_placement._input_file import LIVE
+    from kfp_placement.cli.inputs import connect_live, named_history
     from kfp_placement.histories import HistorySource, read_histories
 
     live = connect_live(LIVE if file is None else None, target)
@@ -191,7 +194,7 @@ def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format:
 
 
 def _forget(
-    api: "Api",
+    api: "ClusterApi",
     history: "PipelineHistory",
     details: "PipelineDetails",
     steps: "Sequence[str]",

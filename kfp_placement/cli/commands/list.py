@@ -37,7 +37,7 @@ def list_runs(output_format: str, **target: Any) -> None:
 
     Latest first.
     """
-    cluster, namespace = connect(Target(**target))
+    api, namespace = connect(Target(**target))
     # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live import fetching
@@ -50,18 +50,18 @@ def list_runs(output_format: str, **target: Any) -> None:
     from kfp_placement_engine.views.runs import waiting_run
 
     at = now()
-    runs, more = fetching.list_runs(cluster, namespace, at)
+    runs, more = fetching.list_runs(api, namespace, at)
     if not runs:
-        warn_of_namespace(cluster, namespace)
-    off = why_off(cluster)
+        warn_of_namespace(api, namespace)
+    off = why_off(api)
     planned = {run.key for run in runs}
-    unplanned = () if more else unplanned_runs(cluster, namespace, planned, at)
+    unplanned = () if more else unplanned_runs(api, namespace, planned, at)
     if output_format in ("json", "yaml"):
         emit(serialized(runs_document(runs, off, unplanned), output_format), None)
         return
     warn(off)
     warn(unplanned_text(unplanned, candidates(unplanned)))
-    queued = waiting_runs(cluster, namespace)
+    queued = waiting_runs(api, namespace)
     shown = [run.in_queue(queued.get(run.key)) for run in runs]
     # If not all runs are listed, a queued run that is not among them may have a plan.
     without_plan = () if more else queued.items()

@@ -253,7 +253,7 @@ def plan(
     Which node, when, why, and how that compares with the default scheduler. Follows the
     PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
-    from kfp_placement.cli.inputs import read_request
+    from kfp_placement.cli.inputs import read_inputs
     from kfp_placement.cli.output import check_target, emit, format_for
     from kfp_placement.cli.plan_result import exit_code, rendered
     from kfp_placement.cli.redrawing import ProgressLine
@@ -264,9 +264,8 @@ def plan(
     options = {name: request_fields.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
     with ProgressLine() as progress:
-        request = read_request(
-            run, cluster, history, target, progress, options=options, **request_fields
-        )
+        request = read_inputs(run, cluster, history, target, progress)
+        request = replace(request, options=options, **request_fields)
         from kfp_placement.planning import planned
 
         planned_run = planned(request, progress)

@@ -71,7 +71,7 @@ Exit codes: 0 asked; 1 the run does not run, or it is refused; 2 several runs ma
 @format_option
 def queue(output_format: str, **target: Any) -> None:
     """List runs by queue: who waits for what, in which position, who was admitted."""
-    cluster, namespace = connect(Target(**target))
+    api, namespace = connect(Target(**target))
     # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import queue_document, serialized
@@ -79,10 +79,8 @@ def queue(output_format: str, **target: Any) -> None:
     from kfp_placement_engine.contract.run_request import RequestPhase
     from kfp_placement_engine.views.queues import not_ready_text, queue_table
 
-    views = [
-        view for view in list_queued(cluster, namespace) if view.phase != RequestPhase.FINISHED
-    ]
-    queues = default_queues(cluster, namespace)
+    views = [view for view in list_queued(api, namespace) if view.phase != RequestPhase.FINISHED]
+    queues = default_queues(api, namespace)
     for each in queues or ():
         warn(not_ready_text(each, namespaces=not namespace))
     if output_format in ("json", "yaml"):
@@ -92,7 +90,7 @@ def queue(output_format: str, **target: Any) -> None:
         is_wide = output_format == "wide"
         emit_view(queue_table(views, now(), wide=is_wide, namespaces=not namespace))
     else:
-        warn_of_namespace(cluster, namespace)
+        warn_of_namespace(api, namespace)
     if namespace and queues == ():
         lacks = f"Namespace {namespace} has no RunQueue default: its runs do not wait."
         click.echo(lacks, err=True)
@@ -139,16 +137,16 @@ def _ask(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
         ClusterMissingError: there is no such run, or it is in no queue.
         ClusterError: the cluster refuses, or gives no answer.
     """
-    cluster, namespace = connect(target)
+    api, namespace = connect(target)
     from kfp_placement.live.finding import the_run
     from kfp_placement.live.queues import queue_of
 
-    key = the_run(cluster, namespace, run).key
-    view = queue_of(cluster, key)
+    key = the_run(api, namespace, run).key
+    view = queue_of(api, key)
     if view is None:
         raise ClusterMissingError(
             f"run {key.namespace}/{key.name} is in no queue: its namespace has no RunQueue default,"
             " or you may not read RunRequests there"
         )
-    ask(cluster, view, now())
+    ask(api, view, now())
     return view

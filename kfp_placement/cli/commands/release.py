@@ -21,7 +21,7 @@ from kfp_placement.live.exceptions import (
 from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
-    from kfp_placement.live.kinds import Api
+    from kfp_placement.live.connection import ClusterApi
     from kfp_placement_engine.model.keys import RunKey
 
 _EPILOG = """\b
@@ -58,36 +58,36 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
     where = Target(**target)
     if not runs and (where.namespace is not None or where.all_namespaces):
         raise click.UsageError("-n and -A say where to look for RUN; without one all is released")
-    cluster, namespace = connect(where)
+    api, namespace = connect(where)
     if resume:
-        return _resume(cluster, dry_run=dry_run)
+        return _resume(api, dry_run=dry_run)
     chosen = None
     if runs:
         from kfp_placement.live.finding import the_run
 
-        named_runs = [the_run(cluster, namespace, run) for run in runs]
+        named_runs = [the_run(api, namespace, run) for run in runs]
         chosen = [named_run.key for named_run in named_runs]
-    paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
-    opened = _open_gates(cluster, chosen, dry_run=dry_run)
-    begun = _let_begin(cluster, chosen, dry_run=dry_run)
+    paused = ExitCode.OK if runs else _pause(api, dry_run=dry_run)
+    opened = _open_gates(api, chosen, dry_run=dry_run)
+    begun = _let_begin(api, chosen, dry_run=dry_run)
     return paused if opened and begun else ExitCode.FAILURE
 
 
-def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
+def _resume(api: "ClusterApi", *, dry_run: bool) -> ExitCode:
     from kfp_placement.live.releasing import set_paused
 
-    changed = set_paused(cluster, paused=False, dry_run=dry_run)
+    changed = set_paused(api, paused=False, dry_run=dry_run)
     done = "The policy would go on." if dry_run else "The policy goes on."
     click.echo(_result(done if changed else "The policy was not paused.", dry_run))
     return ExitCode.OK
 
 
-def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
+def _pause(api: "ClusterApi", *, dry_run: bool) -> ExitCode:
     """Pause the policy; if that fails, gates are taken off anyway."""
     from kfp_placement.live.releasing import set_paused
 
     try:
-        changed = set_paused(cluster, paused=True, dry_run=dry_run)
+        changed = set_paused(api, paused=True, dry_run=dry_run)
     except ClusterUnreachableError:
         raise
     except ClusterError as error:
@@ -99,12 +99,12 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _open_gates(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
+def _open_gates(api: "ClusterApi", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
 
     word = "would release" if dry_run else "released"
     done = open_gates(
-        cluster, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
+        api, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
     )
     number = counted(len(done.freed), "pod")
     if done.freed:
@@ -124,12 +124,12 @@ def _open_gates(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool)
     return not done.failures and not done.unsatisfiable
 
 
-def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
+def _let_begin(api: "ClusterApi", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     """Let runs begin that wait in queues; print nothing if there are none."""
     from kfp_placement.live.releasing import release_held
 
     try:
-        done = release_held(cluster, chosen, dry_run=dry_run)
+        done = release_held(api, chosen, dry_run=dry_run)
     except ClusterUnreachableError:
         raise
     except ClusterError as error:

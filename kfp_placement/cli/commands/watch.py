@@ -54,7 +54,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
 
     Survives restarts of the API server.
     """
-    cluster, namespace = connect(Target(**target))
+    api, namespace = connect(Target(**target))
     # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.redrawing import RedrawnBlock
     from kfp_placement.live.finding import the_run
@@ -64,13 +64,13 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     from kfp_placement.live.workflows import why_no_plan
     from kfp_placement_engine.views.explanation import progress
 
-    named_run = the_run(cluster, namespace, run)
-    warn(why_off(cluster))
-    if named_run.raw is None and queue_of(cluster, named_run.key) is None:
-        why = why_no_plan(cluster, named_run.namespace, named_run.name)
+    named_run = the_run(api, namespace, run)
+    warn(why_off(api))
+    if named_run.raw is None and queue_of(api, named_run.key) is None:
+        why = why_no_plan(api, named_run.namespace, named_run.name)
         warn(f"if the run gets no plan within seconds, {why}")
     with RedrawnBlock() as block:
-        for look in looks(cluster, named_run, now=now, timeout_seconds=timeout):
+        for look in looks(api, named_run, now=now, timeout_seconds=timeout):
             for note in look.notes:
                 block.print(note, err=True)
             for line in look.lines:

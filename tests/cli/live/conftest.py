@@ -73,7 +73,7 @@ def connections(cluster, monkeypatch):
         asked.append((kubeconfig, context))
         return cluster
 
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
+    monkeypatch.setattr("kfp_placement.live.connection.ClusterApi.connect", connect)
     return asked
 
 

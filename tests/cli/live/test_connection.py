@@ -13,7 +13,7 @@ import yaml
 
 import kfp_placement
 from kfp_placement import PlacementError, preview
-from kfp_placement.live.connection import LiveCluster
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
 from kfp_placement_kube.kinds import PODS
 from tests.cli.conftest import RUN
@@ -94,8 +94,8 @@ def test_a_kubeconfig_without_a_live_cluster(run, golden):
 
 def test_contexts(tmp_path, run, golden):
     path = kubeconfig(tmp_path)
-    assert LiveCluster.connect(path).namespace == "team-a"
-    assert LiveCluster.connect(path, "test").namespace == "default"
+    assert ClusterApi.connect(path).namespace == "team-a"
+    assert ClusterApi.connect(path, "test").namespace == "default"
     stderr = run.message(3, "list", "--kubeconfig", path, "--context", "staging")
     golden(stderr.replace(str(path), "FILE"))
     assert "'staging'" in stderr
@@ -164,7 +164,7 @@ class Answering:
 @pytest.mark.parametrize("method", ["get", "stream"])
 def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
     with Answering(200, body + b"\n") as other:
-        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterUnreachableError, match="does not answer as an API server"):
             list(getattr(cluster, method)(PODS, "p"))
 
@@ -185,7 +185,7 @@ def test_answers_have_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("kfp_placement.live.connection.MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("kfp_placement.live.connection.MAX_LINE_BYTES", 100)
     with Answering(200, b"{" + b" " * 200 + b"}") as other:
-        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterUnreachableError, match="more than 100 bytes"):
             cluster.get(PODS, "p")
         with pytest.raises(ClusterUnreachableError, match="a line of more than 100 bytes"):
@@ -203,7 +203,7 @@ def test_a_server_that_starts_is_asked_again(tmp_path, monkeypatch):
         answers.pop(0)(request)
 
     with web_server({"/api/v1/pods/p": next_answer}) as address:
-        cluster = LiveCluster.connect(kubeconfig(tmp_path, address))
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
         assert cluster.get(PODS, "p") == {"metadata": {"name": "p"}}
         with pytest.raises(ClusterError, match="not now"):
             cluster.get(PODS, "p")
@@ -219,7 +219,7 @@ def test_pages_are_small_enough_for_whole_workflows(tmp_path):
         sending(b'{"metadata": {}, "items": []}')(request)
 
     with web_server({"/api/v1/pods": page}) as address:
-        cluster = LiveCluster.connect(kubeconfig(tmp_path, address))
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
         list(cluster.pages(PODS))
         list(cluster.pages(PODS, limit=7))
     assert [re.findall(r"limit=(\d+)", path) for path in asked] == [["250"], ["7"]]

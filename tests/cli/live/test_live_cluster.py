@@ -60,7 +60,7 @@ def nodes(monkeypatch):
         cluster.put(node_object(name))
     cluster.put(NODE)
     cluster.put(POD)
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
+    monkeypatch.setattr("kfp_placement.live.connection.ClusterApi.connect", lambda *_: cluster)
     return cluster
 
 

@@ -7,7 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import kfp_placement
 from kfp_placement import MarkValueError, PlacementError, UnknownStepError
 from kfp_placement.live import notebook, watching
-from kfp_placement.live.connection import LiveCluster
+from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterForbiddenError
 from tests.cli.live.conftest import NOW, modified, placement
 from tests.support.fake_cluster import workflow
@@ -176,6 +176,6 @@ def test_a_wide_run_shows_what_goes_on_first(the_run, cluster):
 
 @pytest.mark.parametrize("name", [5, "", "  ", None])
 def test_what_is_not_a_name_is_told_before_a_cluster_is_asked(monkeypatch, golden, name):
-    monkeypatch.setattr(LiveCluster, "connect", lambda *_: pytest.fail("asked a cluster"))
+    monkeypatch.setattr(ClusterApi, "connect", lambda *_: pytest.fail("asked a cluster"))
     with golden.error(kfp_placement.UsageError):
         kfp_placement.run(name)

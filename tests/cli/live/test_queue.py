@@ -177,6 +177,8 @@ def test_list_and_explain_say_that_a_run_is_queued(live, queued):
     listed = " ".join(live("list").stdout.split())
     assert WAITS in listed
     assert waiting_line(live) == f"{WAITS} (80%)"
+    queued.put(placement(spec={"plannedAt": None}))
+    assert waiting_line(live) == f"{WAITS} (80%)"
 
 
 def test_without_the_right_to_see_queues_they_say_all_else(live, queued):

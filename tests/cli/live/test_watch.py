@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 
 from kfp_placement.live.exceptions import (
@@ -119,10 +121,21 @@ def test_what_cannot_be_read_any_more_is_told(golden):
     golden(line)
 
 
+class Unhurried(threading.Event):
+    """Is never set, and notes how long it was waited for."""
+
+    def __init__(self, pauses):
+        super().__init__()
+        self._pauses = pauses
+
+    def wait(self, timeout=None):
+        self._pauses.append(timeout)
+
+
 def following(cluster, pauses, messages):
     """Follow the sample run, and note the pauses and messages."""
     run = RunKey("team-a", "taxi-x7k2p")
-    return follow(cluster, PLACEMENTS, run, pause=pauses.append, tell=messages.append)
+    return follow(cluster, PLACEMENTS, run, stopped=Unhurried(pauses), tell=messages.append)
 
 
 def looks(cluster, number):
@@ -194,6 +207,10 @@ def test_the_whole_command(live, cluster, golden, seen, code):
     assert result.exit_code == code
     golden(result.stdout, "stdout")
     golden(result.stderr, "stderr")
+    for thread in threading.enumerate():
+        if thread.name == "watch":
+            thread.join(5)
+            assert not thread.is_alive()
 
 
 def test_a_run_that_has_no_plan_yet(live, cluster, golden):
@@ -205,7 +222,7 @@ def test_a_run_that_has_no_plan_yet(live, cluster, golden):
 
 
 def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
-    monkeypatch.setattr("kfp_placement.live.watching.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("kfp_placement.live.following.LONGEST_PAUSE_SECONDS", 0)
     refused = ClusterForbiddenError("may not watch")
 
     def stream(kind, resource_version, *, namespace, field_selector):

@@ -1,4 +1,4 @@
-"""Files that describe runs: read from disk, or compiled from a pipeline in Python."""
+"""Files that people give as input: read from disk, or compiled from a pipeline in Python."""
 
 import os
 from dataclasses import dataclass
@@ -8,10 +8,13 @@ from kfp_placement.exceptions import UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
+LIVE = "live"
+"""Name in place of a file: the cluster of the kubeconfig."""
+
 
 @dataclass(frozen=True)
-class Package:
-    """A file that describes a run, or past runs.
+class InputFile:
+    """A file as read: of a run, a cluster, or past runs.
 
     Attributes:
         name: name of the file for messages.
@@ -22,7 +25,7 @@ class Package:
     data: bytes
 
 
-def package_of(run: object) -> Package:
+def input_of(run: object) -> InputFile:
     """Compile a pipeline, or read a file that was compiled before.
 
     Args:
@@ -35,14 +38,14 @@ def package_of(run: object) -> Package:
     """
     if isinstance(run, str | os.PathLike):
         try:
-            return package_file(os.fspath(run))
+            return read_input(os.fspath(run))
         except InputNotFoundError as error:
             hint = "give a path, or the pipeline itself and not its name"
             raise InputNotFoundError(f"{error}; {hint}") from error
-    return Package(str(getattr(run, "name", run)), compiled(run))
+    return InputFile(str(getattr(run, "name", run)), compiled(run))
 
 
-def package_file(path: str, max_bytes: int = RUN_MAX_BYTES) -> Package:
+def read_input(path: str, max_bytes: int = RUN_MAX_BYTES) -> InputFile:
     """Read a file that describes a run, or past runs.
 
     Args:
@@ -56,7 +59,7 @@ def package_file(path: str, max_bytes: int = RUN_MAX_BYTES) -> Package:
     """
     if "://" in path:
         raise InputError(f"{path:.200}: is a URL; download the file first and name that")
-    return Package(path, read_file(path, max_bytes=max_bytes))
+    return InputFile(path, read_file(path, max_bytes=max_bytes))
 
 
 def compiled(pipeline: object) -> bytes:
