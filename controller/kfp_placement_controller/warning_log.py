@@ -60,22 +60,23 @@ class WarningLog:
         self,
         consequence: str,
         turn: Callable[[], T],
-        failed: Callable[[str], object] | None = None,
+        failed: Callable[[str], T | None] | None = None,
     ) -> T | None:
-        """Return what `turn` returns, or None after a defect in it, which is logged.
+        """Return what `turn` returns; after a defect in it, log that and return what `failed` does.
 
         Args:
             consequence: effect of a defect for users.
             turn: work that others do not depend on.
-            failed: called after a defect, with a sentence about it for people.
+            failed: called after a defect, with a sentence about it for people; without it, None
+                is returned.
         """
         try:
             return turn()
         except Exception as error:
             self.warn_of_defect(consequence, error)
-            if failed is not None:
-                failed(f"a defect of the {self.process}: {_text(error)}")
-            return None
+            if failed is None:
+                return None
+            return failed(f"a defect of the {self.process}: {_text(error)}")
 
 
 def _text(error: Exception) -> str:

@@ -95,22 +95,19 @@ class KueueBackend:
             return None if run is None else decide(run)
 
         for requested in runs:
-            # Anybody may have written what the decision depends on.
-            problems: list[str] = []
-            made = self._take_turn(requested.key, partial(decision, requested), problems.append)
-            if problems:
-                queue = situation.queue_of(requested)
-                yield KueueDecision.after_defect(requested, queue, problems[0])
-            elif made is not None:
+            queue = situation.queue_of(requested)
+            after_defect = partial(KueueDecision.after_defect, requested, queue)
+            made = self._take_turn(requested.key, partial(decision, requested), after_defect)
+            if made is not None:
                 yield made
 
     def _take_turn(
         self,
         run: RunKey,
         turn: Callable[[], ResultT],
-        failed: Callable[[str], object] | None = None,
+        failed: Callable[[str], ResultT | None] | None = None,
     ) -> ResultT | None:
-        """Return what `turn` decides about a run, or None after a defect in it."""
+        """Return what `turn` decides about a run, or after a defect in it what `failed` does."""
         consequence = f"run {run.namespace}/{run.name} is not decided about"
         return self._warnings.take_turn(consequence, turn, failed)
 
@@ -120,9 +117,7 @@ class KueueBackend:
         """Yield the writes of all Kueue's objects: first those by which we answer its checks."""
         if situation.queues.ask_for_kueue:
             for check in self.objects.checks.values():
-                report = statuses.report(check, situation.planner_problem, now)
-                if report is not None:
-                    yield report
+                yield from statuses.report(check, situation.planner_problem, now)
         for each in decided:
             yield from each.writes
         yield from self._writes_for_others(situation, decided, now)

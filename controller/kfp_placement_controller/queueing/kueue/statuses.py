@@ -27,7 +27,7 @@ _DEACTIVATED = "Deactivated"
 
 
 def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]:
-    """Give back what a run no longer needs, unless that is given back.
+    """Give back units that the run no longer needs and has not yet given back.
 
     Kueue lets nobody take units back while quota is reserved: a demand that has grown changes
     nothing.
@@ -90,8 +90,8 @@ def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> App
     return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
 
 
-def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | None:
-    """Say whether the planner answers an AdmissionCheck, or return None if its status says so.
+def report(check: ObservedCheck, problem: str, now: datetime) -> Iterator[ApplyStatus]:
+    """Say whether the planner answers an AdmissionCheck, unless its status says so already.
 
     Args:
         check: the AdmissionCheck.
@@ -101,14 +101,14 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
     message = problem or "the planner plans the runs of this check"
     stored = check.active
     if stored is not None and (stored.holds, stored.message) == (not problem, message):
-        return None
+        return
     reason = "NoPlanner" if problem else "PlannerLeads"
     active = condition_dict(ConditionFinding("Active", not problem, reason, message), now)
     body = {
         "metadata": {"name": check.name},
         "status": {"conditions": [active]},
     }
-    return ApplyStatus(ADMISSION_CHECKS, FieldManager.CHECK, body)
+    yield ApplyStatus(ADMISSION_CHECKS, FieldManager.CHECK, body)
 
 
 def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
@@ -134,7 +134,7 @@ def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
         ConditionFinding("QuotaReserved", False, "Pending", message),
         ConditionFinding("Admitted", False, "NoReservation", "The workload has no reservation"),
     )
-    cleared: JsonObject = deepcopy({**raw})
+    cleared: JsonObject = deepcopy(raw)
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
     conditions |= {each.condition: condition_dict(each, now) for each in made}
