@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.queue_day.nodes import NODES
 from benchmarks.queue_day.runs import Amounts, Run
 from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
-from kfp_placement_controller.queueing.builtin.admission import decide
+from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.run_queues import rules_of
 from kfp_placement_controller.queueing.runs import (
@@ -167,7 +167,7 @@ class Queue:
 
     def _decided(self, now: float) -> list[int]:
         runs = {waiting.key: number for number, waiting in self._waiting.items()}
-        verdicts = decide(
+        verdicts = waiting_verdicts(
             self._waiting.values(),
             list(self._admitted.values()),
             self._rules,

@@ -49,8 +49,8 @@ class _OfRun:
     run: QueuedRun
 
     @property
-    def target(self) -> tuple[str, ...]:
-        """Words that tell this write from the next one of its kind."""
+    def identity(self) -> tuple[str, ...]:
+        """Identity of this write, by which repeated tries are recognised."""
         return (type(self).__name__, self.run.owner.uid, self.run.version)
 
 
@@ -132,8 +132,8 @@ class BackendAction(ABC):
 
     @property
     @abstractmethod
-    def target(self) -> tuple[str, ...]:
-        """Words that tell this write from the next one of its kind."""
+    def identity(self) -> tuple[str, ...]:
+        """Identity of this write, by which repeated tries are recognised."""
 
 
 SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun

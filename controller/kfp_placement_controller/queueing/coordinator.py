@@ -196,7 +196,7 @@ class QueueCoordinator:
         self.ranges.forecast(decided.simulations, now, monotonic_seconds)
         steered = (*standing.wanted, *self.steering.decided(waiting, situation, decided, now))
         actions: list[QueueAction] = []
-        actions += [each for each in decided.writes if self.steering.may_try(each.target)]
+        actions += [each for each in decided.writes if self.steering.may_try(each.identity)]
         actions += self._steering_actions(steered, situation, now)
         # In a namespace that no longer takes part, the RunRequest of a run that has started would
         # otherwise say forever that the run waits.
@@ -231,7 +231,7 @@ class QueueCoordinator:
     ) -> Iterator[QueueAction]:
         """Yield the actions that were not tried a short time ago, and record why runs start."""
         for action in steered:
-            if not self.steering.may_try(action.target):
+            if not self.steering.may_try(action.identity):
                 continue
             yield action
             if isinstance(action, StartRun):

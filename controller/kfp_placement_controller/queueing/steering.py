@@ -73,7 +73,7 @@ class Steering:
     def forget(self) -> None:
         """Forget older tries, so that these actions may be tried again."""
         now = self.monotonic()
-        self._tried = {target: at for target, at in self._tried.items() if now - at < RETRY_SECONDS}
+        self._tried = {key: at for key, at in self._tried.items() if now - at < RETRY_SECONDS}
         self._started = {run: at for run, at in self._started.items() if now - at < RETRY_SECONDS}
         self._refused = {
             uid: at for uid, at in self._refused.items() if now - at < _REFUSED_SECONDS
@@ -167,11 +167,11 @@ class Steering:
             elif run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now):
                 yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def may_try(self, target: tuple[str, ...]) -> bool:
+    def may_try(self, identity: tuple[str, ...]) -> bool:
         """Return whether an action was not tried a short time ago, and remember this try."""
-        if target in self._tried:
+        if identity in self._tried:
             return False
-        self._tried[target] = self.monotonic()
+        self._tried[identity] = self.monotonic()
         return True
 
     def _obey(self, uid: str, asked_at: datetime | None) -> None:

@@ -15,10 +15,10 @@ class Rule(StrEnum):
     """Rule that keeps a run waiting.
 
     `STEP`: no node can take one of its steps. `QUOTA_SIZE`: it needs more than the whole quota.
-    `QUOTA`: with the runs of its queue, more. `NO_NODE`: no node has the resource. `CAPACITY`: with
-    all admitted runs it needs more than may be promised. `GANG_SIZE`: pods that must run together
-    do not fit the empty cluster. `GANGS`: they do not fit beside those of other runs. `KUEUE`:
-    Kueue has not admitted it.
+    `QUOTA`: together with the admitted runs of its queue it exceeds the quota. `NO_NODE`: no node
+    has the resource. `CAPACITY`: with all admitted runs it needs more than may be promised.
+    `GANG_SIZE`: pods that must run together do not fit the empty cluster. `GANGS`: they do not fit
+    beside those of other runs. `KUEUE`: Kueue has not admitted it.
     """
 
     STEP = "step"
@@ -31,8 +31,8 @@ class Rule(StrEnum):
     KUEUE = "kueue"
 
 
-GIVEN_BACK = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
-"""Rules that other runs could satisfy by giving something back."""
+TAKEN_BY_OTHERS = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
+"""Rules that keep a run waiting only while other runs take what it needs."""
 
 RUNS = "runs"
 """Name of the number of runs, among the resources of a quota."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_controller.queueing.builtin.admission import decide, in_order
+from kfp_placement_controller.queueing.builtin.admission import in_order, waiting_verdicts
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_controller.queueing.verdicts import Lack, Rule
 from kfp_placement_engine.model.demand import Demand, PodGroup
@@ -29,7 +29,7 @@ def decided(runs, running=(), its_rules=None, cluster=None, *, now=START):
     cluster = nodes(4, cpu=16) if cluster is None else cluster
     return {
         each.key.name: each
-        for each in decide(runs, list(running), its_rules or rules(), cluster, now)
+        for each in waiting_verdicts(runs, list(running), its_rules or rules(), cluster, now)
     }
 
 
@@ -253,7 +253,9 @@ def test_ten_times_as_many_runs_cost_little_more_than_ten_times_as_much():
 
     def cost(count):
         runs = [waiting(f"w{number}", demand(number)) for number in range(count)]
-        return min(cpu_seconds(decide, runs, running, rules(), cluster, START) for _ in range(3))
+        return min(
+            cpu_seconds(waiting_verdicts, runs, running, rules(), cluster, START) for _ in range(3)
+        )
 
     running = [admitted(f"r{number}", demand(number)) for number in range(200)]
     cluster = nodes(500, cpu=16, gpu=1)
@@ -270,7 +272,7 @@ class TestReservation:
     def tried(self, run, hours):
         running = [admitted("r", gpu=3)]
         cluster = nodes(cpu=8, gpu=4)
-        found = decide([run, self.SMALL], running, self.RULES, cluster, after(hours))
+        found = waiting_verdicts([run, self.SMALL], running, self.RULES, cluster, after(hours))
         return [each.key.name for each in found if each.is_admitted]
 
     def test_no_room_is_kept_for_one_that_never_fits_that_is_asked_to_stop_or_of_the_future(self):
@@ -284,7 +286,7 @@ class TestReservation:
 
     def test_a_run_gets_what_was_kept_for_it(self):
         cluster = nodes(cpu=8, gpu=4)
-        found = decide([self.LARGE, self.SMALL], [], self.RULES, cluster, after(13))
+        found = waiting_verdicts([self.LARGE, self.SMALL], [], self.RULES, cluster, after(13))
         assert [each.key.name for each in found if each.is_admitted] == ["large"]
 
     def test_room_is_kept_for_as_long_as_it_was_waited_for_and_again_after_as_long(self):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.builtin.admission import decide, in_order
+from kfp_placement_controller.queueing.builtin.admission import in_order, waiting_verdicts
 from kfp_placement_controller.queueing.builtin.backend import preempted
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import QueueRules
@@ -85,7 +85,7 @@ def total(runs, name):
 @given(cases())
 def test_no_queue_gets_more_than_its_quota(case):
     runs, running, rules, nodes = case
-    new = admitted_of(runs, decide(runs, running, rules, nodes, NOW))
+    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
     for queue, rule in rules.items():
         going = [run for run in new if run.queue == queue]
         here = [run for run in running if run.queue == queue] + going
@@ -99,7 +99,7 @@ def test_no_queue_gets_more_than_its_quota(case):
 @given(cases())
 def test_no_more_is_promised_than_capacity_times_overcommit_unless_a_run_is_alone(case):
     runs, running, rules, nodes = case
-    new = admitted_of(runs, decide(runs, running, rules, nodes, NOW))
+    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
     for name in NAMES:
         capacity = sum(node.get(name, 0) for node in nodes)
         going = [run for run in new if run.demand.peak.get(name, 0)]
@@ -115,7 +115,7 @@ def test_no_more_is_promised_than_capacity_times_overcommit_unless_a_run_is_alon
 @given(cases())
 def test_gangs_that_are_admitted_can_all_be_packed(case):
     runs, running, rules, nodes = case
-    new = admitted_of(runs, decide(runs, running, rules, nodes, NOW))
+    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
     if any(run.demand.gangs for run in new):
         groups = [group for run in (*running, *new) for group in run.demand.gangs]
         assert can_be_packed(nodes, groups)
@@ -125,7 +125,7 @@ def test_gangs_that_are_admitted_can_all_be_packed(case):
 def test_nobody_is_refused_while_a_later_run_of_the_same_queue_and_demand_goes(case):
     runs, running, rules, nodes = case
     alike = [replace(run, demand=runs[0].demand, unschedulable="") for run in runs]
-    verdicts = decide(alike, running, rules, nodes, NOW)
+    verdicts = waiting_verdicts(alike, running, rules, nodes, NOW)
     assert [each.key for each in verdicts] == [run.key for run in in_order(alike, rules, NOW)]
     for queue in QUEUES:
         keys = {run.key for run in alike if run.queue == queue}
@@ -136,13 +136,13 @@ def test_nobody_is_refused_while_a_later_run_of_the_same_queue_and_demand_goes(c
 @given(cases(), st.randoms())
 def test_the_order_of_what_is_given_does_not_matter(case, shuffler):
     runs, running, rules, nodes = case
-    expected = decide(runs, running, rules, nodes, NOW)
+    expected = waiting_verdicts(runs, running, rules, nodes, NOW)
     suspended = [preempted(run, running, rules, nodes) for run in runs]
     others = [list(each) for each in (runs, running, nodes)]
     for each in others:
         shuffler.shuffle(each)
     backwards = dict(reversed(rules.items()))
-    assert decide(others[0], others[1], backwards, others[2], NOW) == expected
+    assert waiting_verdicts(others[0], others[1], backwards, others[2], NOW) == expected
     assert [preempted(run, others[1], backwards, others[2]) for run in runs] == suspended
 
 
@@ -150,11 +150,11 @@ def test_the_order_of_what_is_given_does_not_matter(case, shuffler):
 def test_who_was_admitted_stays_admitted_when_asked_again(case):
     """A second decision at the same time, with the first one carried out, admits nobody more."""
     runs, running, rules, nodes = case
-    verdicts = decide(runs, running, rules, nodes, NOW)
+    verdicts = waiting_verdicts(runs, running, rules, nodes, NOW)
     new = admitted_of(runs, verdicts)
     left = [run for run in runs if run not in new and not run.demand.gangs]
     reserved = [admitted(run.key.name, run.demand, queue=run.queue, admitted_at=NOW) for run in new]
-    again = decide(left, [*running, *reserved], rules, nodes, NOW)
+    again = waiting_verdicts(left, [*running, *reserved], rules, nodes, NOW)
     assert admitted_of(left, again) == []
 
 

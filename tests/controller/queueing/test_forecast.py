@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.builtin.admission import decide
+from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation, SimulationParams
 from kfp_placement_controller.queueing.forecast import StartForecast
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -134,7 +134,7 @@ MADE = st.lists(
 
 @given(runs=MADE, split=st.integers(0, 8), max_runs=st.none() | st.integers(1, 3))
 def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
-    """Whoever calls `decide` at every end of a run gets the same starts."""
+    """Whoever calls `waiting_verdicts` at every end of a run gets the same starts."""
     its_rules = rules(max_runs=max_runs, overcommit=1.5)
     cluster = nodes(2, cpu=4, gpu=2)
     running = [
@@ -166,7 +166,7 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
 
 
 def decided(waits, running, its_rules, cluster, now):
-    verdicts = decide(waits, running, its_rules, cluster, now)
+    verdicts = waiting_verdicts(waits, running, its_rules, cluster, now)
     let = {each.key for each in verdicts if each.is_admitted}
     begun = [run.as_admitted(now) for run in waits if run.key in let]
     return [run for run in waits if run.key not in let], [*running, *begun]

@@ -6,7 +6,7 @@ from datetime import datetime
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.verdicts import (
-    GIVEN_BACK,
+    TAKEN_BY_OTHERS,
     Lack,
     Rule,
     TriedRun,
@@ -19,14 +19,14 @@ from kfp_placement_engine.units.resources import Resources
 _SECONDS_PER_HOUR = 3600.0
 
 
-def decide(
+def waiting_verdicts(
     waiting: Iterable[WaitingRun],
     admitted: Sequence[AdmittedRun],
     rules: Rules,
     nodes: Sequence[Resources],
     now: datetime,
 ) -> list[Verdict]:
-    """Decide who may go.
+    """Return a verdict for each waiting run: whether it may start, or why not.
 
     Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
     unless room is kept for it: since other runs were suspended for it, and it fits once they have
@@ -40,7 +40,7 @@ def decide(
         now: the time.
 
     Returns:
-        A verdict for each waiting run, in the order in which they were tried.
+        The verdicts, in the order in which the runs were tried.
     """
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
@@ -55,7 +55,7 @@ def decide(
         takes = not missing or (
             run.has_victims and _fits_later(run, taking, admitted, rules, nodes)
         )
-        if not takes and missing[0].rule in GIVEN_BACK:
+        if not takes and missing[0].rule in TAKEN_BY_OTHERS:
             of_quota = missing[0].rule is Rule.QUOTA
             place = run.queue if of_quota else None
             if place not in kept and _has_its_turn(run, rules, now):

@@ -1,19 +1,19 @@
 """The built-in queue as a backend: quotas of RunQueues, and the room of the cluster."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
-from kfp_placement_controller.queueing.builtin.admission import decide
+from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.situation import DrainingRun, Situation
-from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
+from kfp_placement_controller.queueing.verdicts import TAKEN_BY_OTHERS
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -46,31 +46,25 @@ class BuiltinBackend:
         waiting = {run.key: _as_waiting(run, situation, preemptors) for run in own_runs}
         admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
         admitted += [_as_draining(each, situation, now) for each in draining]
-        verdicts = decide(waiting.values(), admitted, rules, nodes, now)
+        verdicts = waiting_verdicts(waiting.values(), admitted, rules, nodes, now)
         starting = [waiting[each.key] for each in verdicts if each.is_admitted]
         held = [each for each in verdicts if not each.is_admitted]
         used: dict[QueueKey, Counter[str]] = {}
         for run in admitted:
             add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
         taking = [*admitted, *(run.as_admitted(now) for run in starting)]
-        stuck = [waiting[each.key] for each in held if each.missing[0].rule in GIVEN_BACK]
+        stuck = [waiting[each.key] for each in held if each.missing[0].rule in TAKEN_BY_OTHERS]
         # A run for which room is kept counts as if it were admitted.
         kept = [
             replace(waiting[each.key].as_admitted(now), is_fixed=True)
             for each in held
             if each.keeps_room
         ]
-        victims, preemptor = _preempted(
-            stuck, taking, kept, {run.key for run in starting}, rules, nodes
-        )
         uids = {run.key: run.observed.owner.uid for run in own_runs}
-        stops = {}
-        if preemptor is not None:
-            note = f"suspended: run {preemptor.name} of a higher priority needs the room"
-            stops = dict.fromkeys(victims, Stop(uids[preemptor], note))
+        new_keys = {run.key for run in starting}
         return Decisions(
             verdicts={each.key: each for each in verdicts},
-            stops=stops,
+            stops=_first_preemption(stuck, taking, kept, new_keys, uids, rules, nodes),
             used=used,
             simulations=(
                 QueueSimulation([waiting[each.key] for each in held], taking, rules, nodes),
@@ -78,18 +72,19 @@ class BuiltinBackend:
         )
 
 
-def _preempted(
+def _first_preemption(
     stuck: Sequence[WaitingRun],
     taking: Sequence[AdmittedRun],
     kept: Sequence[AdmittedRun],
     starting: Collection[RunKey],
+    uids: Mapping[RunKey, str],
     rules: Rules,
     nodes: Sequence[Resources],
-) -> tuple[Sequence[RunKey], RunKey | None]:
-    """Return the first waiting run that can start if others stop, after the runs to suspend."""
+) -> Mapping[RunKey, Stop]:
+    """Return the runs to suspend for the first waiting run that can then start; empty for none."""
     lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
     if lowest is None:
-        return (), None
+        return {}
     stuck = [run for run in stuck if not run.goes_last and run.priority > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
@@ -98,8 +93,9 @@ def _preempted(
         victims = preempted(run, beside, rules, nodes)
         # Runs that start only now have no room to give back yet.
         if victims and not set(victims) & set(starting):
-            return victims, run.key
-    return (), None
+            note = f"suspended: run {run.key.name} of a higher priority needs the room"
+            return dict.fromkeys(victims, Stop(uids[run.key], note))
+    return {}
 
 
 def preempted(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.queueing.builtin.admission import decide, in_order
+from kfp_placement_controller.queueing.builtin.admission import in_order, waiting_verdicts
 from kfp_placement_controller.queueing.forecast import StartForecast
 from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
 from kfp_placement_engine.model.keys import RunKey
@@ -92,7 +92,7 @@ class _Progress:
     def _admit(self) -> None:
         """Admit the runs that may start at this moment."""
         queues, running = self._queues, [*self._running.values()]
-        verdicts = decide(self._waiting, running, queues.rules, queues.nodes, self._now)
+        verdicts = waiting_verdicts(self._waiting, running, queues.rules, queues.nodes, self._now)
         self._tries -= len(verdicts)
         started = {each.key for each in verdicts if each.is_admitted}
         for run in self._waiting:

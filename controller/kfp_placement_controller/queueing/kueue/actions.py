@@ -37,7 +37,7 @@ class CreateWorkload(BackendAction):
 
     @property
     @override
-    def target(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         return ("create", *self.run, self.body["metadata"]["name"])
 
 
@@ -57,7 +57,7 @@ class PatchWorkload(BackendAction):
 
     @property
     @override
-    def target(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         return ("patch", *self.run, str(self.patch))
 
 
@@ -78,7 +78,7 @@ class ApplyStatus(BackendAction):
 
     @property
     @override
-    def target(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         content = {**self.body["status"], "conditions": None, "admissionChecks": None}
         return ("apply", self.kind.plural, *key_of(self.body), self.manager, str(content))
 
@@ -99,7 +99,7 @@ class _OfOneWorkload(BackendAction):
 
     @property
     @override
-    def target(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         return (type(self).__name__, *self.run, self.uid)
 
 

@@ -55,7 +55,9 @@ def findings_of(
         is_paused: whether the policy is paused.
     """
     has_rules = situation.queues.has_rules(queue.key)
-    nobody_admitted = BACKEND_READY if backend_problem else "" if has_rules else VALID
+    blocking_type = "" if has_rules else VALID
+    if backend_problem:
+        blocking_type = BACKEND_READY
     if situation.queues.of_namespace(queue.key.namespace) is None:
         message = "the namespace has no RunQueue default: none of its runs waits; create one"
         ready = ConditionFinding(READY, False, "NoDefaultQueue", message)
@@ -65,7 +67,7 @@ def findings_of(
     elif is_paused:
         ready = ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     else:
-        ready = _admitting(queue, situation.planner_problem, nobody_admitted)
+        ready = _admitting(queue, situation.planner_problem, blocking_type)
     findings = [ready, _validity(queue.problem, has_rules=has_rules)]
     if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
         reason, message = "Ready", f"runs are admitted by {queue.spec.backend}"
@@ -75,23 +77,21 @@ def findings_of(
     return findings
 
 
-def _admitting(
-    queue: ObservedQueue, planner_problem: str, nobody_admitted: str
-) -> ConditionFinding:
+def _admitting(queue: ObservedQueue, planner_problem: str, blocking_type: str) -> ConditionFinding:
     """Return the condition `Ready` of a queue whose namespace takes part.
 
     Args:
         queue: the queue.
         planner_problem: reason why no planner writes what runs need, or "".
-        nobody_admitted: type of the condition with the reason why no new run is admitted, or "" if
+        blocking_type: type of the condition with the reason why no new run is admitted, or "" if
             runs are admitted.
     """
     if planner_problem:
         holds = queue.holds_without_controller
         follows = "all runs wait" if holds else "new runs begin"
         return ConditionFinding(READY, holds, "PlannerDown", f"{planner_problem}; {follows}")
-    if nobody_admitted:
-        message = f"new runs are held, and nobody is admitted: see condition {nobody_admitted}"
+    if blocking_type:
+        message = f"new runs are held, and nobody is admitted: see condition {blocking_type}"
         return ConditionFinding(READY, True, "NotAdmitting", message)
     return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
