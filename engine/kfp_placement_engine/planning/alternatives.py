@@ -11,7 +11,7 @@ from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.simulation import simulate
 
-WHAT_IF_WORK = 50_000_000
+ALTERNATIVES_WORK = 50_000_000
 """Work to spend on trying other nodes, about half a second; beyond it losses are estimated."""
 
 _EQUAL_SECONDS = 1e-6

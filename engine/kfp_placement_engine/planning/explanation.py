@@ -1,6 +1,7 @@
 """The reasons for the nodes of a plan's steps; `model.reasons` makes sentences of them."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
@@ -38,14 +39,14 @@ class Explainer:
         cluster: cluster that was planned on.
         placement: placement of the plan.
         schedule: schedule of the plan.
-        what_if_work: work to spend on trying other nodes.
+        alternatives_work: work to spend on trying other nodes.
     """
 
     lowered: Lowered
     cluster: Cluster
     placement: Placement
     schedule: Schedule
-    what_if_work: int
+    alternatives_work: int
     # Large runs have many steps of few kinds, which share these results.
     _objections_of: dict[object, tuple[Argument, ...]] = field(
         default_factory=dict, init=False, repr=False
@@ -63,12 +64,12 @@ class Explainer:
     def reasons(self) -> dict[int, Reason]:
         """Return the reason of every step, by index of its activity."""
         problem = self.lowered.problem
-        what_ifs = self.what_if_work // problem.simulation_work
+        trials = self.alternatives_work // problem.simulation_work
         result: dict[int, Reason] = {}
         for index in np.flatnonzero(problem.is_step):
-            affordable = what_ifs >= ALTERNATIVES
+            affordable = trials >= ALTERNATIVES
             result[int(index)], tried = self._reason(int(index), affordable)
-            what_ifs -= tried
+            trials -= tried
         return result
 
     def _reason(self, index: int, affordable: bool) -> tuple[Reason, int]:
@@ -133,7 +134,11 @@ class Explainer:
         )
 
     def _claims(self, index: int) -> frozenset[str]:
-        return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
+        return frozenset(self._shape(index).claims)
+
+    def _shape(self, index: int) -> PodShape:
+        shape: PodShape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
+        return shape
 
     def _sharing(self, gene: int, own: frozenset[str]) -> tuple[str, list[int], int]:
         """Return a binding claim, the first two steps that share it, and their number.
@@ -200,15 +205,10 @@ class Explainer:
 
     def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
         """Return the objections of all nodes but one, counted as kube-scheduler counts them."""
-        step, counts = self._step(index), Counter[Reason]()
+        shape, counts = self._shape(index), Counter[Reason]()
         short_nodes: dict[str, list[int]] = {}
-        shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
         trips = latencies_to(shape.location, self.cluster.latencies) if shape.location else {}
-        limit = shape.max_latency_ms
-        elsewhere = reason("volume")
-        not_known = reason("no-latency", location=step.location)
-        beyond = reason("latency", location=step.location, limit_ms=limit)
         filtered = self._filtered(shape)
         for number, (node, free, static) in enumerate(
             zip(self.cluster.nodes, self._free, filtered, strict=True)
@@ -216,21 +216,10 @@ class Explainer:
             if number == skip:
                 continue
             short = lacking(requests, free)
-            if static:
-                counts[static] += 1
-            elif short:
+            if short and not static:
                 short_nodes.setdefault(short[0], []).append(free.get(short[0], 0))
-            elif any(
-                node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
-                for claim in shape.claims
-            ):
-                counts[elsewhere] += 1
-            elif not trips or limit is None:
-                continue
-            elif node.name not in trips:
-                counts[not_known] += 1
-            elif not is_within(trips[node.name], limit):
-                counts[beyond] += 1
+            elif against := static or self._objection_with_room(index, node.name, trips):
+                counts[against] += 1
         for name, free_amounts in short_nodes.items():
             # The request, and the most that one of the nodes without enough has.
             short_of = reason(
@@ -238,6 +227,27 @@ class Explainer:
             )
             counts[short_of] += len(free_amounts)
         return tuple(counted(number, each) for each, number in counts.most_common())
+
+    def _objection_with_room(
+        self, index: int, node: str, trips: Mapping[str, float]
+    ) -> Reason | None:
+        """Return why a node with room does not take the step: a volume, or the latency; or None.
+
+        Args:
+            index: index of the step's activity.
+            node: name of the node.
+            trips: node name -> round trip to the step's location.
+        """
+        shape, location = self._shape(index), self._step(index).location
+        pinned, limit = self.lowered.volumes.pinned, shape.max_latency_ms
+        if any(node not in pinned.get(claim, {node}) for claim in shape.claims):
+            return reason("volume")
+        if not trips or limit is None:
+            return None
+        if node not in trips:
+            return reason("no-latency", location=location)
+        is_near = is_within(trips[node], limit)
+        return None if is_near else reason("latency", location=location, limit_ms=limit)
 
     @cached_property
     def _free(self) -> list[dict[str, int]]:

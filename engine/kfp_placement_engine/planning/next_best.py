@@ -8,7 +8,7 @@ import numpy as np
 from kfp_placement_engine.contract.rows import MAX_ALTERNATIVES
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.planning.alternatives import (
-    WHAT_IF_WORK,
+    ALTERNATIVES_WORK,
     completions,
     move_step,
     seconds_on_nodes,
@@ -47,7 +47,7 @@ class NextBest:
         """
         problem = self.lowered.problem
         arrays, result = problem.arrays, dict[int, tuple[Alternative, ...]]()
-        trials, busy = WHAT_IF_WORK // problem.simulation_work, self._busy_share()
+        trials, busy = ALTERNATIVES_WORK // problem.simulation_work, self._busy_share()
         deciders = np.flatnonzero((arrays.gene >= 0) & (self.schedule.node >= 0))
         for index in deciders[np.argsort(self.schedule.start[deciders], kind="stable")].tolist():
             if arrays.sticky[arrays.gene[index]]:

@@ -11,7 +11,7 @@ from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
-from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
+from kfp_placement_engine.planning.alternatives import ALTERNATIVES_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_bounds import bounds_of, ordered_makespan, search_stop
 from kfp_placement_engine.planning.plan_options import (
@@ -211,7 +211,7 @@ def _search(
 def _explanations(
     lowered: Lowered, cluster: Cluster, options: PlanOptions, result: Result
 ) -> Explanations:
-    work = 0 if options.quick else WHAT_IF_WORK
+    work = 0 if options.quick else ALTERNATIVES_WORK
     explainer = Explainer(lowered, cluster, result.placement, result.schedule, work)
     if not options.alternatives:
         return Explanations(explainer.reasons(), {})

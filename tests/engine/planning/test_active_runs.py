@@ -448,7 +448,7 @@ def test_at_most_three_are_named_and_volume_sharers_have_none():
 
 
 def test_where_trying_would_take_too_long_losses_are_estimated(monkeypatch):
-    monkeypatch.setattr("kfp_placement_engine.planning.next_best.WHAT_IF_WORK", 0)
+    monkeypatch.setattr("kfp_placement_engine.planning.next_best.ALTERNATIVES_WORK", 0)
     cluster = a_cluster(a_node("best", speed=2), a_node("plain"))
     plan = planned(a_run(a_step("a")), cluster, WITH_ALTERNATIVES)
     assert next_best(plan, "a") == [("plain", 5, None)]
