@@ -79,9 +79,9 @@ class Cluster:
         notices: warnings of the reader for people.
         source: origin of the description, for people.
         image_bytes: sizes of images, by reference, for those that no node reports.
-        defaults: assumptions that the source sets, by field of `Assumptions`.
-        policy: part of the cluster's PlacementPolicy that changes plans; its plain assumptions are
-            in `defaults` as well.
+        defaults: assumptions that the source itself sets, by field of `Assumptions`; they count
+            before those of the policy.
+        policy: part of the cluster's PlacementPolicy that changes plans.
         all_pipelines: namespaces in which all steps of KFP runs count as marked.
     """
 

@@ -95,10 +95,11 @@ class PlanOptions:
 
 
 def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
-    """Return the assumptions in force: given ones, else the defaults with the cluster's own."""
+    """Return the assumptions in force: given ones, else the cluster's, its policy's, the usual."""
     if options.assumptions is not None:
         return options.assumptions
-    return replace(Assumptions(), **cluster.defaults)  # type: ignore[arg-type]
+    of_policy = {} if cluster.policy is None else cluster.policy.assumed_values()
+    return replace(Assumptions(), **{**of_policy, **cluster.defaults})  # type: ignore[arg-type]
 
 
 def lowering_options_of(

@@ -79,7 +79,7 @@ def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
     """
     options = PlanOptions()
     if cluster.policy is not None:
-        # Assumptions are in the cluster's defaults, which include those of a Cluster file.
+        # `assumptions_of` merges those of the policy with those of a Cluster file.
         options = replace(policy_options(cluster.policy), assumptions=None)
     return replace(options, **given)
 

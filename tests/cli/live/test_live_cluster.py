@@ -94,7 +94,7 @@ def test_it_is_the_dump(nodes):
     dump = json.dumps(a_list(NODE, *others, POD, LOCATION, POLICY)).encode()
     assert live == read_cluster(dump, name="live")
     assert live.latencies == {"home-edge": {"n1": 3}}
-    assert live.defaults == {"driver_seconds": 7}
+    assert live.policy == planning_policy(PlacementPolicySpec.model_validate(POLICY["spec"]))
     assert live.nodes[0].used == {"cpu": 2000, "pods": 1}
     assert live.notices == ()
 

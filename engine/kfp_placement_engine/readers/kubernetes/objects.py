@@ -114,7 +114,6 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         claims=claims,
         notices=_shortened(collected.notices),
         source=name,
-        defaults={} if policy is None else policy.assumed_values(),
         policy=policy,
         all_pipelines=all_pipelines,
     )
