@@ -20,7 +20,7 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model import cluster as model
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers import read_cluster
-from kfp_placement_engine.readers.cluster_model import KIND
+from kfp_placement_engine.readers.cluster_form import KIND
 from kfp_placement_engine.readers.text.forms import snake_case
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
 from kfp_placement_engine.views.formatting import counted

@@ -9,7 +9,7 @@ from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES
 from kfp_placement_engine.model.round_trips import NOT_A_LOCATION
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster
-from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
+from kfp_placement_engine.readers.cluster_form import ASSUMPTION_FIELDS
 from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED
 from tests.support.checkout import ROOT
 

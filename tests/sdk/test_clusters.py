@@ -23,8 +23,8 @@ from kfp_placement.clusters.examples import EXAMPLES
 from kfp_placement.clusters.reading import known_cluster, named_cluster
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.readers import read_cluster, read_cluster_file
-from kfp_placement_engine.readers.cluster_model import NODE as NODE_FORM
-from kfp_placement_engine.readers.cluster_model import ClusterEntry, NodeEntry
+from kfp_placement_engine.readers.cluster_form import NODE as NODE_FORM
+from kfp_placement_engine.readers.cluster_form import ClusterEntry, NodeEntry
 from kfp_placement_engine.readers.text.place import UNNAMED
 from tests.support.pipelines import one_step
 from tests.support.samples import SAMPLES

@@ -25,7 +25,7 @@ from kfp_placement_engine.model.policy import Actuator, PlanningPolicy
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.readers.cluster_model import (
+from kfp_placement_engine.readers.cluster_form import (
     CLUSTER,
     KIND,
     MAX_NODES,
@@ -147,7 +147,6 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     notices.extend(bad_latency_labels(nodes.values(), latencies))
     notices.extend(_without_units(entry.nodes))
     policy = None if entry.policy is None else _policy(entry.policy, name)
-    assumed = {} if policy is None else policy.assumed_values()
     return Cluster(
         nodes=tuple(nodes.values()),
         latencies=latencies,
@@ -158,7 +157,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         notices=tuple(notices),
         source=name,
         image_bytes=dict(entry.images),
-        defaults={**assumed, **entry.defaults},
+        defaults=entry.defaults,
         policy=policy,
         all_pipelines=entry.pipelines,
     )

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_file import node_term
-from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND, NodeEntry
+from kfp_placement_engine.readers.cluster_form import ASSUMPTION_FIELDS, KIND, NodeEntry
 from kfp_placement_engine.readers.kubernetes.nodes import (
     from_label,
     read_rate,
@@ -180,16 +180,13 @@ def _policy(policy: PlanningPolicy | None) -> _Entry:
 
 
 def _defaults(cluster: Cluster) -> _Entry:
-    """Return the cluster's assumptions, without those of the policy."""
+    """Return the cluster's own assumptions."""
     keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
-    of_policy = {} if cluster.policy is None else cluster.policy.assumed_values()
     written: _Entry = {}
     for assumption, value in cluster.defaults.items():
-        if of_policy.get(assumption) == value:
-            continue
         first, *rest = keys[assumption].split("_")
         name = first + "".join(word.title() for word in rest)
-        if assumption.endswith("seconds") and "per" not in assumption:
+        if assumption.endswith("seconds"):
             written[name] = exact_seconds_text(value)
         else:
             written[name] = int(value)
