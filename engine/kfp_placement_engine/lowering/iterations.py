@@ -40,24 +40,18 @@ def limited_iterations(
         first_of_run.append(len(around))
         index_of = {group.name: len(around) + at for at, group in enumerate(run.graph.groups)}
         around += [index_of[group.parent] if group.name else -1 for group in run.graph.groups]
-    number: dict[int, int] = {}
     loops: dict[int, int] = {}
     loop_of: list[int] = []
-    for index, group in enumerate(groups):
-        if group.kind is GroupKind.ITERATION and groups[around[index]].parallelism > 0:
-            number[index] = len(number)
-            loop_of.append(loops.setdefault(around[index], len(loops)))
-
-    def innermost(group: int) -> int:
-        while group >= 0 and group not in number:
-            group = around[group]
-        return number.get(group, -1)
-
-    parents = [innermost(around[index]) for index in number]
+    parents: list[int] = []
     # By group; the last row is for -1, no group.
-    rows = range(len(groups))
-    iteration_of = np.array([*(innermost(group) for group in rows), -1], np.int64)
-    entered_by = np.array([*(number.get(group, -1) for group in rows), -1], np.int64)
+    iteration_of, entered_by = np.full((2, len(groups) + 1), -1, np.int64)
+    for index, group in enumerate(groups):
+        # A group comes after the one around it.
+        iteration_of[index] = iteration_of[around[index]]
+        if group.kind is GroupKind.ITERATION and groups[around[index]].parallelism > 0:
+            parents.append(int(iteration_of[index]))
+            iteration_of[index] = entered_by[index] = len(loop_of)
+            loop_of.append(loops.setdefault(around[index], len(loops)))
 
     def row(run: int, group: int) -> int:
         return first_of_run[run] + group if group >= 0 else -1
