@@ -56,7 +56,7 @@ class StepGroups:
 
 @dataclass(frozen=True)
 class NodeType:
-    """Nodes that are alike to every group.
+    """Nodes that are alike to every group: unlike a kind of `node_kinds`, with equal free room too.
 
     Attributes:
         room: [R] free amounts of one node.
@@ -105,9 +105,13 @@ def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
     for class_number, step in sorted(leader_of.items()):
         alike = (arrays.requests[step].tobytes(), usable[step].tobytes())
         groups.setdefault(alike, []).append(class_number)
-    group_of = {kind: group for group, members in enumerate(groups.values()) for kind in members}
+    group_of = {
+        class_number: group
+        for group, members in enumerate(groups.values())
+        for class_number in members
+    }
     leaders = [leader_of[members[0]] for members in groups.values()]
-    group = np.array([group_of[kind] for kind in classes], np.int64)
+    group = np.array([group_of[class_number] for class_number in classes], np.int64)
     return StepGroups(
         requests=arrays.requests[leaders],
         usable=usable[leaders],
@@ -152,14 +156,14 @@ class _Program:
         for _ in types:
             self._solver.addRow(0.0, infinity, 0, none, np.zeros(0))
         rows = np.arange(self._groups, self._groups + len(types), dtype=np.int32)
-        counts = np.array([kind.count for kind in types], np.float64)
+        counts = np.array([node_type.count for node_type in types], np.float64)
         self._solver.addCol(1.0, 0.0, infinity, len(rows), rows, counts)
 
-    def add(self, kind: int, pattern: Integers) -> None:
-        """Let nodes of a type hold a pattern."""
+    def add(self, number: int, pattern: Integers) -> None:
+        """Let nodes of the type with this number hold a pattern."""
         held = np.flatnonzero(pattern)
-        rows = np.append(held, self._groups + kind).astype(np.int32)
-        rates = np.append(self._types[kind].speed * pattern[held], -1.0)
+        rows = np.append(held, self._groups + number).astype(np.int32)
+        rates = np.append(self._types[number].speed * pattern[held], -1.0)
         self._solver.addCol(0.0, 0.0, self._infinity, len(rows), rows, rates)
 
     def solve(self) -> tuple[float, Floats]:
@@ -183,7 +187,9 @@ class _Generation:
         self._types = types
         self._groups = groups
         self._by_load = _by_load(types, groups)
-        self._knapsacks = [_Knapsack(kind, groups.requests, self._by_load) for kind in types]
+        self._knapsacks = [
+            _Knapsack(node_type, groups.requests, self._by_load) for node_type in types
+        ]
         self.rounds = most_cells // sum(knapsack.work for knapsack in self._knapsacks)
         self._best = 0.0
 
@@ -201,17 +207,18 @@ class _Generation:
     def _add_single_groups(self) -> None:
         """Add one pattern for every group, so that the program has a solution."""
         for group in range(len(self._groups.members)):
-            kind = max(range(len(self._types)), key=lambda k: int(self._types[k].most[group]))
+            most = [int(node_type.most[group]) for node_type in self._types]
+            number = most.index(max(most))
             pattern = np.zeros(len(self._groups.members), np.int64)
-            pattern[group] = self._types[kind].most[group]
-            self._program.add(kind, pattern)
+            pattern[group] = most[number]
+            self._program.add(number, pattern)
 
     def _add_patterns(self, prices: Floats) -> bool:
         """Add each type's most valuable pattern, and return whether to go on."""
         per_second = 0.0
-        for number, (kind, knapsack) in enumerate(zip(self._types, self._knapsacks, strict=True)):
+        for number, knapsack in enumerate(self._knapsacks):
             value, pattern = knapsack.search(prices)
-            per_second += kind.count * kind.speed * value
+            per_second += self._types[number].count * self._types[number].speed * value
             self._program.add(number, pattern)
         if per_second > 0.0:
             self._best = max(self._best, float(prices @ self._groups.work_seconds) / per_second)
@@ -220,7 +227,7 @@ class _Generation:
 
 def _by_load(types: list[NodeType], groups: StepGroups) -> list[int]:
     """Return the resources in order of the share of the room that the work takes, largest first."""
-    room = sum(kind.count * np.maximum(kind.room, 0).astype(np.float64) for kind in types)
+    room = sum(each.count * np.maximum(each.room, 0).astype(np.float64) for each in types)
     load = (groups.work_seconds @ groups.requests) / np.maximum(room, 1.0)
     return [int(resource) for resource in np.argsort(-load, kind="stable")]
 
@@ -235,16 +242,16 @@ class _Knapsack:
         work: number of cells that one search computes.
     """
 
-    def __init__(self, kind: NodeType, requests: Integers, by_load: list[int]) -> None:
-        groups = np.flatnonzero(kind.most > 0)
-        self._size = len(kind.most)
-        resources, units = _counted(kind.room, requests[groups], by_load)
-        self._shape = tuple(int(amount) + 1 for amount in kind.room[resources] // units)
+    def __init__(self, node_type: NodeType, requests: Integers, by_load: list[int]) -> None:
+        groups = np.flatnonzero(node_type.most > 0)
+        self._size = len(node_type.most)
+        resources, units = _counted(node_type.room, requests[groups], by_load)
+        self._shape = tuple(int(amount) + 1 for amount in node_type.room[resources] // units)
         # Up to `most` steps of a group are bundles of 1, 2, 4, ... steps and the rest.
         self._bundles = [
             (int(group), count, tuple(int(count * amount) for amount in row))
             for group, row in zip(groups, requests[groups][:, resources] // units, strict=True)
-            for count in _doubling(int(kind.most[group]))
+            for count in _doubling(int(node_type.most[group]))
         ]
         self.work = (1 + len(self._bundles)) * (CALL_CELLS + math.prod(self._shape))
 
