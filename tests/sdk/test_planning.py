@@ -92,7 +92,8 @@ def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
         request = PlanRequest(InputFile("looping", LOOP), where, options=options)
         return len(prepare(request).run.steps)
 
-    where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}))
+    policy = a_policy(defaults={"loopWidth": 5})
+    where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}, policy=policy))
     assert (iterations(), iterations(where)) == (3, 2)
     assert iterations(where, assumptions=Assumptions(loop_width=4)) == 4
 
