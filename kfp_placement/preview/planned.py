@@ -31,8 +31,8 @@ from kfp_placement_engine.views.formatting import counted, duration, shown, visi
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
-from kfp_placement_engine.views.plans.step_labels import title
-from kfp_placement_engine.views.plans.steps import waiting_for, waits, why
+from kfp_placement_engine.views.plans.step_texts import title, waits, why
+from kfp_placement_engine.views.plans.steps import waiting_for
 from kfp_placement_engine.views.plans.verdict import headline, search_verdict
 from kfp_placement_engine.views.plans.view import plan_view
 from kfp_placement_engine.views.plans.what_if import sentence
@@ -236,11 +236,16 @@ class WhatIf:
 def _summary(plan: Plan) -> str:
     steps = counted(len(plan.steps), "step")
     nodes = counted(len(plan.cluster.nodes), "node")
-    found = search_verdict(plan)
     warnings = counted(len(plan.notices), "warning") if plan.notices else ""
     learned = visible(promises.headline(plan)).removesuffix(".")
     learned = f"{learned[:1].lower()}{learned[1:]}"
-    parts = [headline(plan).removesuffix("."), learned, found, warnings, "see .explain(step)"]
+    parts = [
+        headline(plan).removesuffix("."),
+        learned,
+        *search_verdict(plan),
+        warnings,
+        "see .explain(step)",
+    ]
     return f"{shown(plan.run.name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
 
 

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from kfp_placement_engine import ProgressState
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.views.plans.detail import TEXT, WIDE
-from kfp_placement_engine.views.plans.steps import grouped, reference_seconds, steps_table, why
+from kfp_placement_engine.views.plans.step_texts import reference_seconds, why
+from kfp_placement_engine.views.plans.steps import grouped, steps_table
 from tests.support.plans import (
     a_plan,
     a_step,

@@ -43,12 +43,13 @@ def comparison_table(plan: Plan) -> Table:
         tone = Tone.STRONG if is_plan else Tone.PLAIN
         share = None if figures.unplaced else figures.makespan_seconds / longest
         words = "" if is_plan else verdict(plan, figures)
+        is_better = (change(plan, figures) or 0.0) < 0 or figures.unplaced > plan.figures.unplaced
         excess, trips = figures.latency_excess_ms, latency_text(figures)
         beyond = Cell(latency(excess), Tone.BAD) if math.isfinite(excess) and excess > 0 else ""
         cells: list[str | Cell] = [
             name,
             Cell(makespan(figures), tone, share=finite(share)),
-            Cell(words, Tone.GOOD if words.endswith(("shorter", "more")) else Tone.PLAIN),
+            Cell(words, Tone.GOOD if is_better else Tone.PLAIN),
             Cell(f"{figures.unplaced}", Tone.BAD) if figures.unplaced else "",
             trips if shows_latency(plan) else "",
             beyond,
@@ -68,9 +69,9 @@ def _notes(plan: Plan) -> list[str]:
     """Return notes on verdicts, ranges of means, the latency rule, and the use of nodes."""
     notes = []
     for name, figures in plan.comparison.baselines.items():
-        words, liberties = verdict(plan, figures), taken_liberties(plan, figures)
-        if words.endswith("longer") and liberties:
-            notes.append(f"{words}, but {name} {' and '.join(liberties)}")
+        liberties = taken_liberties(plan, figures)
+        if (change(plan, figures) or 0.0) > 0 and liberties:
+            notes.append(f"{verdict(plan, figures)}, but {name} {' and '.join(liberties)}")
         if over := spread(figures):
             notes.append(f"{name}: a mean, {over}")
     schedules = {_PLAN: plan.figures, **plan.comparison.baselines}
@@ -101,14 +102,24 @@ def verdict(plan: Plan, figures: Figures) -> str:
     difference = figures.unplaced - plan.figures.unplaced
     if difference:
         return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
-    mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
-    if not ends(plan) or mine is None or other is None:
+    share = change(plan, figures)
+    if share is None:
         return NONE
-    if is_same(plan.figures, figures):
+    if not share:
         return "equal"
-    change = (mine - other) / max(other, 1e-9)
-    word = "shorter" if change < 0 else "longer"
-    return word if plan.grounds.all_durations_assumed else f"{abs(change):.1%} {word}"
+    word = "shorter" if share < 0 else "longer"
+    return word if plan.grounds.all_durations_assumed else f"{abs(share):.1%} {word}"
+
+
+def change(plan: Plan, figures: Figures) -> float | None:
+    """Return how much longer the plan is than a baseline, as a share; None if one does not end.
+
+    Below 0 it is shorter; makespans that print the same are equal.
+    """
+    mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
+    if not ends(plan) or figures.unplaced or mine is None or other is None:
+        return None
+    return 0.0 if is_same(plan.figures, figures) else (mine - other) / max(other, 1e-9)
 
 
 def ends(plan: Plan) -> bool:

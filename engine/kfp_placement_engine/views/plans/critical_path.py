@@ -7,7 +7,7 @@ from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Column, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import counted, duration, shown
-from kfp_placement_engine.views.plans.step_labels import told_names
+from kfp_placement_engine.views.plans.step_texts import told_names
 
 _MOST_ROWS = 12
 """Rows of the critical path that are shown; the shortest are summed up in the last."""

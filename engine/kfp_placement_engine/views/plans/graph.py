@@ -7,16 +7,16 @@ from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 from kfp_placement_engine.views.plans.detail import Detail
-from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name, short_task
-from kfp_placement_engine.views.plans.steps import (
-    Group,
-    grouped,
+from kfp_placement_engine.views.plans.step_texts import (
+    distinct_labels,
     is_missing,
     marks,
+    short_name,
+    short_task,
     step_title,
-    waiting_for,
     where,
 )
+from kfp_placement_engine.views.plans.steps import Group, grouped, waiting_for
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:

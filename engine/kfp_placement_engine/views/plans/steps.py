@@ -1,12 +1,9 @@
 """Table of the steps of a plan: a row for a single step, or one for all items of a loop."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.quantities import format_resources
@@ -14,7 +11,15 @@ from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row,
 from kfp_placement_engine.views.formatting import counted, duration, latency, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
-from kfp_placement_engine.views.plans.step_labels import display_name, short_name
+from kfp_placement_engine.views.plans.step_texts import (
+    display_name,
+    is_missing,
+    reference_seconds,
+    remarks,
+    run_time,
+    where,
+    why,
+)
 
 _LEAST_NAME = 12
 _LEAST_WORD = 8
@@ -82,91 +87,6 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
                 waiting[step.name] = cause
                 break
     return waiting
-
-
-def waits(cause: PlannedStep | None) -> str:
-    """Describe what a step waits for without end: `after crunch-2, which fits no node`."""
-    return "" if cause is None else f"after {short_name(cause)}, which fits no node"
-
-
-def is_missing(step: PlannedStep) -> bool:
-    """Return whether a step needs a node and has none."""
-    return step.node is None and not step.is_cached
-
-
-def marks(steps: Iterable[PlannedStep]) -> list[str]:
-    """Return the marks of drawings that hold for all steps: `conditional`, `assumed`."""
-    specs = [step.spec for step in steps]
-    marked = {
-        "conditional": all(spec.is_conditional for spec in specs),
-        "assumed": all(spec.assumed for spec in specs),
-    }
-    return [mark for mark, holds in marked.items() if holds]
-
-
-def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) -> str:
-    """Return all details of a step in a sentence, for drawings."""
-    words = ", ".join(remarks(step, cause, speed=True))
-    phases = {
-        "image pull": step.phases.image_pull_seconds,
-        "transfers": step.phases.transfer_seconds,
-    }
-    texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
-    when = f": {promises.span(plan, step)}; {', '.join([*texts, f'run {run_time(step)}'])}"
-    return (
-        f"{step.name} on {where(step)}{f' ({words})' if words else ''}"
-        f"{when if step.node is not None else ''}. {step.explanation.sentence}"
-    )
-
-
-def where(step: PlannedStep) -> str:
-    """Return the node of a step, or words if it has none."""
-    return step.node or ("from cache" if step.is_cached else "no node")
-
-
-def run_time(step: PlannedStep) -> str:
-    """Format the run time of a step on its node; `~` marks one that was assumed, or is a guess."""
-    mark = "~" if step.run_time.is_guess else ""
-    return mark + duration(step.phases.duration_seconds)
-
-
-def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> list[str]:
-    """Return special properties of a step, in a word or two each.
-
-    Args:
-        step: the step.
-        cause: step without a node that it waits for; None = it can start.
-        speed: whether to name the speed of a slow or fast node.
-    """
-    flags = {
-        waits(cause): cause is not None,
-        "conditional": step.spec.is_conditional,
-        "assumed": step.spec.assumed,
-        "assumed cached": step.is_cached,
-        str(step.spec.kind): step.spec.kind is not StepKind.CONTAINER,
-        f"node speed {step.run_time.node_speed:.3g}": speed and reference_seconds(step) is not None,
-    }
-    return [words for words, holds in flags.items() if holds]
-
-
-def why(step: PlannedStep) -> str:
-    """Return the reason of a step and, on a slow or fast node, the effect on its run time."""
-    reference = reference_seconds(step)
-    if reference is None:
-        return step.explanation.sentence
-    return (
-        f"{step.explanation.sentence}; runs {run_time(step)} here, {duration(reference)} on a"
-        f" node of speed 1: this node's speed is {step.run_time.node_speed:.3g}"
-    )
-
-
-def reference_seconds(step: PlannedStep) -> float | None:
-    """Return the run time on a node of speed 1, or None if the step's node has that speed."""
-    scales = step.spec.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
-    if step.node is None or not scales or math.isclose(step.run_time.node_speed, 1.0):
-        return None
-    seconds = step.phases.duration_seconds * step.run_time.node_speed
-    return seconds if noticeable(seconds) else None
 
 
 def node_text(group: Group, named: int = _NODES_NAMED) -> str:

@@ -13,8 +13,13 @@ from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends, makespan, spread
 from kfp_placement_engine.views.plans.detail import Detail
-from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name
-from kfp_placement_engine.views.plans.steps import is_missing, marks, step_title
+from kfp_placement_engine.views.plans.step_texts import (
+    distinct_labels,
+    is_missing,
+    marks,
+    short_name,
+    step_title,
+)
 from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
 
 _DRIVERS_EACH = 4

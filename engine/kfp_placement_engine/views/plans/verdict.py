@@ -17,7 +17,7 @@ from kfp_placement_engine.views.plans.comparison import (
     spread,
     taken_liberties,
 )
-from kfp_placement_engine.views.plans.step_labels import told_names
+from kfp_placement_engine.views.plans.step_texts import told_names
 
 DEFAULT_SCHEDULER = "kube-default"
 """Baseline with which the sentence compares the plan."""
@@ -66,18 +66,18 @@ def _comparison(plan: Plan) -> str:
     )
 
 
-def search_verdict(plan: Plan) -> str:
-    """Return what is known of better plans: `best possible`, `best found`; "" = no end."""
+def search_verdict(plan: Plan) -> tuple[str, ...]:
+    """Return what is known of better plans, in clauses: `best found`; none = the run has no end."""
     if not ends(plan):
-        return ""
+        return ()
     if reaches_bound(plan):
-        return "best possible"
+        return ("best possible",)
     gated = _gated(plan)
-    gates = f"; with gates (dispatch ordered) {gated}" if gated else ""
+    gates = [f"with gates (dispatch ordered) {gated}"] if gated else []
     if not tells_every_choice(plan):
-        return f"best found{gates}"
+        return ("best found", *gates)
     choice = "choice of nodes and order" if plan.search.dispatch == "ordered" else "choice of nodes"
-    return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
+    return (f"no other {choice}{_restriction(plan)} ends earlier", *gates)
 
 
 def tells_every_choice(plan: Plan) -> bool:
@@ -87,7 +87,7 @@ def tells_every_choice(plan: Plan) -> bool:
 
 def search_sentence(plan: Plan) -> str:
     """Return the search verdict in a sentence: `Best found; no plan ends before 22m5s.`."""
-    words = search_verdict(plan)
+    words = "; ".join(search_verdict(plan))
     if not words:
         return ""
     known = bound_words(plan)

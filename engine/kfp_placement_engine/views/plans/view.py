@@ -11,6 +11,7 @@ from kfp_placement_engine.views.formatting import NONE, counted, duration
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,
+    change,
     comparison_table,
     ends,
     latency_text,
@@ -21,7 +22,8 @@ from kfp_placement_engine.views.plans.comparison import (
 )
 from kfp_placement_engine.views.plans.critical_path import limits_table
 from kfp_placement_engine.views.plans.detail import Detail
-from kfp_placement_engine.views.plans.steps import is_missing, steps_table
+from kfp_placement_engine.views.plans.step_texts import is_missing
+from kfp_placement_engine.views.plans.steps import steps_table
 from kfp_placement_engine.views.plans.verdict import (
     bound_words,
     headline,
@@ -200,7 +202,7 @@ def _figures(plan: Plan) -> list[Figure]:
         figures.append(Figure("End, by past runs", *promised))
     figures += _compared(plan)
     if is_ending:
-        value, *notes = search_verdict(plan).split("; ")
+        value, *notes = search_verdict(plan)
         if tells_every_choice(plan):
             value, notes = "every choice tried", [value, *notes]
         note = "; ".join(filter(None, (*notes, bound_words(plan))))
@@ -219,8 +221,9 @@ def _compared(plan: Plan) -> list[Figure]:
         words = verdict(plan, figures)
         if words == NONE:
             return []
-        word = "than" if words.endswith(("shorter", "longer")) else "against"
+        share = change(plan, figures) or 0.0
+        word = "than" if share else "against"
         breaks = ", which breaks a latency rule" if breaks_more(plan, figures) else ""
-        tone = Tone.GOOD if words.endswith("shorter") else Tone.PLAIN
+        tone = Tone.GOOD if share < 0 else Tone.PLAIN
         return [Figure("The plan is", words, f"{word} {name} ({makespan(figures)}){breaks}", tone)]
     return []

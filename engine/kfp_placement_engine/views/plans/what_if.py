@@ -7,7 +7,7 @@ from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_sec
 from kfp_placement_engine.views.document import Column, Note, Notes, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
 from kfp_placement_engine.views.plans import promises
-from kfp_placement_engine.views.plans.step_labels import told_names
+from kfp_placement_engine.views.plans.step_texts import told_names
 
 Answer = ChangedPlan | Suggestions
 """Answer to `what_if`."""

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.render.shortening import fit, fit_all
 from kfp_placement_engine.render.widths import text_width
-from kfp_placement_engine.views.plans.step_labels import (
+from kfp_placement_engine.views.plans.step_texts import (
     display_name,
     distinct_labels,
     short_name,
