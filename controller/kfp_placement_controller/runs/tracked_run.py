@@ -53,9 +53,9 @@ class HoldWatch:
         """
         self._evaluated_since = self._evaluated_since or now
         before = self.why
-        self.why = state.held
+        self.why = state.blocked
         if not has_pods and now - self._evaluated_since > timedelta(seconds=begin_seconds):
-            self.why = state.held or state.idle
+            self.why = state.blocked or state.idle
         if self.why:
             self.last_at = now
         return bool(before) and not self.why

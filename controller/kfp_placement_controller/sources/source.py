@@ -32,17 +32,17 @@ class RunState:
     """State of a run, as its object says.
 
     Attributes:
-        held: reason why the workflow engine makes no pods for the run now; "" = it makes them.
+        blocked: reason why no pods are made for the run now; "" = the workflow engine makes them.
         idle: reason why the run has no pods, if it has none a while after its submission; "" = the
             workflow engine has begun it.
-        started_at: start of the run, also of one that was held back then; None = it has not
+        started_at: start of the run, also of one that was blocked then; None = it has not
             started.
         finished_at: end of the run; None = it has not ended, or its object gives no time.
         end: outcome of the run; None = it has not ended.
         unreadable: reason why the outcome of its steps is not known; "" = it is known.
     """
 
-    held: str = ""
+    blocked: str = ""
     idle: str = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None

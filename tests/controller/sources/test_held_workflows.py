@@ -41,6 +41,9 @@ def test_a_held_workflow_and_what_it_says(status, says):
     assert run.is_held
     assert not run.is_active
     assert run.held_message == says
+    observed = SOURCE.observe(a_workflow(HELD, status=status), unplanned=True)
+    assert observed is not None
+    assert observed.state.blocked == "it waits in its queue"
 
 
 def test_one_that_argo_lets_wait_or_another_controller_looks_after_is_not_held():

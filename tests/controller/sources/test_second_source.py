@@ -129,7 +129,7 @@ class BatchSource:
             key=RunKey(metadata["namespace"], metadata["name"]),
             owner=RunOwner(BATCHES, metadata["name"], metadata["uid"]),
             submitted_at=START,
-            state=RunState(held=status.get("held", ""), end=end),
+            state=RunState(blocked=status.get("held", ""), end=end),
             content=BatchContent(tuple(raw["steps"]), tuple(status.get("done", ()))),
         )
 

@@ -18,7 +18,7 @@ from kfp_placement_controller.sources.source import ObservedRun, RunState, StepI
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers.argo.holds import PENDING
+from kfp_placement_engine.readers.argo.holds import PENDING, is_held
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
@@ -208,21 +208,24 @@ def observe_workflow(
         if not unplanned:
             raise
         unread = replace(workflow, spec={}, status={"phase": workflow.phase})
-        observed = _observed(unread, b"", is_marked=False, all_marked=False)
-        content = WorkflowContent(observed.key.name, b"", problem=str(error))
-        return replace(observed, content=content)
+        return _observed(unread, b"", is_marked=False, all_marked=False, problem=str(error))
 
 
 def _observed(
-    workflow: WorkflowObject, document: bytes, *, is_marked: bool, all_marked: bool
+    workflow: WorkflowObject,
+    document: bytes,
+    *,
+    is_marked: bool,
+    all_marked: bool,
+    problem: str = "",
 ) -> ObservedRun:
     key, owner, created_at = workflow.identity()
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(
             f"Workflow {key.name!r:.80} has {len(document)} bytes; it cannot be planned"
         )
-    nodes, problem = nodes_of(workflow)
-    state = _state(workflow, problem, has_nodes=bool(nodes))
+    nodes, unreadable = nodes_of(workflow)
+    state = _state(workflow, unreadable, has_nodes=bool(nodes))
     if state.end is not None and not is_marked and not all_marked:
         document, nodes = b"", ()
     return ObservedRun(
@@ -230,27 +233,29 @@ def _observed(
         owner=owner,
         submitted_at=created_at,
         state=state,
-        content=WorkflowContent(key.name, document, nodes),
+        content=WorkflowContent(key.name, document, nodes, problem),
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,
     )
 
 
-def _state(workflow: WorkflowObject, problem: str, *, has_nodes: bool) -> RunState:
+def _state(workflow: WorkflowObject, unreadable: str, *, has_nodes: bool) -> RunState:
     status, end = workflow.status, workflow.end
     return RunState(
-        held="" if end else _why_held(workflow),
+        blocked="" if end else _why_blocked(workflow),
         idle="" if workflow.phase or has_nodes else "Argo has not begun it",
         started_at=read_moment(status.get("startedAt")),
         finished_at=read_moment(status.get("finishedAt")),
         end=end,
-        unreadable=problem,
+        unreadable=unreadable,
     )
 
 
-def _why_held(workflow: WorkflowObject) -> str:
+def _why_blocked(workflow: WorkflowObject) -> str:
     """Return why Argo makes no pods for a Workflow that has not ended; "" = it makes them."""
+    if is_held(workflow.raw):
+        return "it waits in its queue"
     if workflow.spec.get("suspend") is True:
         return "spec.suspend is set"
     if workflow.phase == PENDING:
