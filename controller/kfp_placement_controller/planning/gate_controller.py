@@ -52,9 +52,9 @@ class GateController:
         self.deviations = DeviationWatch(self.registry, self.cluster)
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """Take in that a pod is new, has changed or is gone."""
+        """Take in a change of a pod; one that is being deleted keeps its gate."""
         old, new = change.old, change.new
-        if new is not None and PLAN_GATE in new.gates:
+        if new is not None and PLAN_GATE in new.gates and not new.deleting:
             self._gated[new.uid] = new
             return
         for pod in (old, new):
@@ -89,7 +89,10 @@ class GateController:
         return self._new(self._limited(due, policy), monotonic_seconds)
 
     def next_at(self, policy: PlacementPolicySpec, now: datetime) -> datetime | None:
-        """Return when the next gate must be looked at, soon if one is overdue; None = no gates."""
+        """Return when to check gates next; None = no gates.
+
+        It is the earliest deadline, or in 100 ms if that has passed.
+        """
         created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
         if not created:
             return None

@@ -109,7 +109,7 @@ def releases(
     """Return the gates to remove now; those on the same node are in the plan's order.
 
     Args:
-        gated: pods with our gate.
+        gated: pods with our gate, without those that are being deleted.
         planned_steps: steps of planned runs that have a node and are not bound yet, whether or not
             they have a pod.
         nodes: nodes by name, with the room that bound pods take now.
@@ -120,8 +120,6 @@ def releases(
     released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for entry in gated:
-        if entry.pod.deleting:
-            continue
         if is_overdue(entry.pod, now, deadline_seconds):
             released.append(OpenGate(entry.pod, Cause.OVERDUE))
         elif not entry.step:

@@ -71,6 +71,13 @@ def test_who_does_not_lead_keeps_the_limit_past_the_deadline():
         assert (release.cause, release.hosts) == (Cause.OVERDUE, hosts)
 
 
+def test_a_pod_that_is_being_deleted_is_left_alone():
+    keeper = a_gate_controller(near="9ms")
+    keeper.pod_changed(pod_change(a_pod("limited", gates=(PLAN_GATE,), deleting=True)))
+    assert keeper.next_at(POLICY, after(60)) is None
+    assert opened(keeper, 60) == keeper.overdue(POLICY, after(60), 60) == []
+
+
 def test_no_limit_holds_while_placement_is_paused():
     assert opened(a_gate_controller(far="90ms"), 1, a_policy(paused=True)) == [(Cause.PAUSED, ())]
 

@@ -120,10 +120,6 @@ def test_a_pod_of_unknown_age_is_overdue():
     assert release.cause is Cause.OVERDUE
 
 
-def test_deleted_pods_are_left_alone():
-    assert opened([gated("gone", deleting=True)], []) == []
-
-
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 4000), st.sampled_from(["n1", "n2", "x"])),
