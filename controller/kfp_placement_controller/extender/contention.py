@@ -105,8 +105,8 @@ def without_taken(
         knowledge: state of the cluster, as far as it is known.
         pod: the pod to place.
         names: nodes that kube-scheduler offers, by what it had seen before that.
-        since: time by the clock of the `KnowledgeStore`; of room that was taken before, our count
-            may be the wrong one.
+        since: time by the clock of the `KnowledgeStore`. Room that was taken earlier does not
+            count: kube-scheduler knew of that, and our own count may be wrong.
     """
     uid, requests = pod.uid, pod.requests
     taken = {

@@ -16,7 +16,8 @@ class WriteHistory:
         namespace: namespace of the runs.
         pipeline: name of the pipeline.
         runs: ended runs to add.
-        keep_days: runs that ended more days before or after the last of them go.
+        keep_days: stored runs whose end is more than this many days from the last end in `runs` are
+            removed.
     """
 
     namespace: str

@@ -174,7 +174,7 @@ class Histories:
 
 
 def _is_continued(before: ObservedHistory | None, new: ObservedHistory) -> bool:
-    """Return whether of an object nothing is another but that runs have come or gone."""
+    """Return whether the object differs only in runs that were added or removed."""
     if before is None:
         return new.spec == PipelineHistorySpec(pipeline=new.spec.pipeline)
     ended = before.ended.items()

@@ -26,8 +26,8 @@ class ObservedRequest:
         spec: part that the planner writes; None = the object cannot be read.
         status: part that the queue writes; empty if it cannot be read.
         is_status_malformed: whether the status cannot be read.
-        admit_at: time when somebody asked that the run starts; None = nobody asked.
-        preempt_at: time when somebody asked that the run stops; None = nobody asked.
+        admit_asked_at: time when somebody asked that the run starts; None = nobody asked.
+        preempt_asked_at: time when somebody asked that the run stops; None = nobody asked.
     """
 
     key: RunKey
@@ -37,8 +37,8 @@ class ObservedRequest:
     spec: RunRequestSpec | None = None
     status: RunRequestStatus = field(default_factory=RunRequestStatus)
     is_status_malformed: bool = False
-    admit_at: datetime | None = None
-    preempt_at: datetime | None = None
+    admit_asked_at: datetime | None = None
+    preempt_asked_at: datetime | None = None
 
 
 def observe_request(raw: JsonObject) -> ObservedRequest:

@@ -200,7 +200,7 @@ class Coordinator:
             return [*self.gates.overdue(policy, now, monotonic_seconds)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
-        self.registry.leave_alone()
+        self.registry.drop_excluded()
         update = self.plans.update(now, monotonic_seconds)
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)

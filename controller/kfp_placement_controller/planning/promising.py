@@ -37,16 +37,16 @@ class Promising:
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def promise(self, now: datetime, monotonic_seconds: float) -> None:
-        """Promise when runs end that have no promise yet, or to which something has happened.
+        """Make promises for runs that have none, or that have progressed.
 
-        A defect in one promise hides those of no other run.
+        A defect in one promise does not affect other runs.
         """
         if not self.registry.histories.enabled:
             return
         due = [run for run in self.registry.planned() if self._is_due(run, monotonic_seconds)]
-        due.sort(key=lambda run: run.tracked.promises.made_at or 0.0)
+        due.sort(key=lambda run: run.tracked.promises.tried_at or 0.0)
         for run in due[:PROMISED_AT_ONCE]:
-            run.tracked.promises.made_at = monotonic_seconds
+            run.tracked.promises.tried_at = monotonic_seconds
             promise = partial(self._promise, run, now)
             self._warnings.take_turn("it is not said when some runs end", promise)
 
@@ -55,13 +55,13 @@ class Promising:
 
         One that waits for its start does not go on.
         """
-        made_at = run.tracked.promises.made_at
+        tried_at = run.tracked.promises.tried_at
         # The cheap test comes first, as this is worked out for all runs in each tick.
-        if lasts(PAUSE_SECONDS, made_at, monotonic_seconds):
+        if lasts(PAUSE_SECONDS, tried_at, monotonic_seconds):
             return False
         if self._news(run) is not None:
             return True
-        goes_on = made_at is None or not run.tracked.waits_to_begin
+        goes_on = tried_at is None or not run.tracked.waits_to_begin
         return goes_on and run.reading.forecast is not None
 
     def _news(self, run: PlannedRun) -> KnownPast | None:

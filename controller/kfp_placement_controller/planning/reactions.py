@@ -76,7 +76,7 @@ class Reactions:
         if (before.defaults, before.history) != (after.defaults, after.history):
             for active in self.registry.active():
                 active.tracked.reread(after)
-                active.tracked.changed, active.tracked.promises.made_at = True, None
+                active.tracked.changed, active.tracked.promises.tried_at = True, None
         if before != after:
             self._replan_all()
             self.requests.conditions_changed()

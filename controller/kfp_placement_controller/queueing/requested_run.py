@@ -181,7 +181,7 @@ class RequestedRun:
 
     def is_to_be_admitted(self, now: datetime) -> bool:
         """Return whether somebody has asked that it starts, at a time since it waits until now."""
-        asked_at = None if self.request is None else self.request.admit_at
+        asked_at = None if self.request is None else self.request.admit_asked_at
         if asked_at is None:
             return False
         return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now
@@ -195,7 +195,7 @@ class RequestedRun:
             obeyed: time in the request for which it last stopped, or None if it never has.
             now: the time.
         """
-        asked_at = None if self.request is None else self.request.preempt_at
+        asked_at = None if self.request is None else self.request.preempt_asked_at
         if self.status.phase != RequestPhase.ADMITTED or asked_at is None or asked_at == obeyed:
             return False
         return self.admitted_at.replace(microsecond=0) <= asked_at <= now

@@ -149,7 +149,7 @@ class Steering:
         """
         for run in waiting:
             if run.observed.preempted_for == BY_REQUEST and run.request is not None:
-                self._obey(run.observed.owner.uid, run.request.preempt_at)
+                self._obey(run.observed.owner.uid, run.request.preempt_asked_at)
             verdict = decided.verdicts.get(run.key)
             if verdict is not None and verdict.is_admitted:
                 yield self.start(run, ReleaseCause.ADMITTED, now)

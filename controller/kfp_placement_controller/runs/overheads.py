@@ -1,9 +1,9 @@
 """Overheads that a cluster has shown and no hint states: drivers, and the start of a pod.
 
 Every figure is the mean of the middle half of the last values, so that a driver that waited for
-room, or a node that was asleep, does not count; the median alone would be a whole number of seconds
-where the API server's times are all that is known. Until there are enough values the policy's or
-the planner's own value applies.
+room, or a node that was asleep, does not count. A median would be less precise: the API server's
+times are whole seconds. Until there are enough values the policy's or the planner's own value
+applies.
 """
 
 from collections import deque
@@ -100,7 +100,7 @@ class LearnedOverheads:
             pulled = 0.0 if plan is None else plan.pull_seconds.get(step.name, 0.0)
             self.start.add(max(0.0, took - pulled))
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
-                # One after another ran its own driver and those of the groups that began with it.
+                # Its driver ran after those of the groups that became ready at the same time.
                 waited: list[Step | Group] = [step, *_groups_around(step, groups)]
                 ready = [_ready(waiter.depends_on, statuses, began_at) for waiter in waited]
                 if ready[0] is not None and (held_at is None or held_at < ready[0]):

@@ -12,14 +12,14 @@ class RunPromises:
     Attributes:
         first: first promise of its end; None = there was none.
         last: last promise of when the run and its steps start and end; None = there was none.
-        made_at: time at which the end was promised last, in monotonic seconds; None = it must be
-            promised as soon as possible.
+        tried_at: time of the last try to promise the end, in monotonic seconds; None = it must be
+            tried as soon as possible.
         is_counted: whether an earlier planner has already counted the run in the metrics.
     """
 
     first: Promise | None = None
     last: Promise | None = None
-    made_at: float | None = None
+    tried_at: float | None = None
     is_counted: bool = False
 
     def take(

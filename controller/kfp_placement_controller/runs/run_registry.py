@@ -93,7 +93,7 @@ class RunRegistry:
             run.observe(observed)
             self.unsettled.add(run)
             return None
-        if self.excluded(observed.key[0]):
+        if self.excluded(observed.key.namespace):
             return None
         run = self._read(observed)
         if run is None:
@@ -141,10 +141,10 @@ class RunRegistry:
         """Return the pods of a run, whether it is planned or not."""
         return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
 
-    def leave_alone(self) -> None:
+    def drop_excluded(self) -> None:
         """Drop runs whose namespace takes no part by now, unless they have a plan."""
         for run in self.unsettled.ordered():
-            if run.plan is None and self.excluded(run.key[0]):
+            if run.plan is None and self.excluded(run.key.namespace):
                 self._drop(run.key)
 
     def active(self) -> Iterator[OpenRun]:
@@ -178,7 +178,7 @@ class RunRegistry:
 
     def excluded(self, namespace: str) -> bool:
         """Return whether a namespace takes no part."""
-        # Where the namespace is seen late, `leave_alone` follows.
+        # Where the namespace is seen late, `drop_excluded` follows.
         observed = self.namespaces.get(namespace)
         return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)
 

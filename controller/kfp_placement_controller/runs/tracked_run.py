@@ -199,7 +199,7 @@ class TrackedRun:
         if goes_on:
             self._outdate()
         elif self.held != was_held:
-            self.promises.made_at = None
+            self.promises.tried_at = None
         is_other = False
         if self._content_changed:
             newest = self._read_on(reading, policy)
@@ -222,7 +222,7 @@ class TrackedRun:
         self.plan = plan
         self.is_whole = self._is_covered()
         self.outdated = False
-        self.promises.made_at = None
+        self.promises.tried_at = None
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 

@@ -58,16 +58,16 @@ _PARAMS: Mapping[Kind, WatchParams] = {
 """Sizes of the watches whose objects may be many, or large."""
 
 
-RunReader = PlannedPipelines | EndedPipelines
+PipelineReader = PlannedPipelines | EndedPipelines
 """Reader of runs: it drops those that get no plan, and may report those of them that end."""
 
 
 def readers(
-    sources: RunSources, runs: RunReader, *, queues: bool, history: bool
+    sources: RunSources, runs: PipelineReader, *, queues: bool, history: bool
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """Return the reader of each watched kind; of events only those of one reason are watched.
 
-    Of our own objects only whose they are matters: deleting one removes a run's plan.
+    Of PipelinePlacements only the metadata is read: deleting one removes the plan of its owner.
 
     Args:
         sources: kinds of objects that are runs.
@@ -126,7 +126,7 @@ def plan_watches(
     return watches
 
 
-def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> RunReader:
+def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> PipelineReader:
     def report(run: EndedPipeline) -> None:
         inbox.put(lambda coordinator, _now: coordinator.pipeline_ended(run))
 
@@ -138,7 +138,7 @@ def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> RunReader:
 
 def _changed(
     inbox: Inbox[Coordinator],
-    runs: RunReader,
+    runs: PipelineReader,
     kind: Kind,
     change: Change[Any],
 ) -> None:

@@ -127,7 +127,7 @@ class StoppedWorkloads:
             return False
         created_at = workload.created_at
         is_old = created_at is not None and created_at < requested.waiting_since(now)
-        stop = (request.uid, request.preempt_at)
+        stop = (request.uid, request.preempt_asked_at)
         if len(self._uids) >= _MOST_STOPS and stop not in self._uids:
             del self._uids[next(iter(self._uids))]
         return self._uids.setdefault(stop, workload.uid if is_old else "") == workload.uid
