@@ -89,14 +89,14 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
         ClusterMissingError: there is no such step; the message names what comes close.
     """
     names = StepNames((step.name, task_of(step.name), "") for step in run.steps)
-    meant = set(names.meant(wanted))
+    meant = set(names.resolve(wanted))
     if not meant and _INDEX.search(wanted):
         pattern = re.compile(re.escape(wanted).replace(r"\[\*\]", r"\[[0-9]+\]"))
         meant = {step.name for step in run.steps if pattern.fullmatch(step.name)}
     if meant:
         return tuple(step for step in run.steps if step.name in meant)
     folded = f" ({run.folded_steps} ended steps are only counted)" if run.folded_steps else ""
-    raise ClusterMissingError(f"{run.name}: {visible(names.problem(wanted))}{folded}")
+    raise ClusterMissingError(f"{run.name}: {visible(names.why_unresolved(wanted))}{folded}")
 
 
 def candidates(runs: Sequence[RunKey]) -> str:

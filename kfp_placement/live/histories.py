@@ -76,7 +76,7 @@ def histories_named(
     matches = [each for each in histories if pipeline in (None, each.spec.pipeline)]
     if not matches:
         names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
-        problem = names.problem(pipeline) if histories else "no pipeline has a history"
+        problem = names.why_unresolved(pipeline) if histories else "no pipeline has a history"
         raise ClusterMissingError(f"{problem} ({where})")
     if pipeline is not None and len(matches) > 1:
         namespaces = listed([each.metadata.namespace or "" for each in matches])

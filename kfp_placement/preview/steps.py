@@ -199,9 +199,9 @@ class StepMapping(Mapping[str, PreviewedStep]):
         Raises:
             UnknownStepError: there is no such step.
         """
-        names = self._names.meant(name) if isinstance(name, str) else ()
+        names = self._names.resolve(name) if isinstance(name, str) else ()
         if not names:
-            raise UnknownStepError(f"{self._run_name}: {self._names.problem(name)}")
+            raise UnknownStepError(f"{self._run_name}: {self._names.why_unresolved(name)}")
         return [self._steps[each] for each in names]
 
     @override

@@ -15,7 +15,7 @@ _COMPARED = 2000
 
 
 def task_of(name: str) -> str:
-    """Return the step as a whole, where only its name is known: `for-loop-1[*].work`."""
+    """Return the task of a step's name, which all iterations share: `for-loop-1[*].work`."""
     return _NUMBER.sub("[*]", name)
 
 
@@ -33,12 +33,12 @@ class StepNames:
 
     A step is called by its name (`for-loop-1[0].work`); all iterations together by their task's
     (`for-loop-1[*].work`), that without indexes (`for-loop-1.work`), or the author's own (`work`)
-    or its display name (`Work hard`) where no other task has it. A name that is also a more precise
-    one means that.
+    or its display name (`Work hard`) where no other task has it. Where a name could mean several of
+    these, the first in this order counts.
     """
 
     def __init__(self, steps: Iterable[tuple[str, str, str]], noun: str = "step") -> None:
-        """Index them.
+        """Index the names of the steps.
 
         Args:
             steps: name, task and display name ("" = none) of each step, in the order in which they
@@ -64,13 +64,13 @@ class StepNames:
             if display_name:
                 self._displayed.setdefault(display_name, {})[task] = None
 
-    def called(self, name: str, task: str) -> tuple[str, ...]:
+    def all_names(self, name: str, task: str) -> tuple[str, ...]:
         """Return all names of a step, the most precise first."""
         short = dict.fromkeys((_own_name(task), self._display[task]))
         clear = [each for each in short if self._is_clear(each) and task in self._short(each)]
         return (name, task, _INDEX.sub("", task), *clear)
 
-    def meant(self, wanted: str) -> tuple[str, ...]:
+    def resolve(self, wanted: str) -> tuple[str, ...]:
         """Return the names of the steps that are meant; none if there is none, or it is unclear."""
         if wanted in self._names:
             return (wanted,)
@@ -89,12 +89,12 @@ class StepNames:
             error: raised where there are none; the message names those that come close.
             where: beginning of the message.
         """
-        meant = self.meant(wanted)
+        meant = self.resolve(wanted)
         if not meant:
-            raise error(where + self.problem(wanted))
+            raise error(where + self.why_unresolved(wanted))
         return meant
 
-    def problem(self, wanted: object) -> str:
+    def why_unresolved(self, wanted: object) -> str:
         """Return why a name means no step, and which ones may be meant, steps as a whole first."""
         text = wanted if isinstance(wanted, str) else repr(wanted)
         several = list(self._short(text))

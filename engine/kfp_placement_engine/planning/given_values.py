@@ -42,7 +42,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
             raise QuantityError(f"step {name!r:.120}: {error}") from error
 
     def changed(step: Step) -> Step:
-        for name in names.called(step.name, step.task):
+        for name in names.all_names(step.name, step.task):
             if name in seconds:
                 return replace(
                     step,
@@ -73,7 +73,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
     notices: dict[Notice, None] = {}
 
     def changed(step: Step) -> Step:
-        if cached.isdisjoint(names.called(step.name, step.task)):
+        if cached.isdisjoint(names.all_names(step.name, step.task)):
             return step
         if step.kind is not StepKind.CONTAINER:
             raise RequestError(

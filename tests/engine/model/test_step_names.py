@@ -33,23 +33,23 @@ NAMES = StepNames(STEPS)
     ],
 )
 def test_a_display_name_means_the_only_task_that_has_it(wanted, meant):
-    assert NAMES.meant(wanted) == meant
+    assert NAMES.resolve(wanted) == meant
 
 
 def test_what_a_step_is_called_means_it_and_goes_from_precise_to_short():
     for name, task, _ in STEPS:
-        called = NAMES.called(name, task)
+        called = NAMES.all_names(name, task)
         assert called[0] == name
-        assert all(name in NAMES.meant(each) for each in called)
-    assert NAMES.called("train-2", "train-2")[-1] == "xgboost"
-    assert "same" not in NAMES.called("score", "score")
-    assert "train" not in NAMES.called("report", "report")
-    assert "last" not in NAMES.called("b.inner", "b.inner")
+        assert all(name in NAMES.resolve(each) for each in called)
+    assert NAMES.all_names("train-2", "train-2")[-1] == "xgboost"
+    assert "same" not in NAMES.all_names("score", "score")
+    assert "train" not in NAMES.all_names("report", "report")
+    assert "last" not in NAMES.all_names("b.inner", "b.inner")
 
 
 def test_names_that_mean_no_step_are_told_with_those_that_may_be_meant(golden):
-    golden(NAMES.problem("same"), "several have it")
-    golden(NAMES.problem("xgbost"), "misspelt")
-    golden(NAMES.problem("trian-2"), "misspelt id")
-    assert "xgboost" in NAMES.problem("xgbost")
-    assert len(StepNames([("a", "a", "x" * 9000)]).problem("x" * 8999)) < 500
+    golden(NAMES.why_unresolved("same"), "several have it")
+    golden(NAMES.why_unresolved("xgbost"), "misspelt")
+    golden(NAMES.why_unresolved("trian-2"), "misspelt id")
+    assert "xgboost" in NAMES.why_unresolved("xgbost")
+    assert len(StepNames([("a", "a", "x" * 9000)]).why_unresolved("x" * 8999)) < 500

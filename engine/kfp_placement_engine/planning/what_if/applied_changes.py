@@ -143,14 +143,14 @@ def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[st
         EngineError: there is no such thing; the message names those that come close.
     """
     for kind, things in things_of.items():
-        meant = StepNames(things).meant(wanted)
+        meant = StepNames(things).resolve(wanted)
         if not meant and "*" in wanted:
             meant = tuple(fnmatch.filter([name for name, *_ in things], wanted))
         if meant:
             return kind, set(meant)
     noun = " or ".join(things_of)
     every = itertools.chain.from_iterable(things_of.values())
-    raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).problem(wanted))
+    raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).why_unresolved(wanted))
 
 
 def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
@@ -187,7 +187,7 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
     used = {canonical(step.image): step.image for step in reversed(graph.steps) if step.image}
     image = canonical(change.image)
     if image not in used:
-        raise ChangeError(StepNames(_plain(used.values()), "image").problem(change.image))
+        raise ChangeError(StepNames(_plain(used.values()), "image").why_unresolved(change.image))
     held = held_sizes(cluster.nodes, [image])[image]
     added = {normalised(used[image]): next((size for size in held if size is not None), 0)}
     nodes = (

@@ -98,7 +98,7 @@ class LoopWidths:
                 )
             if not named:
                 loops = ((task, task, display) for task, display in self._display_names.items())
-                raise UnknownLoopError(StepNames(loops, noun="loop").problem(name))
+                raise UnknownLoopError(StepNames(loops, noun="loop").why_unresolved(name))
 
     def _given(self, name: str, task: str, display_name: str) -> int | None:
         path = _INDEX.sub("", task)
