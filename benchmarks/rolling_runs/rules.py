@@ -26,7 +26,7 @@ def strict(
     left = dict(free)
     started = []
     for position, step in enumerate(queue):
-        if not step.goes:
+        if not step.is_allowed:
             if not (step.is_ready and fits(step.requests, left)):
                 break
             started.append(position)
@@ -51,7 +51,7 @@ def kept_room(
         if step.is_ready and (in_gap or fits(step.requests, left)):
             started.append(position)
             subtract_from(available, taken)
-        elif step.goes:
+        elif step.is_allowed:
             subtract_from(available, taken)
         else:
             start = step.start_seconds
@@ -80,7 +80,7 @@ def ready_and_fits(
     """Start the steps that are ready and fit, in the plan's order."""
     left = dict(free)
     for step in queue:
-        if step.goes:
+        if step.is_allowed:
             subtract_from(left, with_pod(step.requests))
     started = []
     for position, step in enumerate(queue):

@@ -225,7 +225,7 @@ class _Simulation:
             expected.starts[task.name],
             expected.latest_starts[task.name],
             is_ready=self._is_ready(task),
-            goes=task.state is State.FREED,
+            is_allowed=task.state is State.FREED,
         )
 
     def _expected(self, number: int) -> ExpectedTimes:

@@ -176,7 +176,7 @@ class TestRules:
 
     @pytest.mark.parametrize("rule", [strict, kept_room, ready_and_fits, steps_to_start])
     def test_one_that_goes_already_has_its_room(self, rule):
-        going = QueuedStep({"cpu": 3}, 0.0, 10.0, goes=True)
+        going = QueuedStep({"cpu": 3}, 0.0, 10.0, is_allowed=True)
         assert self.started(rule, going, self.SHORT) == []
 
 

@@ -175,7 +175,7 @@ def _waiting_steps(
             planned_times.seconds,
             expected_start_seconds=expected.starts.get(name, planned_times.start_seconds),
             latest_start_seconds=expected.latest_starts.get(name, planned_times.start_seconds),
-            goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
+            is_allowed=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
         )
         yield UnboundStep(run.key, name, node, queued)
 

@@ -60,11 +60,11 @@ class TestGaps:
     BIG = gated("big", requests={"cpu": 2000})
 
     def opened(
-        self, seconds: float, *, running=BUSY, big=True, goes=False, others=(), planned=21.0
+        self, seconds: float, *, running=BUSY, big=True, is_allowed=False, others=(), planned=21.0
     ):
         pods = [gated("small"), *map(gated, others), *([self.BIG] if big else [])]
         start = after(planned).timestamp()
-        first = turn("big", start, cpu=2000, goes=goes)
+        first = turn("big", start, cpu=2000, is_allowed=is_allowed)
         rest = [turn(name, start + 1, seconds=seconds) for name in ("small", *others)]
         found = opened(pods, [first, *rest], nodes=self.NODES, running={"n1": running})
         return [each.pod.name for each in found]
@@ -86,7 +86,7 @@ class TestGaps:
         assert self.opened(30.1, big=False, planned=31.0) == []
 
     def test_room_of_a_pod_that_is_on_its_way_is_taken(self):
-        assert self.opened(1.0, big=False, goes=True) == []
+        assert self.opened(1.0, big=False, is_allowed=True) == []
 
 
 def test_starts_follow_the_plan_not_the_order_of_creation():

@@ -22,7 +22,7 @@ from kfp_placement_engine.units.resources import (
 )
 
 MOST_KEPT = 200
-"""Number of steps whose room is kept by pieces of time; room of further steps is kept from now on.
+"""Number of steps whose room is kept only for their planned time; further ones keep it from now on.
 
 Without the limit a decision would take minutes with ten thousand steps on one node.
 """
@@ -43,7 +43,8 @@ class QueuedStep(NamedTuple):
         expected_start_seconds: expected start, without regard to room on its node.
         latest_start_seconds: latest start with which its run ends no later than expected.
         is_ready: whether its pod is there and waits for this decision.
-        goes: whether an earlier decision let it start, and it only lacks room.
+        is_allowed: whether it was allowed to start before; its room is taken, though its pod may
+            not run yet.
     """
 
     requests: Resources
@@ -52,7 +53,7 @@ class QueuedStep(NamedTuple):
     expected_start_seconds: float = -math.inf
     latest_start_seconds: float = -math.inf
     is_ready: bool = False
-    goes: bool = False
+    is_allowed: bool = False
 
     def earliest_start(self, now_seconds: float) -> float:
         """Return when it may start if there is room: not before it is planned or expected."""
@@ -99,7 +100,7 @@ def steps_to_start(
         for step in running
     ]
     for step in queue:
-        if step.goes:
+        if step.is_allowed:
             subtract_from(free, with_pod(step.requests))
             ends.append((now_seconds + step.seconds, step.requests))
     candidates = [
@@ -114,7 +115,7 @@ def steps_to_start(
     started: list[int] = []
     kept, others = 0, dict[str, int]()
     for position, step in enumerate(queue[: candidates[-1] + 1]):
-        if step.goes:
+        if step.is_allowed:
             continue
         end = now_seconds + step.seconds
         if step.is_ready and room.fits(plus(step.requests, others), now_seconds, end):

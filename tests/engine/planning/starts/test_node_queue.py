@@ -48,7 +48,7 @@ def test_steps_start_in_the_plan_s_order_until_the_node_is_full():
 
 
 def test_one_that_decided_steps_leave_no_room_waits():
-    assert started([absent(3, goes=True), step(2), step(1)]) == [2]
+    assert started([absent(3, is_allowed=True), step(2), step(1)]) == [2]
 
 
 class TestOnTime:
@@ -145,7 +145,7 @@ steps = st.lists(
         st.builds(lambda cpu: {"cpu": cpu}, st.integers(0, 5)),
         *(st.floats(0, 200) | st.just(math.inf) for _ in range(4)),
         is_ready=st.booleans(),
-        goes=st.booleans(),
+        is_allowed=st.booleans(),
     ),
     max_size=12,
 )
@@ -156,8 +156,8 @@ busy_steps = st.lists(st.builds(running, st.integers(0, 2), st.floats(0, 200)), 
 def test_only_ready_steps_start_and_the_node_holds_them(queue, busy, free):
     positions = started(queue, busy, free)
     assert positions == sorted(set(positions))
-    assert all(queue[each].is_ready and not queue[each].goes for each in positions)
-    in_use = sum(each.requests["cpu"] for each in queue if each.goes)
+    assert all(queue[each].is_ready and not queue[each].is_allowed for each in positions)
+    in_use = sum(each.requests["cpu"] for each in queue if each.is_allowed)
     in_use += sum(queue[each].requests["cpu"] for each in positions)
     assert (
         not positions
@@ -169,7 +169,7 @@ def test_only_ready_steps_start_and_the_node_holds_them(queue, busy, free):
 @given(steps, busy_steps, st.integers(0, 4))
 def test_the_first_that_is_ready_and_fits_starts(queue, busy, free):
     """The head of a queue never waits for those behind it."""
-    queue = [each for each in queue if not each.goes]
+    queue = [each for each in queue if not each.is_allowed]
     if queue and queue[0].is_ready and queue[0].requests["cpu"] <= free:
         assert started(queue, busy, free)[:1] == [0]
 
