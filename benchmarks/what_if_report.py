@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.tables import Table, machine, percent
 from benchmarks.what_if_case import NODES, STEPS
 from benchmarks.what_if_search import REPEATS, UNCHANGED_SEEDS, SearchedCase
-from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams
+from kfp_placement_engine.planning.what_if.best_changes import SuggestionParams
 
 
 def about(budget_seconds: float, each_seconds: float, load: float) -> list[str]:

@@ -11,8 +11,8 @@ from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
-from kfp_placement_engine.planning.what_if.best_changes import best_changes
-from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.planning.what_if.best_changes import SuggestionParams, best_changes
+from kfp_placement_engine.planning.what_if.single_changes import single_changes
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.what_if import Suggestions
 from kfp_placement_engine.plans.what_if_changes import Change
@@ -22,8 +22,6 @@ REPEATS = 3
 
 UNCHANGED_SEEDS = 5
 """Number of searches without a change: of a hundred searches with changes some are lucky."""
-
-EVERYTHING = SuggestionParams(busiest=NODES)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def search_every(suggested: SuggestedCase, each_seconds: float) -> SearchedCase:
         suggested.plan,
         suggested.options,
     )
-    every = single_changes(run, cluster, plan, EVERYTHING)
+    every = single_changes(run, cluster, plan, NODES)
     ends = {each: _end(run, cluster, plan, each, options, each_seconds) for each in every}
     seeds = (replace(options, seed=seed) for seed in range(UNCHANGED_SEEDS))
     unchanged = min(_end(run, cluster, plan, None, each, each_seconds) for each in seeds)

@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -11,12 +12,39 @@ from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_opt
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
-from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.planning.what_if.single_changes import single_changes
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.plans.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
 from kfp_placement_engine.plans.what_if_changes import Change
 from kfp_placement_engine.search.refine import refine
+
+
+@dataclass(frozen=True)
+class SuggestionParams:
+    """Parameters of choosing, trying and ranking single changes.
+
+    Work is counted as by `trial_work`; times are those of one core for a run of 100 steps on 50
+    nodes.
+
+    Attributes:
+        busiest: number of nodes of each shape that are tried at twice their size, starting with the
+            node that the plan uses most.
+        work: work to spend on the search for each change; by default 20 ms.
+        finalists: number of changes with the earliest ends, which are searched again.
+        finalist_work: work to spend on each of these, and on the run without a change; by default
+            0.4 s.
+        least: smallest gain, as a share of the run's time, that is worth a change.
+        alike: largest difference between two ends that count as equal, as a share of the run's
+            time.
+    """
+
+    busiest: int = 3
+    work: int = 1_500_000
+    finalists: int = 4
+    finalist_work: int = 34_000_000
+    least: float = 0.01
+    alike: float = 0.001
 
 
 def best_changes(
@@ -40,7 +68,7 @@ def best_changes(
         progress: callback with the progress of the search.
     """
     params = SuggestionParams()
-    changes = single_changes(graph, cluster, present, params)
+    changes = single_changes(graph, cluster, present, params.busiest)
 
     def changed(*change: Change) -> tuple[RunGraph, Cluster]:
         return with_changes(graph, cluster, change)

@@ -2,12 +2,13 @@
 
 Each change is one of these: one more empty node of a shape; one node with twice the CPU or twice
 the memory; the limit of one loop raised by one, or removed; one image held by every node; one
-volume made ReadWriteMany. The shape of a node is its kind when it is empty (`_kinds_of_nodes`).
+volume made ReadWriteMany. Nodes of one kind run the same pods
+equally fast now; nodes of one shape would do so if they were empty (`_kinds_of_nodes`).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -39,35 +40,8 @@ _BYTES = 10**7
 """Smallest amount that is taken for bytes."""
 
 
-@dataclass(frozen=True)
-class SuggestionParams:
-    """Parameters of choosing, trying and ranking single changes.
-
-    Work is counted as by `trial_work`; times are those of one core for a run of 100 steps on 50
-    nodes.
-
-    Attributes:
-        busiest: number of nodes of each shape that are tried at twice their size, starting with the
-            node that the plan uses most.
-        work: work to spend on the search for each change; by default 20 ms.
-        finalists: number of changes with the earliest ends, which are searched again.
-        finalist_work: work to spend on each of these, and on the run without a change; by default
-            0.4 s.
-        least: smallest gain, as a share of the run's time, that is worth a change.
-        alike: largest difference between two ends that count as equal, as a share of the run's
-            time.
-    """
-
-    busiest: int = 3
-    work: int = 1_500_000
-    finalists: int = 4
-    finalist_work: int = 34_000_000
-    least: float = 0.01
-    alike: float = 0.001
-
-
 def single_changes(
-    graph: RunGraph, cluster: Cluster, plan: Plan, params: SuggestionParams
+    graph: RunGraph, cluster: Cluster, plan: Plan, busiest: int
 ) -> tuple[Change, ...]:
     """Return the changes to try, without equivalent ones.
 
@@ -75,12 +49,13 @@ def single_changes(
         graph: run before the changes.
         cluster: cluster before the changes.
         plan: present plan of the run, which shows the busiest nodes.
-        params: parameters that limit the number of changes.
+        busiest: number of nodes of each shape that are tried at twice their size, the node that the
+            plan uses most first.
     """
     shapes = _kinds_of_nodes(graph, _emptied(cluster))
     changes = chain(
         _more_nodes(shapes),
-        _larger_nodes(cluster, plan, shapes, _kinds_of_nodes(graph, cluster), params.busiest),
+        _larger_nodes(cluster, plan, shapes, _kinds_of_nodes(graph, cluster), busiest),
         _higher_limits(graph),
         _held_images(graph, cluster),
         _shared_volumes(graph, cluster),

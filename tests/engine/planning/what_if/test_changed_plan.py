@@ -28,7 +28,7 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.best_changes import best_changes
 from kfp_placement_engine.planning.what_if.changed_plan import plan_with_changes
-from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.planning.what_if.single_changes import single_changes
 from kfp_placement_engine.plans.what_if_changes import AddNodes
 from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.units.quantities import format_resource
@@ -335,7 +335,7 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
     run, cluster = made_up_run(shape), made_up_cluster(shape)
     plan = plan_of(run, cluster, generations=50, compare=())
     short = PlanOptions(generations=2, compare=())
-    for each in single_changes(run, cluster, plan, SuggestionParams()):
+    for each in single_changes(run, cluster, plan, 3):
         answer = plan_with_changes(run, cluster, plan, [each], short)
         assert answer.gain_seconds >= 0, each.text
 
@@ -414,6 +414,6 @@ def test_one_node_more_of_each_shape_is_tried():
     run = a_run(*equal_steps(9, cpu=3))
     cluster = a_cluster(*alike, a_node("worker-3", cpu=8))
     plan = planned(run, cluster)
-    tried = single_changes(run, cluster, plan, SuggestionParams())
+    tried = single_changes(run, cluster, plan, 3)
     added = [each for each in tried if isinstance(each, AddNodes)]
     assert added == [AddNodes("worker-1", 1), AddNodes("worker-3", 1)]
