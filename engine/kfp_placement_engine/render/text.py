@@ -53,12 +53,11 @@ def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
     paint = Paint(style.colour)
     lines = [paint.bold(line) for line in _wrapped(table.lead, style)]
     if table.rows:
-        heading, *rows = _layout(table, style.columns)
+        (heading, *rows), remark = _layout(table, style.columns)
         lines += map(paint.dim, heading)
-        for row, own in zip(table.rows, rows, strict=False):
+        for row, own in zip(table.rows, rows, strict=True):
             lines += map(paint.bold, own) if row.tone is Tone.STRONG else own
-        # Besides the rows: what had no room.
-        lines += [paint.dim(line) for own in rows[len(table.rows) :] for line in own]
+        lines += [paint.dim(remark)] if remark else []
     return lines + [paint.dim(line) for note in table.notes for line in _wrapped(note, style)]
 
 
@@ -84,8 +83,8 @@ def notes_lines(notes: Notes, style: TextStyle) -> list[str]:
     return lines + [colour(line) for line in _wrapped(notes.closing, style)]
 
 
-def _layout(table: Table, limit: int | None) -> list[list[str]]:
-    """Return the lines of the heading, of each row, and of a remark on columns without room."""
+def _layout(table: Table, limit: int | None) -> tuple[list[list[str]], str]:
+    """Return the lines of the heading and each row, and a remark; "" = all columns have room."""
     columns, left_out = _with_room(table, limit)
     last, texts = columns[-1]
     widths, room = _widths(columns), None
@@ -103,9 +102,9 @@ def _layout(table: Table, limit: int | None) -> list[list[str]]:
             _with_wrapped(line, text, room, last.wrap_from)
             for line, text in zip(lines, [last.title, *texts], strict=True)
         ]
-    if left_out:
-        whole.append([f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"])
-    return whole
+    if not left_out:
+        return whole, ""
+    return whole, f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"
 
 
 def _with_room(table: Table, limit: int | None) -> tuple[list[Texts], list[str]]:
