@@ -79,10 +79,8 @@ def missing_notices(missing: list[str]) -> list[Notice]:
     """Return notices about parameters without a value."""
     if not missing:
         return []
-    names = ", ".join(f"{name:.80}" for name in sorted(missing)[:10])
-    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
     message = (
-        f"pipeline parameters without a value: {names}{more}; give each "
+        f"pipeline parameters without a value: {listed(sorted(missing))}; give each "
         "(--arg NAME=VALUE, arguments in Python)"
     )
     return [Notice("missing-argument", message)]
