@@ -227,7 +227,8 @@ class Lines:
         self._closed = True
         if self._socket is not None:
             try:
-                # Not the method of SSLSocket, which would take the TLS state from under the reader.
+                # The plain socket's method: SSLSocket.shutdown also drops the TLS state, which the
+                # reader still uses.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
             except OSError:
                 # The connection has ended already.

@@ -112,7 +112,7 @@ class LatencyRules(ResourceModel):
     """Nodes within this of the best count as best."""
 
     tolerance_percent: int = Field(default=5, ge=0, le=1000)
-    """The same relatively; the larger of both holds."""
+    """Tolerance in percent of the best round trip; the larger tolerance applies."""
 
 
 class TypeDefaults(ResourceModel):

@@ -1,7 +1,7 @@
 """The C kernel (`engine/kernel`), loaded once, and problems in the form that it reads.
 
 Arrays are passed as they are: every field of `ProblemArrays` has its twin, in the same order, in
-`problem.h`, and of `ProblemTables` in `tables.h`; the sizes of both sides are compared when the
+`problem.h`, and of `ProblemTables` in `tables.h`; the sums of the sizes are compared when the
 library is loaded.
 """
 

@@ -1,4 +1,4 @@
-"""Pipelines and their steps by past runs, and the views that `history` prints.
+"""Pipelines and their steps by past runs, and the documents on them.
 
 Times are the forecasts on which plans are made.
 """

@@ -1,4 +1,4 @@
-"""Widths of loops and left-out steps by past runs, which a run's file leaves open."""
+"""Facts from past runs that a run's file leaves open: widths of loops, and left-out steps."""
 
 from collections.abc import Iterator, Mapping
 
