@@ -67,7 +67,9 @@ class Peaks:
 def asking(*runs: TrackedRun) -> Any:
     """Peaks, and what is asked for of these runs."""
     peaks = Peaks()
-    return peaks, peaks.due(*runs)
+    asked = peaks.due(*runs)
+    assert asked is not None
+    return peaks, asked
 
 
 def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
@@ -99,7 +101,6 @@ def test_one_run_is_asked_for_after_the_other():
 def test_amounts_that_cannot_be_true_are_unknown(amount):
     run = ended()
     peaks, asked = asking(run)
-    assert asked is not None
     peaks.answered(asked, peaks={"nightly-0-first": amount})
     assert run.peaks == {}
 
@@ -114,7 +115,6 @@ def test_without_the_source_nothing_is_asked_and_nothing_awaited():
 def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(caplog):
     run = ended()
     peaks, asked = asking(run)
-    assert asked is not None
     peaks.answered(asked, failure="refused")
     assert not peaks.awaits(run)
     assert peaks.due(run, now=SETTLED + PAUSE / 2) is None
@@ -130,7 +130,6 @@ def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(cap
 def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
     run = ended()
     peaks, asked = asking(run)
-    assert asked is not None
     late = SETTLED + PATIENCE
     assert not peaks.awaits(run, late)
     assert peaks.due(run, now=late) is None

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,10 @@ class Scene:
         self.seen.append("decides")
         self.loop.stop()
 
+    def run(self, is_synced: Callable[[], bool] = lambda: True) -> None:
+        """Work until the first decision."""
+        self.loop.run(is_synced, lambda: self.seen.append("stands for election"))
+
     def tell(self, what: object) -> None:
         """Put a message into the inbox."""
         self.inbox.put(lambda _coordinator, _now: self.seen.append(what))
@@ -54,7 +59,7 @@ def test_what_was_there_at_the_start_is_taken_in_whole_before_the_election(scene
     """However long it takes."""
     for number in range(3):
         scene.tell(number)
-    scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
+    scene.run()
     assert scene.seen == [0, 1, 2, "stands for election", "decides"]
     assert scene.loop.caught_up
 
@@ -67,7 +72,7 @@ def test_nothing_is_decided_before_everything_was_seen(scene):
         scene.seen.append("looks")
         return next(synced)
 
-    scene.loop.run(is_synced, lambda: scene.seen.append("stands for election"))
+    scene.run(is_synced)
     assert scene.seen == ["looks", "looks", "looks", "stands for election", "decides"]
 
 
@@ -75,13 +80,13 @@ def test_changes_after_the_start_hold_up_no_decision(scene):
     scene.loop.caught_up = True
     for number in range(3):
         scene.tell(number)
-    scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
+    scene.run()
     assert scene.seen == [0, "decides"]
 
 
 def test_a_signal_can_stop_the_loop_between_any_two_calls(scene):
     scene.follow_election = lambda _: sys.setprofile(lambda *_: scene.loop.stop())
-    thread = threading.Thread(target=scene.loop.run, args=(lambda: True, int), daemon=True)
+    thread = threading.Thread(target=scene.run, daemon=True)
     thread.start()
     thread.join(10)
     assert not thread.is_alive()

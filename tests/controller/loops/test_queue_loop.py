@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
+import pytest
+
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.loops.inbox import Inbox
@@ -36,7 +38,8 @@ def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
     )
 
 
-def a_runner() -> Mock:
+@pytest.fixture
+def runner() -> Mock:
     return Mock(QueueActionRunner)
 
 
@@ -45,7 +48,9 @@ def released(runner: Mock) -> list[str]:
     return [each.run.key.name for each in actions if isinstance(each, ReleaseHeld)]
 
 
-def two_runs() -> Scene:
+@pytest.fixture
+def scene() -> Scene:
+    """Two runs that may start."""
     scene = Scene(a_queue())
     scene.tell(a_run("first", 0.1), a_run("second", 0.2))
     scene.pass_time(1)
@@ -63,14 +68,13 @@ def decide(loop: QueueLoop, runner: Mock) -> list[str]:
     return released(runner)
 
 
-def test_what_is_decided_is_carried_out_in_order():
-    scene, runner = two_runs(), a_runner()
+def test_what_is_decided_is_carried_out_in_order(scene, runner):
     assert decide(a_loop(scene, Election(), runner), runner) == ["first", "second"]
 
 
-def test_nothing_more_is_written_once_another_process_leads():
+def test_nothing_more_is_written_once_another_process_leads(scene, runner):
     """Its Lease is lost while the first release is being written."""
-    scene, election, runner = two_runs(), Election(), a_runner()
+    election = Election()
 
     def lose(_action: object) -> None:
         election.epoch = None
@@ -79,15 +83,14 @@ def test_nothing_more_is_written_once_another_process_leads():
     assert decide(a_loop(scene, election, runner), runner) == ["first"]
 
 
-def test_nor_while_the_process_ends():
-    scene, runner = two_runs(), a_runner()
+def test_nor_while_the_process_ends(scene, runner):
     loop = a_loop(scene, Election(), runner)
     runner.run.side_effect = lambda _action: loop.stop()
     assert decide(loop, runner) == ["first"]
 
 
-def test_a_leader_that_has_lost_its_lease_follows():
-    scene, election, runner = two_runs(), Election(), a_runner()
+def test_a_leader_that_has_lost_its_lease_follows(scene, runner):
+    election = Election()
     loop = a_loop(scene, election, runner)
     election.epoch = None
     assert decide(loop, runner) == []

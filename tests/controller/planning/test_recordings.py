@@ -133,28 +133,17 @@ def submit_fan_out(cluster, iterations):
     return workflow["metadata"]["name"]
 
 
-def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
-    """Three iterations are assumed; there are five."""
-    cluster = a_cluster()
-    run = submit_fan_out(cluster, iterations=5)
-    cluster.run(lambda: ("team", run) in cluster.placements)
-    assert planned_width(cluster, run) == 3
-    cluster.run()
-    assert planned_width(cluster, run) == 5
-    assert set(cluster.states(run).values()) == {"succeeded"}
-
-
-@pytest.mark.parametrize("is_search_late", [True, False])
-def test_rows_of_a_loop_narrower_than_assumed_go_with_its_iterations(is_search_late):
-    """Whether a new plan is made before the run ends or not."""
+@pytest.mark.parametrize(("iterations", "is_search_late"), [(5, False), (2, True), (2, False)])
+def test_a_dynamic_loop_gets_the_rows_that_it_really_has(iterations, is_search_late):
+    """Three iterations are assumed; a narrower loop need not be planned again before the end."""
     cluster = a_cluster()
     if is_search_late:
         cluster.search = lambda asked: RoundFailure(asked.number, "not now", died=False)
-    run = submit_fan_out(cluster, iterations=2)
+    run = submit_fan_out(cluster, iterations)
     cluster.run(lambda: ("team", run) in cluster.placements)
     assert planned_width(cluster, run) == 3
     cluster.run()
-    assert planned_width(cluster, run) == 2
+    assert planned_width(cluster, run) == iterations
     assert set(cluster.states(run).values()) == {"succeeded"}
 
 

@@ -45,18 +45,21 @@ def makespan_seconds(cluster: QueuedCluster, name: str) -> float:
     return taken
 
 
-def test_a_waiting_run_needs_what_past_runs_took():
-    cluster = ran(4)
+def waiting_seconds(cluster: QueuedCluster) -> float:
+    """Makespan that is expected of a run which waits from now on."""
     wait(cluster, "waiting")
     cluster.settle()
-    assert makespan_seconds(cluster, "waiting") == pytest.approx(USUAL_SECONDS, rel=0.2)
+    return makespan_seconds(cluster, "waiting")
+
+
+def test_a_waiting_run_needs_what_past_runs_took():
+    cluster = ran(4)
+    assert waiting_seconds(cluster) == pytest.approx(USUAL_SECONDS, rel=0.2)
 
 
 def test_one_that_came_before_the_first_has_ended_is_planned_again():
     cluster = ran(0)
-    wait(cluster, "waiting")
-    cluster.settle()
-    assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
+    assert waiting_seconds(cluster) == pytest.approx(ASSUMED_SECONDS, rel=0.2)
     cluster.submit(a_run("first"), held=False)
     cluster.played.run(lambda: makespan_seconds(cluster, "waiting") > 1.5 * ASSUMED_SECONDS)
     assert makespan_seconds(cluster, "waiting") == pytest.approx(USUAL_SECONDS, rel=0.3)
@@ -86,9 +89,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch):
     cluster = ran(2)
 
     monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fail)
-    wait(cluster, "waiting")
-    cluster.settle()
-    assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
+    assert waiting_seconds(cluster) == pytest.approx(ASSUMED_SECONDS, rel=0.2)
     assert cluster.spec("waiting").problem == ""
 
 
@@ -133,13 +134,19 @@ def ends(cluster: QueuedCluster, name: str) -> None:
     cluster.settle(12)
 
 
-def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch):
-    monkeypatch.setattr(promise, "LEAST_MOVE_SECONDS", 100.0)
-    cluster = ran(6)
+def some_wait(cluster: QueuedCluster) -> list[str]:
+    """Several runs wait from now on."""
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
         wait(cluster, name)
     cluster.settle(3)
+    return names
+
+
+def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch):
+    monkeypatch.setattr(promise, "LEAST_MOVE_SECONDS", 100.0)
+    cluster = ran(6)
+    names = some_wait(cluster)
     known = {name: makespan_seconds(cluster, name) for name in names}
     planned, writes = counted_plans(cluster, monkeypatch), len(cluster.writes)
     ends(cluster, "usual")
@@ -152,10 +159,7 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
 def test_runs_that_end_otherwise_count_for_all_that_wait():
     played = cluster_with_past(3)
     cluster = QueuedCluster(played=played)
-    names = [f"waiting-{number}" for number in range(WAITING)]
-    for name in names:
-        wait(cluster, name)
-    cluster.settle(3)
+    names = some_wait(cluster)
     played.workload.factor = {"work": 5.0}
     for number in range(5):
         ends(cluster, f"slow-{number}")

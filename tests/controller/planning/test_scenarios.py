@@ -572,10 +572,16 @@ def test_gates_come_off_in_time_whoever_leads():
     assert 59 <= (cluster.now - START).total_seconds() <= 61
 
 
-def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
+def a_cluster_that_places_elsewhere():
+    """A run whose pods the stock scheduler binds to other nodes than planned."""
     cluster = a_cluster(gated=True, policy={"actuator": "gates"})
     cluster.place = lambda pod: "n1" if cluster.planned_node(pod) == "n0" else "n0"
     submit(cluster)
+    return cluster
+
+
+def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
+    cluster = a_cluster_that_places_elsewhere()
     cluster.run()
     why = "it had room; default-scheduler preferred another by its own rules and scores"
     first, second = cluster.deviations
@@ -587,9 +593,7 @@ def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
 
 
 def test_a_new_leader_tells_of_pods_that_were_bound_before(golden):
-    cluster = a_cluster(gated=True, policy={"actuator": "gates"})
-    cluster.place = lambda pod: "n1" if cluster.planned_node(pod) == "n0" else "n0"
-    submit(cluster)
+    cluster = a_cluster_that_places_elsewhere()
     cluster.run(started(cluster))
     cluster.deviations.clear()
     cluster.hand_over()

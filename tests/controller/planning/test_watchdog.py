@@ -59,19 +59,23 @@ def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
     assert "NotInstalled" in [each.reason for action in actions for each in action.findings]
 
 
-def test_age_counts_from_the_last_change_by_our_own_clock():
-    """The holder's clock may be an hour off."""
+def a_renewed_lease():
+    """Renewed after two seconds."""
     lease = LeaseWatch()
     lease.observe(renewed("07:00:00"), 0)
     lease.observe(renewed("07:00:02"), 2)
+    return lease
+
+
+def test_age_counts_from_the_last_change_by_our_own_clock():
+    """The holder's clock may be an hour off."""
+    lease = a_renewed_lease()
     lease.observe(renewed("07:00:02"), 9)
     assert lease.age_seconds(10) == 8
 
 
 def test_a_lease_that_is_given_back_or_gone_is_as_old_as_its_last_renewal():
-    lease = LeaseWatch()
-    lease.observe(renewed("07:00:00"), 0)
-    lease.observe(renewed("07:00:02"), 2)
+    lease = a_renewed_lease()
     assert lease.held
     lease.observe(None, 11)
     assert not lease.held

@@ -78,14 +78,19 @@ def admitted_of(runs, verdicts):
     return [by_key[each.key] for each in verdicts if each.is_admitted]
 
 
+def newly_admitted(case):
+    runs, running, rules, nodes = case
+    return admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
+
+
 def total(runs, name):
     return sum(run.demand.peak.get(name, 0) for run in runs)
 
 
 @given(cases())
 def test_no_queue_gets_more_than_its_quota(case):
-    runs, running, rules, nodes = case
-    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
+    _runs, running, rules, _nodes = case
+    new = newly_admitted(case)
     for queue, rule in rules.items():
         going = [run for run in new if run.queue == queue]
         here = [run for run in running if run.queue == queue] + going
@@ -98,8 +103,8 @@ def test_no_queue_gets_more_than_its_quota(case):
 
 @given(cases())
 def test_no_more_is_promised_than_capacity_times_overcommit_unless_a_run_is_alone(case):
-    runs, running, rules, nodes = case
-    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
+    _runs, running, rules, nodes = case
+    new = newly_admitted(case)
     for name in NAMES:
         capacity = sum(node.get(name, 0) for node in nodes)
         going = [run for run in new if run.demand.peak.get(name, 0)]
@@ -114,8 +119,8 @@ def test_no_more_is_promised_than_capacity_times_overcommit_unless_a_run_is_alon
 @settings(max_examples=50)
 @given(cases())
 def test_gangs_that_are_admitted_can_all_be_packed(case):
-    runs, running, rules, nodes = case
-    new = admitted_of(runs, waiting_verdicts(runs, running, rules, nodes, NOW))
+    _runs, running, _rules, nodes = case
+    new = newly_admitted(case)
     if any(run.demand.gangs for run in new):
         groups = [group for run in (*running, *new) for group in run.demand.gangs]
         assert can_be_packed(nodes, groups)

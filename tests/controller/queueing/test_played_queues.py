@@ -154,17 +154,17 @@ def test_priorities_are_clamped_and_the_run_says_so():
 
 
 def preempting() -> tuple[Played, ObservedPod]:
-    """A cluster that a run of low priority fills with its pod, and one of high priority."""
+    """A run of low priority fills the cluster with its pod, and stops for one of high priority."""
     scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
     scene.submit_and_settle("low", 0.1, cpu="6")
     running = scene.pod("low", cpu=4000)
     scene.submit("high", 0.2, cpu="6", priority=10)
+    assert scene.settle() == ["low stops for uid-high"]
     return scene, running
 
 
 def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later():
     scene, running = preempting()
-    assert scene.settle() == ["low stops for uid-high"]
     assert scene.message("low") == "its running steps end, then it waits again"
     assert scene.condition("low", "Preempted") == ("True", "Preempted")
     assert scene.condition("low") == ("False", "Preempted")
@@ -188,7 +188,6 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
 
 def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     scene, running = preempting()
-    scene.settle()
     scene.end_pod(running)
     scene.change("low", is_suspended=False)
     scene.say("high", priority=0)
@@ -201,7 +200,6 @@ def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
 
 def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its_quota():
     scene, running = preempting()
-    scene.settle()
     scene.end_pod(running)
     assert scene.settle() == ["high begins: admitted"]
     # The planner has long been idle: it has nothing new to say.
@@ -212,7 +210,6 @@ def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its
 
 def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
     scene, _running = preempting()
-    scene.settle()
     scene.change("low", is_terminated=True)
     # Argo ends it at once, so it keeps no room.
     assert scene.settle() == ["low goes on: terminated", "high begins: admitted"]
