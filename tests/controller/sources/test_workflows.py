@@ -22,6 +22,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from tests.controller.planning.builders import observed
 from tests.controlplane.argo.compression import compress_nodes
+from tests.support.json_values import ANY_FORM
 from tests.support.kubernetes import workflow_object
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
@@ -157,21 +158,15 @@ def test_a_workflow_without_a_uid_is_refused():
         observe_workflow(raw)
 
 
-JSON = st.sampled_from(
-    [None, True, 3, -1.5, "", "x", [], [None], {}, {"name": "a"}, {"parameters": [{"name": 3}, 4]}]
-)
-"""Of every form; drawn faster than made."""
-
-
 @given(
     st.fixed_dictionaries(
-        {"spec": JSON},
+        {"spec": ANY_FORM},
         optional={
-            "nodes": JSON,
-            "compressedNodes": JSON,
-            "phase": JSON,
-            "offloadNodeStatusVersion": JSON,
-            "storedWorkflowTemplateSpec": JSON | st.just(MARKED),
+            "nodes": ANY_FORM,
+            "compressedNodes": ANY_FORM,
+            "phase": ANY_FORM,
+            "offloadNodeStatusVersion": ANY_FORM,
+            "storedWorkflowTemplateSpec": ANY_FORM | st.just(MARKED),
         },
     )
 )

@@ -93,7 +93,7 @@ def test_after_a_kill_alone_the_double_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("had", "largest", "then"), [(2, None, 4), (2, 1, 4), (2, 10, 11), (11, 10, 22), (10.5, 10, 11)]
+    ("had", "largest", "then"), [(2, 1, 4), (2, 10, 11), (11, 10, 22), (10.5, 10, 11)]
 )
 def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
     assert after_kill(had, largest) == pytest.approx(then)

@@ -51,5 +51,4 @@ def test_names_that_mean_no_step_are_told_with_those_that_may_be_meant(golden):
     golden(NAMES.why_unresolved("same"), "several have it")
     golden(NAMES.why_unresolved("xgbost"), "misspelt")
     golden(NAMES.why_unresolved("trian-2"), "misspelt id")
-    assert "xgboost" in NAMES.why_unresolved("xgbost")
     assert len(StepNames([("a", "a", "x" * 9000)]).why_unresolved("x" * 8999)) < 500

@@ -9,6 +9,7 @@ from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
 from kfp_placement_engine.readers.argo.workflow import read_workflow
+from tests.controlplane.argo.small_workflows import task
 from tests.support.packages import Fields, notice_codes
 
 WORK: Fields = {"name": "work", "container": {"image": "work:1"}}
@@ -28,10 +29,6 @@ def read(templates: list[Fields], *, metadata: Fields | None = None, **spec: Any
 
 def dag(*tasks: Fields, **fields: Any) -> Fields:
     return {"name": "main", "dag": {"tasks": list(tasks)}, **fields}
-
-
-def task(name: str, template: str = "work", **fields: Any) -> Fields:
-    return {"name": name, "template": template, **fields}
 
 
 def read_tasks(*tasks: Fields, **spec: Any) -> RunGraph:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from kfp_placement_engine import Assumptions, Claim, Cluster, Taint
+from kfp_placement_engine import Claim, Cluster, Taint
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
@@ -105,7 +105,6 @@ defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth
         "driver_seconds": 8.0,
     }
     assert cluster.image_bytes == {"python": 300 * 2**20, "team/train:7": 3 * GIBIBYTE}
-    assert dataclasses.replace(Assumptions(), **cluster.defaults).loop_width == 5
     assert_comes_back(cluster)
 
 

@@ -275,10 +275,8 @@ def test_pods_on_nodes_that_are_not_there(golden):
     assert cluster.nodes[0].used == {}
     assert codes(cluster) == ["unknown-node"]
     golden(cluster.notices[0].message, "two pods")
-    assert "2 pods are" in cluster.notices[0].message
     cluster = read(node_object(), busy_pod("a", "gone"))
     golden(cluster.notices[0].message, "one pod")
-    assert "1 pod is" in cluster.notices[0].message
 
 
 def test_absurd_sums_stay_within_what_can_be_planned():
