@@ -43,7 +43,7 @@ def example_cluster(name: str) -> "Cluster":
 
 def read_example(name: str) -> "Cluster":
     """Return an example cluster, as `example_cluster` does, but raise the engine's errors."""
-    if name not in EXAMPLES:
+    if name not in list(EXAMPLES):
         raise InputNotFoundError(
             f"there is no example cluster {name!r:.60}; there are {', '.join(EXAMPLES)}"
         )

@@ -124,7 +124,7 @@ def test_any_text_is_saved_as_it_was_read(name, label, image, tmp_path_factory):
             MarkValueError,
         ),
         (lambda: example_cluster("equl"), RunError),
-        (lambda: example_cluster(3), RunError),  # type: ignore[arg-type]
+        (lambda: example_cluster(["equal"]), RunError),  # type: ignore[arg-type]
         (lambda: known_cluster("example:egde"), InputNotFoundError),
         (lambda: known_cluster("equal"), InputNotFoundError),
         (lambda: known_cluster([Node("a", cpu=1, memory="1Gi")]), UsageError),

@@ -50,7 +50,7 @@ def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: 
         factors: factors that the next value may follow.
         recent: number of last values that say where the next one lies if it follows nothing.
     """
-    best = usual = centred([value.log_value for value in values], prior, recent)
+    best = usual = centred([log_value for log_value, _ in values], prior, recent)
     least = mean_miss(usual.misses)
     for place, wanted in enumerate(factors):
         points = [] if math.isnan(wanted) else _points(values, place)
@@ -79,7 +79,7 @@ def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: 
 
 def _points(values: Sequence[Value], place: int) -> _Points:
     """Return the known amounts of one factor, ascending, each with the past value."""
-    known = ((each.factors[place], each.log_value) for each in values if place < len(each.factors))
+    known = ((factors[place], log) for log, factors in values if place < len(factors))
     return sorted((point for point in known if not math.isnan(point[0])), key=itemgetter(0))
 
 

@@ -93,7 +93,7 @@ class _Step:
             self.iterations[iteration] = packed(values[-min(KEPT, room) :])
         # A new one: one that entries were taken out of stays twice as large.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
-        self.log_seconds = median([value.log_value for value in self.typical()])
+        self.log_seconds = median([log_value for log_value, _ in self.typical()])
 
     def typical(self) -> list[Value]:
         """Return the run times of its iterations, those seen last."""
@@ -162,7 +162,7 @@ class StepTimes:
         for identity, value in ran:
             by_step[identity.key].append((identity, value))
             if self.of_namespace is None:
-                self._learn_miss(self._nearest(identity, value.factors), value)
+                self._learn_miss(self._nearest(identity, value[1]), value[0])
         if ended_well:
             self._ended_well[ended_well] += 1
         for key, run in by_step.items():
@@ -180,16 +180,16 @@ class StepTimes:
         known = self._steps.get((pipeline, step))
         return 0 if known is None else self._ended_well[pipeline] - known.last_run
 
-    def _learn_miss(self, estimate: Estimate | None, value: Value) -> None:
+    def _learn_miss(self, estimate: Estimate | None, log_value: float) -> None:
         """Learn by how much a forecast has missed a run time."""
-        if estimate and max(estimate.log_value, value.log_value) >= math.log(SHORT_SECONDS):
-            self.ranges.learn(estimate, value.log_value)
+        if estimate and max(estimate.log_value, log_value) >= math.log(SHORT_SECONDS):
+            self.ranges.learn(estimate, log_value)
 
     def _compare_with_each_other(self, iterations: Sequence[Value]) -> None:
         """Learn by how much those of a new step are missed by the others of its first run."""
-        for at, value in enumerate(iterations if len(iterations) > 1 else ()):
+        for at, (log_value, factors) in enumerate(iterations if len(iterations) > 1 else ()):
             others = [*iterations[:at], *iterations[at + 1 :]]
-            self._learn_miss(_estimate(others, Level.STEP, value.factors, 1), value)
+            self._learn_miss(_estimate(others, Level.STEP, factors, 1), log_value)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> Estimate | None:
         """Return the estimate by the most similar steps: iteration, step, component, image, all."""
@@ -208,7 +208,7 @@ class StepTimes:
                 if common[0] is Level.NAMESPACE:
                     logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
                 runs = max(each.runs for each in steps)
-                return _estimate([Value(each, ()) for each in logs], common[0], (), runs)
+                return _estimate([(each, ()) for each in logs], common[0], (), runs)
         return None
 
     def _steps_with(self, common: tuple[Level, str]) -> Sequence[_Step]:
@@ -239,4 +239,4 @@ def _estimate(values: Sequence[Value], level: Level, factors: Factors, runs: int
 
 def _value(each: PastStep) -> Value:
     log_seconds = math.log(max(LEAST_SECONDS, each.seconds or 0.0))
-    return Value(log_seconds, factors_of(each.input_bytes, each.arguments))
+    return log_seconds, factors_of(each.input_bytes, each.arguments)
