@@ -8,15 +8,13 @@ take precedence.
 from dataclasses import replace
 from typing import Any
 
+from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.readers.argo.plain_templates import merge, pod_spec_patch
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class WorkflowDefaults:
@@ -84,7 +82,7 @@ class WorkflowDefaults:
     def _affinities(self, leaf: Leaf, affinity: Any) -> tuple[Expression, ...]:
         """Return the task's own terms, and the defaults for kinds of terms that it does not set."""
         fields = Fields.of(affinity, self._spec.place).fields("nodeAffinity")
-        kinds = {_REQUIRED, _PREFERRED}
+        kinds = {REQUIRED, PREFERRED}
         for own in leaf.affinities:
             kinds -= set(own.value) if isinstance(own, Constant) else kinds
         left = {kind: fields.get(kind) for kind in sorted(kinds) if fields.get(kind)}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -13,9 +14,6 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def read_tolerations(value: Any, place: Place) -> tuple[Toleration, ...]:
@@ -44,11 +42,11 @@ def read_node_affinity(fields: Fields) -> NodeAffinity:
         InputError: the value is malformed.
     """
     terms = None
-    if fields.get(_REQUIRED) is not None:
-        required = fields.fields(_REQUIRED)
+    if fields.get(REQUIRED) is not None:
+        required = fields.fields(REQUIRED)
         terms = read_terms(required.get("nodeSelectorTerms"), required.where("nodeSelectorTerms"))
     preferred = []
-    for item in fields.each(_PREFERRED):
+    for item in fields.each(PREFERRED):
         weight = item.count("weight", maximum=100)
         preferred.append(PreferredTerm(weight, read_term(item.fields("preference"))))
     return NodeAffinity(terms, tuple(preferred))

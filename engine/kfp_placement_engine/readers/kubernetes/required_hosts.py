@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
+from kfp_placement_engine.contract.gates import REQUIRED
 from kfp_placement_engine.contract.keys import HOST_LABEL, NO_NODE_WITHIN
 from kfp_placement_engine.readers.text.fields import Fields
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def requires_hosts(pod: Fields) -> bool:
@@ -42,7 +41,7 @@ def _host_expressions(pod: Fields) -> Iterator[Fields]:
     affinity = pod.flat("spec").flat("affinity")
     if not affinity:
         return
-    required = affinity.flat("nodeAffinity").flat(_REQUIRED)
+    required = affinity.flat("nodeAffinity").flat(REQUIRED)
     for term in required.each_flat("nodeSelectorTerms"):
         for expression in term.each_flat("matchExpressions"):
             if expression.get("key") == HOST_LABEL:
