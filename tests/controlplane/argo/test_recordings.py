@@ -42,8 +42,12 @@ def recorded_workflow(recording: Mapping[str, Any]) -> Json:
         golden = Path("kfp-2.17.0", "workflows", golden)
     workflow = yaml.load(data_path(*golden.parts).read_text(), yaml.CSafeLoader)
     run_id = recording["pods"][0]["metadata"]["labels"]["pipeline/runid"]
+    return as_submitted(workflow, recording["workflow"], run_id)
+
+
+def as_submitted(workflow: Json, name: str, run_id: str) -> Json:
     workflow["metadata"] = {
-        "name": recording["workflow"],
+        "name": name,
         "namespace": "kubeflow",
         "uid": "6eecda84-92fd-45a0-a85a-d235d5f001e3",
         "creationTimestamp": "2026-01-05T08:00:00Z",

@@ -5,24 +5,11 @@ import yaml
 
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player
-from tests.controlplane.argo.test_recordings import admit, as_recorded, node_name
+from tests.controlplane.argo.test_recordings import admit, as_recorded, as_submitted, node_name
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_json, data_path
 from tests.support.runnable_workflow import read_package, runnable_workflow
 from tests.support.samples import SAMPLES
-
-
-def as_submitted(workflow: dict, name: str, run_id: str) -> dict:
-    workflow["metadata"] = {
-        "name": name,
-        "namespace": "kubeflow",
-        "uid": "6eecda84-92fd-45a0-a85a-d235d5f001e3",
-        "creationTimestamp": "2026-01-05T08:00:00Z",
-        "labels": {"pipeline/runid": run_id},
-    }
-    workflow["spec"]["podMetadata"]["labels"]["pipeline/runid"] = run_id
-    workflow["status"] = {}
-    return workflow
 
 
 def test_the_pods_are_those_of_the_recorded_run():
