@@ -82,9 +82,6 @@ PODS_REJECTED = Counter(
     " impossible.",
     ["scheduler"],
 )
-for _scheduler in ("ours", "another"):
-    # At 0 from the start: Prometheus sees no increase in a counter that is new.
-    PODS_REJECTED.labels(_scheduler)
 GATES_OVERDUE = Counter(
     f"{PREFIX}_gates_overdue",
     "Gates that were still there past their deadline and that this process took off.",

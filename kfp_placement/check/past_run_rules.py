@@ -22,7 +22,7 @@ _MAX_FACTOR = 2.0
 
 def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield hints that are off by more than 2 times, where enough runs of the step are known."""
-    # Before past runs change its run times.
+    # The run as read: past runs have not changed its run times.
     run, past = prepared.as_read, prepared.known.past
     if past is None:
         return
@@ -47,13 +47,13 @@ def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
                 f"{f', {factor},' if factor else ''} tell {range_text(forecast.times)}"
             )
             if not factor:
-                # Else no single duration is right.
+                # If run times follow a factor, no single duration is right.
                 message += f': write duration="{format_duration(typical)}"'
             yield Finding(Level.WARNING, "hint-off", message, step.task)
 
 
 def memory_off(prepared: PreparedRun) -> Iterator[Finding]:
-    """Yield steps that ask for far more memory than they used, or less, or were killed for it."""
+    """Yield steps that request far too much memory, too little, or were killed for using more."""
     run, past = prepared.run, prepared.known.past
     for step in container_tasks(run):
         advice = past and past.memory and step_advice(run.name, step, past.memory)
@@ -80,7 +80,7 @@ def wrong_speeds(prepared: PreparedRun) -> Iterator[Finding]:
             Level.WARNING,
             "node-speed",
             f"steps take {factor:.2g} times as long on {name} as on other nodes: declare its speed,"
-            f" for example with the node label {SPEED_LABEL}: {speed:.2g}",
+            f" for example with the node label {SPEED_LABEL}: {speed:.3g}",
         )
 
 

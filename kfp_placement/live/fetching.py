@@ -8,7 +8,8 @@ from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import placements
 from kfp_placement.live.kinds import EVENTS, objects
-from kfp_placement.live.workflows import failure_of, why_no_plan
+from kfp_placement.live.run_failures import failure_of
+from kfp_placement.live.unplanned_runs import why_no_plan
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.views.pods import pods_by_step

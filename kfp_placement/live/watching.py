@@ -19,7 +19,7 @@ from kfp_placement.live.exceptions import (
 from kfp_placement.live.following import follow
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement.live.queues import queue_of
-from kfp_placement.live.workflows import failure_of
+from kfp_placement.live.run_failures import failure_of
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.run_request import RequestedEnd, RequestPhase
 from kfp_placement_engine.views.formatting import clock_text, visible
@@ -91,8 +91,8 @@ def looks(
     if look.lines:
         yield look
     stopped = threading.Event()
-    changes = _followed(api, named_run, watcher, stopped)
     try:
+        changes = _followed(api, named_run, watcher, stopped)
         while look.outcome is None:
             wait_seconds = min(LOOK_SECONDS, deadline - time.monotonic())
             if wait_seconds > 0:

@@ -5,7 +5,7 @@ import os
 import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from typing_extensions import override
 
@@ -29,7 +29,7 @@ from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 from kfp_placement_engine.views.formatting import counted, duration, shown, visible
 from kfp_placement_engine.views.plans import promises
-from kfp_placement_engine.views.plans.comparison import ends
+from kfp_placement_engine.views.plans.comparison import can_end
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
 from kfp_placement_engine.views.plans.step_texts import title, waits, why
 from kfp_placement_engine.views.plans.steps import waiting_for
@@ -68,7 +68,7 @@ class Preview:
 
         Infinite if the run does not end, because a step fits no node.
         """
-        return self.plan.figures.makespan_seconds if ends(self.plan) else math.inf
+        return self.plan.figures.makespan_seconds if can_end(self.plan) else math.inf
 
     @property
     def ends(self) -> Range | None:
@@ -77,7 +77,7 @@ class Preview:
         None without past runs, or if too little is known; the preview then says why.
         """
         promise = self.plan.promise
-        return None if promise is None or not ends(self.plan) else range_of(promise.ends)
+        return None if promise is None or not can_end(self.plan) else range_of(promise.ends)
 
     @property
     def steps(self) -> Mapping[str, PreviewedStep]:
@@ -105,6 +105,9 @@ class Preview:
 
     @overload
     def what_if(self) -> Suggestions: ...
+
+    @overload
+    def what_if(self, best: Literal["best"], /) -> Suggestions: ...
 
     @overload
     def what_if(self, change: str, /, *changes: str) -> "WhatIf": ...

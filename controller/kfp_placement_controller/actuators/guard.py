@@ -71,8 +71,9 @@ class Guard:
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """Observe a change of a pod, which may have our gate."""
         with self._lock:
-            if change.new is not None and PLAN_GATE in change.new.gates:
-                self._gated[change.key] = change.new
+            new = change.new
+            if new is not None and PLAN_GATE in new.gates and not new.deleting:
+                self._gated[change.key] = new
             else:
                 self._gated.pop(change.key, None)
 

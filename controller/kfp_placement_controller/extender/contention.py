@@ -35,6 +35,11 @@ kube-scheduler asks for one pod after the other: whoever makes us pause keeps al
 _NO_ROOM = "OutOf"
 """Start of the kubelet's reasons for lack of room: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
 
+# Here and not beside the metric: processes that count no rejected pods show none.
+for _scheduler in ("ours", "another"):
+    # At 0 from the start: Prometheus sees no increase in a counter that is new.
+    PODS_REJECTED.labels(_scheduler)
+
 
 def settling_seconds(
     knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], now: float

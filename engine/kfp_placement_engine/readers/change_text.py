@@ -134,10 +134,11 @@ def _read(cleaned: str) -> Change | None:
             raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
     # Only checked here: a change keeps what people wrote.
     read_values(values.items())
-    if len(called.split()) > 1:
-        # Names of nodes have no spaces.
-        kinds = tuple(kind for kind in kinds if kind != "node")
-    is_change = values and kinds and "=" not in called and not _COUNTED.match(called)
+    if "node" in kinds and len(called.split()) > 1:
+        # Names of nodes have no spaces; `+1 of worker cpu=8` does not name a step either.
+        is_counted = _COUNTED.match(called)
+        kinds = () if is_counted else tuple(kind for kind in kinds if kind != "node")
+    is_change = values and kinds and "=" not in called
     return SetProperties(kinds, called, tuple(values.items())) if is_change else None
 
 

@@ -41,8 +41,8 @@ def solve(
             a budget of 0 returns a plan. The paper's search does not support `BoundReached`.
         seed: seed of the random generator, 0 or more.
         params: parameters of the search.
-        warm_start: further plan to start from; None = there is none. Under `ready` it is not read
-            where all plans are tried, as none can be better.
+        warm_start: further plan to start from; None = there is none. It is not read by the paper's
+            search, nor under `ready` where all plans are tried, as none can be better.
         threads: number of threads, at most one per island; 0 = as many as there are cores.
         report: callback after every generation, for progress.
 

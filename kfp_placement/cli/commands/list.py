@@ -45,7 +45,7 @@ def list_runs(output_format: str, **target: Any) -> None:
     from kfp_placement.live.finding import candidates
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import waiting_runs
-    from kfp_placement.live.workflows import unplanned_runs, unplanned_text
+    from kfp_placement.live.unplanned_runs import unplanned_runs, unplanned_text
     from kfp_placement_engine.views.run_list import runs_table
     from kfp_placement_engine.views.runs import waiting_run
 

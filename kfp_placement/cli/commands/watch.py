@@ -60,8 +60,8 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     from kfp_placement.live.finding import the_run
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of
+    from kfp_placement.live.unplanned_runs import why_no_plan
     from kfp_placement.live.watching import looks
-    from kfp_placement.live.workflows import why_no_plan
     from kfp_placement_engine.views.explanation import progress
 
     named_run = the_run(api, namespace, run)

@@ -66,13 +66,14 @@ def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, la
     "raw",
     [
         unmarked("lost"),
+        {**unmarked("lost"), "status": {"message": "no kfp-placement.dev/scheduler"}},
         of_kfp("lost"),
         marked("lost", made=JUST_NOW),
         marked("lost", made="yesterday"),
         marked("lost", made=["2026"]),
         marked("lost", **{"workflows.argoproj.io/completed": "true"}),
     ],
-    ids=["unmarked", "of KFP", "just submitted", "no time", "no text", "ended"],
+    ids=["unmarked", "mentioned", "of KFP", "just submitted", "no time", "no text", "ended"],
 )
 def test_no_warning(live, cluster, raw):
     cluster.put(raw)

@@ -84,12 +84,17 @@ class Scene:
             self.guard.tick()
 
     def add_pod(
-        self, name: str, age_seconds: float, gates: tuple[str, ...] = (GATE,), **given: Any
+        self,
+        name: str,
+        age_seconds: float,
+        gates: tuple[str, ...] = (GATE,),
+        deleted: str | None = None,
+        **given: Any,
     ) -> None:
         """A gated pod appears."""
         raw = pod_object(name=name, **given)
         created = self.now - timedelta(seconds=age_seconds)
-        raw["metadata"]["creationTimestamp"] = created.isoformat()
+        raw["metadata"] |= {"creationTimestamp": created.isoformat(), "deletionTimestamp": deleted}
         raw["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
         self.server.pods[name] = raw
         self.guard.pod_changed(Change(("team-a", name), None, DEFAULT_SOURCES.observe_pod(raw)))
@@ -178,7 +183,9 @@ def test_overdue_gates_come_off_and_others_stay():
     scene = Scene(gateDeadline="60s")
     scene.add_pod("old", 59.5, ("example.com/other", GATE))
     scene.add_pod("young", 10)
+    scene.add_pod("going", 99, deleted="2026-11-21T10:00:00Z")
     scene.pass_seconds(1)
+    assert scene.gates("going") == [GATE]
     assert scene.gates("old") == ["example.com/other"]
     assert scene.gates("young") == [GATE]
     scene.pass_seconds(49)

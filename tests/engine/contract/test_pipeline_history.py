@@ -224,8 +224,10 @@ def test_a_node_that_is_not_there_is_unknown():
 
 
 def test_a_run_that_somebody_has_added_twice_counts_once_where_it_ended_last():
-    runs = [{"uid": uid, "endedAt": START + timedelta(days=day)} for day, uid in enumerate("aba")]
-    assert [run.uid for run in a_history({"runs": runs}).past_runs()] == ["b", "a"]
+    runs = [
+        {"uid": uid, "endedAt": START + timedelta(days=day % 3)} for day, uid in enumerate("abac")
+    ]
+    assert [run.uid for run in a_history({"runs": runs}).past_runs()] == ["c", "b", "a"]
 
 
 def test_a_step_whose_code_or_memory_changes_keeps_what_each_run_had():

@@ -46,6 +46,7 @@ def test_every_form_is_read(text, change):
         ("step train duration=20 minutes", STEP, "train", {"duration": "20 minutes"}),
         ("step read the file  duration=1 hour ", STEP, "read the file", {"duration": "1 hour"}),
         ("read the file cpu=4", STEP, "read the file", {"cpu": "4"}),
+        ("step +1 of it cpu=4", STEP, "+1 of it", {"cpu": "4"}),
         ("step predict max-latency=30 ms", STEP, "predict", {"max-latency": "30 ms"}),
         ("step train gpu=0", STEP, "train", {"nvidia.com/gpu": "0"}),
         ("step train node=w* amd.com/gpu=1", STEP, "train", {"node": "w*", "amd.com/gpu": "1"}),

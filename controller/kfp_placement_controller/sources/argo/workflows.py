@@ -253,7 +253,7 @@ def _state(workflow: WorkflowObject, unreadable: str, *, has_nodes: bool) -> Run
 
 
 def _why_blocked(workflow: WorkflowObject) -> str:
-    """Return why Argo makes no pods for a Workflow that has not ended; "" = it makes them."""
+    """Return why a Workflow that has not ended gets no pods from Argo; "" = it gets them."""
     if is_held(workflow.raw):
         return "it waits in its queue"
     if workflow.spec.get("suspend") is True:

@@ -117,12 +117,12 @@ def change(plan: Plan, figures: Figures) -> float | None:
     Below 0 it is shorter; makespans that print the same are equal.
     """
     mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
-    if not ends(plan) or figures.unplaced or mine is None or other is None:
+    if not can_end(plan) or figures.unplaced or mine is None or other is None:
         return None
     return 0.0 if is_same(plan.figures, figures) else (mine - other) / max(other, 1e-9)
 
 
-def ends(plan: Plan) -> bool:
+def can_end(plan: Plan) -> bool:
     """Return whether the run can end: each of its steps has a node."""
     return plan.figures.unplaced == 0
 
@@ -176,7 +176,7 @@ def latency_text(figures: Figures) -> str:
 
 def unending(plan: Plan) -> str:
     """Return what times mean in the plan of a run that does not end, or ""."""
-    if ends(plan):
+    if can_end(plan):
         return ""
     one = plan.figures.unplaced == 1
     steps = f"{counted(plan.figures.unplaced, 'step')} {'fits' if one else 'fit'} no node"

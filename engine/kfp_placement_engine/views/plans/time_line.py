@@ -11,7 +11,7 @@ from kfp_placement_engine.plans.planned_step import Explanation, PlannedDriver, 
 from kfp_placement_engine.views.drawings import Bar, Lane, Schedule, TimeLine
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
-from kfp_placement_engine.views.plans.comparison import ends, makespan, spread
+from kfp_placement_engine.views.plans.comparison import can_end, makespan, spread
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_texts import (
     distinct_labels,
@@ -210,7 +210,7 @@ def _description(plan: Plan) -> str:
     placed = sum(not is_missing(step) for step in plan.steps)
     used = len({step.node for step in plan.steps} - {None})
     ending = "of a run that does not end"
-    if ends(plan):
+    if can_end(plan):
         ending = f"ending after {duration(plan.figures.makespan_seconds)}"
     below = (
         " The default scheduler's schedule below it." if plan.comparison.default_schedule else ""

@@ -11,7 +11,7 @@ from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.formatting import counted, duration, finite, shown
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,
-    ends,
+    can_end,
     is_same,
     makespan,
     spread,
@@ -32,7 +32,7 @@ _NAMES, _NAME_CHARACTERS = 3, 60
 
 def headline(plan: Plan) -> str:
     """Return the verdict in one sentence: `With this plan the run ends after 29m2s: ...`."""
-    if not ends(plan):
+    if not can_end(plan):
         return _endless(plan)
     words = _comparison(plan)
     if any(step.spec.is_conditional for step in plan.steps):
@@ -68,7 +68,7 @@ def _comparison(plan: Plan) -> str:
 
 def search_verdict(plan: Plan) -> tuple[str, ...]:
     """Return what is known of better plans, in clauses: `best found`; none = the run has no end."""
-    if not ends(plan):
+    if not can_end(plan):
         return ()
     if reaches_bound(plan):
         return ("best possible",)
@@ -110,7 +110,7 @@ def bound_words(plan: Plan) -> str:
 def reaches_bound(plan: Plan) -> bool:
     """Return whether no schedule can end before the plan does."""
     bound = plan.comparison.lower_bound.seconds
-    if not ends(plan) or finite(bound) is None:
+    if not can_end(plan) or finite(bound) is None:
         return False
     return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
 

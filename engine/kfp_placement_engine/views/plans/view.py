@@ -11,9 +11,9 @@ from kfp_placement_engine.views.formatting import NONE, counted, duration
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,
+    can_end,
     change,
     comparison_table,
-    ends,
     latency_text,
     makespan,
     shows_latency,
@@ -179,7 +179,7 @@ def _capped(items: Sequence[ItemT], detail: Detail, line: Callable[[str], ItemT]
 def _figures(plan: Plan) -> list[Figure]:
     """Return the most important figures."""
     total = len(plan.steps)
-    missing, is_ending = sum(map(is_missing, plan.steps)), ends(plan)
+    missing, is_ending = sum(map(is_missing, plan.steps)), can_end(plan)
     nodes = len({step.node for step in plan.steps} - {None})
     figures = [
         Figure(

@@ -1,8 +1,8 @@
-"""Workflows of runs, read for what plans do not say: runs without a plan, and why a run failed."""
+"""Runs that should have a plan and have none, and the reasons why a run may have none."""
 
 import json
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
@@ -18,13 +18,10 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
-from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_engine.units.times import parse_time
-from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS
-from kfp_placement_engine.views.runs import RunView
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject
 
 PLANNED_AFTER_SECONDS = 30.0
@@ -36,10 +33,6 @@ MAX_LOOKED_AT = 20
 _NOT_ENDED = f"{COMPLETED_LABEL}!=true"
 _WORKFLOW = Place("workflow")
 _NAMESPACE = Place("namespace")
-_FAILED = ("Failed", "Error")
-_GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
-"""Types of nodes that contain others, and fail because one of these failed."""
-
 _UNMARKED = (
     "none of its steps is marked and its namespace lacks the label"
     f" {PIPELINES_LABEL}={ALL_PIPELINES}"
@@ -84,6 +77,8 @@ def unplanned_text(runs: Collection[RunKey], names: str) -> str:
     if not runs:
         return ""
     which, has = ("1 run", "has") if len(runs) == 1 else (f"{len(runs)} runs", "have")
+    if len(runs) == MAX_LOOKED_AT:
+        which += " or more"
     after = f"{whole_seconds_text(PLANNED_AFTER_SECONDS)} after the submission"
     return f"{which} should have a plan and {has} none {after} ({names}): {_NOT_PLANNED}"
 
@@ -111,7 +106,11 @@ def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
     raw = object_if_allowed(api, WORKFLOWS, name, namespace)
     if raw is None:
         return None
-    return SCHEDULER_LABEL in json.dumps(raw) or _is_of_all_pipelines(api, namespace, raw)
+    # What Argo writes into the status does not count, but for the template of the run.
+    status = raw.get("status")
+    template = status.get("storedWorkflowTemplateSpec") if isinstance(status, dict) else None
+    is_marked = SCHEDULER_LABEL in json.dumps({**raw, "status": template})
+    return is_marked or _is_of_all_pipelines(api, namespace, raw)
 
 
 def _is_of_all_pipelines(api: ClusterApi, namespace: str, workflow: JsonObject) -> bool:
@@ -128,50 +127,8 @@ def _is_of_all_pipelines(api: ClusterApi, namespace: str, workflow: JsonObject) 
     return labels.get(PIPELINES_LABEL) == ALL_PIPELINES
 
 
-def failure_of(api: ClusterApi, run: RunView) -> str:
-    """Return Argo's message on why a run failed, or "".
-
-    It is the message of the first node that failed on its own, else the Workflow's. It is empty if
-    the run did not fail, or its Workflow cannot be read.
-
-    Raises:
-        ClusterError: the cluster gives no answer.
-    """
-    if not run.failed:
-        return ""
-    raw = object_if_allowed(api, WORKFLOWS, run.name, run.namespace) or {}
-    try:
-        status = Fields(raw, _WORKFLOW).fields("status")
-        message = status.text("message")
-    except InputError:
-        return ""
-    cause = _first_failure(status.get("nodes"), run.name) or message
-    return cause[:MAX_TEXT_CHARACTERS].strip()
-
-
-def _first_failure(nodes: object, run: str) -> str:
-    """Return name and message of the first failed node: `fetch-driver(0): pods ... is forbidden`.
-
-    The text is empty if no failed node has a message, or nodes cannot be read.
-    """
-    try:
-        failed = [
-            node
-            for node in read_nodes(nodes)
-            if node.phase in _FAILED and node.type not in _GROUPS and node.message.strip()
-        ]
-    except InputError:
-        return ""
-    if not failed:
-        return ""
-    never = datetime.max.replace(tzinfo=UTC)
-    first = min(failed, key=lambda node: (node.finished_at or never, node.name))
-    path = first.name.removeprefix(f"{run}.").removeprefix("root.")
-    return f"{path}: {first.message.strip()}"
-
-
 def _open_runs(api: ClusterApi, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
-    """Yield creation time and key of each run that has not ended; the newest are left out."""
+    """Yield creation time and key of each open run that is old enough to have a plan."""
     workflows = objects(
         api, WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE
     )
