@@ -127,7 +127,7 @@ def following(cluster, pauses, messages):
     """Follow the sample run, and note the pauses and messages."""
     run = RunKey("team-a", "taxi-x7k2p")
     unhurried = SimpleNamespace(is_set=lambda: False, wait=pauses.append)
-    return follow(cluster, PLACEMENTS, run, stopped=unhurried, tell=messages.append)
+    return follow(cluster, PLACEMENTS, run, stopped=unhurried, tell=messages.append)  # type: ignore[arg-type]
 
 
 def looks(cluster, number):
