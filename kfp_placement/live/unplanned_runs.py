@@ -106,7 +106,7 @@ def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
     raw = object_if_allowed(api, WORKFLOWS, name, namespace)
     if raw is None:
         return None
-    # What Argo writes into the status does not count, but for the template of the run.
+    # What Argo writes into the status does not count, except for the template of the run.
     status = raw.get("status")
     template = status.get("storedWorkflowTemplateSpec") if isinstance(status, dict) else None
     is_marked = SCHEDULER_LABEL in json.dumps({**raw, "status": template})
