@@ -68,9 +68,9 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
         KubernetesError: what is held cannot be listed, or the policy cannot be paused.
     """
     if not settings.overdue:
-        say("would pause the policy" if settings.dry_run else "the policy is paused")
         if not settings.dry_run:
             set_paused(client, True)
+        say("would pause the policy" if settings.dry_run else "the policy is paused")
     rules, failed = _rules(client, say), 0
     if settings.pods:
         failed += _release_pods(client, now, say, settings, rules)
@@ -119,6 +119,9 @@ def _release_runs(
     Returns:
         Number of runs and queues that could not be written.
     """
+    stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
+    names = (settings.planner_lease_name, settings.queue_lease_name)
+    silence = silence_of(client, settings.own_namespace, names)
 
     def holding_of(queue: ObservedQueue | None) -> Holding:
         return holding(queue, silence, stale_after, now) if settings.overdue else Holding.NONE
@@ -126,9 +129,6 @@ def _release_runs(
     def closing_of(queue: ObservedQueue) -> JsonObject | None:
         return closing_patch(queue, closing(silence) if settings.overdue else BY_HAND, now)
 
-    stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
-    names = (settings.planner_lease_name, settings.queue_lease_name)
-    silence = silence_of(client, settings.own_namespace, names)
     held = HeldRuns(client, source, say, dry_run=settings.dry_run)
     done = held.release(holding_of, closing_of)
     say(f"{done.freed} runs released, {done.failed} failed")

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ from kfp_placement_engine.contract.keys import (
     QUEUE_INSTANCE,
 )
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import LEASES
 from kfp_placement_kube.times import micro_time_text
 from tests.support.kubernetes import workflow_object
@@ -144,3 +146,11 @@ def test_by_hand_all_go_on_and_a_dry_run_writes_nothing(capsys):
     said = capsys.readouterr().out
     assert "run team/stopped" in said
     assert "run team/ended" not in said
+
+
+def test_that_the_policy_is_paused_is_not_said_where_it_cannot_be(capsys):
+    client: Any = PlayedServer({}, None)
+    client.create = Mock(side_effect=ForbiddenError(403, "Forbidden", "may not create"))
+    with pytest.raises(ForbiddenError):
+        released(client, ReleaseSettings())
+    assert not capsys.readouterr().out
