@@ -53,9 +53,9 @@ class GuardLoop:
                 return
         keep_what_is_there()
         while not self._stopping.wait(TICK_SECONDS):
-            self.store.forget_moments()
             try:
                 self.guard.tick()
+                self.store.forget_moments()
             except Exception:
                 # The outermost loop of this thread. Nobody else may be left to take gates off: a
                 # defect ends one round, not all.

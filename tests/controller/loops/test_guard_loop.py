@@ -35,9 +35,12 @@ def test_a_defect_ends_one_round_and_not_all(caplog):
         rounds.append(len(rounds))
         if len(rounds) == 1:
             raise RuntimeError("a defect")
-        went_on.set()
+        if len(rounds) == 3:
+            went_on.set()
 
-    loop = GuardLoop(a_guard(tick), Mock(KnowledgeStore), lambda: True)
+    store = Mock(KnowledgeStore)
+    store.forget_moments.side_effect = RuntimeError
+    loop = GuardLoop(a_guard(tick), store, lambda: True)
     loop.start()
     assert went_on.wait(PATIENCE_SECONDS)
     loop.stop()
