@@ -81,6 +81,7 @@ def test_what_lacks_is_counted_and_takes_no_room():
     assert room.lacks(pods) == room.lacks(pods) == 2
     assert room.lacks([PodGroup(4, amounts(cpu=1))]) == 0
     assert room.take(pods) == 2
+    assert room.lacks(pods) == 6
     assert room.lacks([PodGroup(1, amounts(cpu=1))]) == 1
 
 

@@ -13,6 +13,7 @@ from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.units.resources import Resources, add_to, with_pod
 
 _Amounts = tuple[int, ...]
+_Pods = tuple[tuple[_Amounts, int], ...]
 
 
 def scarcest_first(rooms: Iterable[Resources], groups: Iterable[PodGroup]) -> list[str]:
@@ -43,7 +44,8 @@ class GangRoom:
         self._names = names
         self._nodes = nodes
         self._left = list(nodes)
-        self._missing: dict[tuple[tuple[_Amounts, int], ...], int] = {}
+        self._missing = dict[_Pods, int]()
+        self._refused = set[_Pods]()
 
     @classmethod
     def of(cls, rooms: Sequence[Resources], groups: Iterable[PodGroup]) -> Self:
@@ -67,17 +69,20 @@ class GangRoom:
             return 0
         pods = self._pods(groups)
         if pods not in self._missing:
-            self._missing[pods] = self._packed(pods)[1]
+            least = 1 if pods in self._refused else 0
+            self._missing[pods] = max(least, self._packed(pods)[1])
         return self._missing[pods]
 
     def take(self, groups: Sequence[PodGroup]) -> int:
         """Give pods room, and return the number of those that find no node."""
         self._left, missing = self._packed(self._pods(groups))
-        # What did not fit does not fit now: there is only less.
-        self._missing = {pods: count for pods, count in self._missing.items() if count}
+        # Pods that did not fit before do not fit now, though more of them may be missing. With less
+        # room, packing can find a way that it missed before: nobody behind may have that.
+        self._refused |= {pods for pods, count in self._missing.items() if count}
+        self._missing = {}
         return missing
 
-    def _pods(self, groups: Iterable[PodGroup]) -> tuple[tuple[_Amounts, int], ...]:
+    def _pods(self, groups: Iterable[PodGroup]) -> _Pods:
         """Return shapes of pods and their numbers, first the largest in the scarcest resource."""
         counts: Counter[_Amounts] = Counter()
         for group in groups:
@@ -85,7 +90,7 @@ class GangRoom:
             counts[tuple(requests.get(name, 0) for name in self._names)] += group.count
         return tuple(sorted(counts.items(), reverse=True))
 
-    def _packed(self, pods: Iterable[tuple[_Amounts, int]]) -> tuple[list[_Amounts], int]:
+    def _packed(self, pods: _Pods) -> tuple[list[_Amounts], int]:
         left, missing = self._left.copy(), 0
         for shape, count in pods:
             missing += self._place(left, shape, count)
@@ -98,7 +103,7 @@ class GangRoom:
             if not count:
                 break
             left = nodes[node]
-            # Most nodes that are full are so of the scarcest resource.
+            # A full node usually lacks the scarcest resource.
             if left[0] < shape[0]:
                 continue
             each = min(count, *[left[index] // amount for index, amount in needs])
