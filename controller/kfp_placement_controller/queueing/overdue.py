@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.statuses.conditions import condition_dicts
+from kfp_placement_controller.queueing.statuses.conditions import changed_conditions
 from kfp_placement_controller.queueing.statuses.queue_status import READY
 from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_kube.kinds import JsonObject
@@ -99,7 +99,7 @@ def closing_patch(
         return None
     # The deadline counts from here, even if the queue was not ready for other reasons before.
     others = [each for each in queue.status.conditions if not (is_new and each.type == READY)]
-    conditions = condition_dicts([finding], others, queue.generation, now)
+    conditions = changed_conditions([finding], others, queue.generation, now)
     return {"ready": False, **({} if conditions is None else {"conditions": conditions})}
 
 

@@ -168,7 +168,16 @@ def test_a_status_is_written_once_and_counts_alone_at_most_once_a_second():
     scene.tell(a_run("run", is_held=False))
     assert scene.statuses() == []
     scene.pass_time(5)
-    assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
+    assert scene.statuses() == [{"admitted": 1}]
+
+
+def test_a_status_shows_which_version_of_the_queue_it_is_about():
+    scene = Scene()
+    (status,) = scene.statuses()
+    scene.set_queue(replace(a_queue("2", status), generation=2))
+    scene.pass_time(5)
+    (edited,) = scene.statuses()
+    assert {each["observedGeneration"] for each in (edited, *edited["conditions"])} == {2}
 
 
 def test_who_follows_does_nothing():

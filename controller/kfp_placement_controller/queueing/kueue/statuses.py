@@ -8,7 +8,7 @@ from kfp_placement_controller.kinds import ADMISSION_CHECKS, WORKLOADS
 from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
-from kfp_placement_controller.queueing.statuses.conditions import condition_dict
+from kfp_placement_controller.queueing.statuses.conditions import condition_object
 from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.quota_units import units_needed
 from kfp_placement_engine.model.demand import Demand
@@ -84,7 +84,7 @@ def answer(
 def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> ApplyStatus:
     """Say that the run has ended: its quota is free."""
     word = "Succeeded" if succeeded else "Failed"
-    finished = condition_dict(
+    finished = condition_object(
         ConditionFinding("Finished", True, word, f"the run has {word.lower()}"), now
     )
     return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
@@ -103,7 +103,7 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> Iterator[ApplyS
     if stored is not None and (stored.holds, stored.message) == (not problem, message):
         return
     reason = "NoPlanner" if problem else "PlannerLeads"
-    active = condition_dict(ConditionFinding("Active", not problem, reason, message), now)
+    active = condition_object(ConditionFinding("Active", not problem, reason, message), now)
     body = {
         "metadata": {"name": check.name},
         "status": {"conditions": [active]},
@@ -137,7 +137,7 @@ def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
     cleared: JsonObject = deepcopy(raw)
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
-    conditions |= {each.condition: condition_dict(each, now) for each in made}
+    conditions |= {each.condition: condition_object(each, now) for each in made}
     cleared["status"]["conditions"] = [*conditions.values()]
     return cleared
 

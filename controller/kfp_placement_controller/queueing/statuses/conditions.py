@@ -30,13 +30,13 @@ def status_changes(
     """
     before = stored.model_dump(mode="json", by_alias=True)
     changed = {name: value for name, value in fields.items() if before.get(name) != value}
-    conditions = condition_dicts(findings, stored.conditions, generation, now)
+    conditions = changed_conditions(findings, stored.conditions, generation, now)
     if conditions is not None:
         changed["conditions"] = conditions
     return changed
 
 
-def condition_dicts(
+def changed_conditions(
     findings: Sequence[ConditionFinding],
     stored: Sequence[Condition],
     generation: int | None,
@@ -57,8 +57,8 @@ def condition_dicts(
         if old is not None and old.status == str(each.holds):
             since = old.last_transition_time
         observed = {} if generation is None else {"observedGeneration": generation}
-        made.append(condition_dict(each, since) | observed)
-    if not any(_is_new(before.get(each["type"]), each) for each in made):
+        made.append(condition_object(each, since) | observed)
+    if not any(_differs(before.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
     others = [each for each in before.values() if each.type not in types]
@@ -67,7 +67,7 @@ def condition_dicts(
     ]
 
 
-def condition_dict(finding: ConditionFinding, since: datetime) -> JsonObject:
+def condition_object(finding: ConditionFinding, since: datetime) -> JsonObject:
     """Return a condition in the JSON form of a status.
 
     Args:
@@ -83,9 +83,10 @@ def condition_dict(finding: ConditionFinding, since: datetime) -> JsonObject:
     }
 
 
-def _is_new(old: Condition | None, new: JsonObject) -> bool:
-    return old is None or (old.status, old.reason, old.message) != (
+def _differs(old: Condition | None, new: JsonObject) -> bool:
+    return old is None or (old.status, old.reason, old.message, old.observed_generation) != (
         new["status"],
         new["reason"],
         new["message"],
+        new.get("observedGeneration"),
     )

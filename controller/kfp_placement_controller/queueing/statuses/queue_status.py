@@ -121,13 +121,11 @@ def status_patch(
         now: the time.
     """
     fields = {
+        "observedGeneration": queue.generation,
         "ready": findings[0].holds,
         "waiting": counts.waiting,
         "admitted": counts.admitted,
         "waitRatios": [*counts.wait_ratios],
         "used": [each.model_dump(mode="json") for each in amounts_of(counts.used)],
     }
-    changed = status_changes(queue.status, fields, findings, queue.generation, now)
-    if changed and queue.generation is not None:
-        changed["observedGeneration"] = queue.generation
-    return changed or None
+    return status_changes(queue.status, fields, findings, queue.generation, now) or None
