@@ -1,10 +1,9 @@
 """The mutating webhook: changes new pods and runs, for clusters without admission policies.
 
-The same tables as the MutatingAdmissionPolicies of the installation, row by row; one matrix of
-cases for pods and one for runs are run against both. What the labels of namespaces say, the
-selectors of the webhook's registrations look at: which namespaces opt out, and in which unmarked
-steps of pipelines are asked about at an address of their own, since they count as marked. Whatever
-is unknown or unusual: the object is admitted as it is.
+It follows the same rules as the installed MutatingAdmissionPolicies; the same test cases run
+against both. The webhook's registrations select namespaces by their labels: a namespace may opt
+out, or ask that unmarked steps of its pipelines count as marked. Those steps are sent to a separate
+address. Where anything is unknown or unusual, the object is admitted as it is.
 """
 
 import base64
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 import orjson
 
 from kfp_placement_controller.observed.namespaces import SYSTEM_NAMESPACE
-from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.sources.queue_source import JsonPatch, QueueSource
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
@@ -30,9 +29,6 @@ from kfp_placement_kube.kinds import JsonObject
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 """The two operations that the webhook answers with changes."""
-
-Operation = JsonObject
-"""One operation of a JSON patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +53,14 @@ class Review:
     old: JsonObject
 
 
-def mutations(
+def pod_patch(
     pod: JsonObject,
     namespace: str,
     policy: PlacementPolicy | None,
-    own_namespace: str = "kfp-placement",
+    own_namespace: str,
     counts_as_marked: Callable[[JsonObject], bool] | None = None,
-) -> list[Operation]:
-    """Return the JSON patch of a pod that is being created; empty = admit the pod as it is.
+) -> JsonPatch:
+    """Return the patch of a pod that is being created; empty = admit the pod as it is.
 
     Args:
         pod: the pod, as sent to the webhook.
@@ -92,14 +88,17 @@ def mutations(
     if status is None:
         return []
     if policy.spec.actuator is Actuator.EXTENDER:
-        operation = "replace" if "schedulerName" in spec else "add"
-        named = {"op": operation, "path": "/spec/schedulerName", "value": wanted}
+        change = "replace" if "schedulerName" in spec else "add"
+        named = {"op": change, "path": "/spec/schedulerName", "value": wanted}
         return [named] if status.scheduler_ready is True else []
     return _gate(spec) if status.gates_ready is True else []
 
 
-def _gate(spec: Fields) -> list[Operation]:
-    """Add our gate unless it is there; a gate on a pod that has a node makes its creation fail."""
+def _gate(spec: Fields) -> JsonPatch:
+    """Return the patch that adds our gate; empty if the pod has it, or has a node.
+
+    The API server refuses a pod with a node and a gate.
+    """
     if spec.get("nodeName"):
         return []
     gates = spec.entries("schedulingGates")
@@ -111,13 +110,13 @@ def _gate(spec: Fields) -> list[Operation]:
     return [{"op": "add", "path": "/spec/schedulingGates/-", "value": ours}]
 
 
-def hold_operations(
+def run_patch(
     review: Review,
     holding: Collection[str],
     sources: Sequence[QueueSource],
-    own_namespace: str = "kfp-placement",
-) -> Sequence[Operation]:
-    """Return the JSON patch that lets a new or retried run wait; empty = the run begins.
+    own_namespace: str,
+) -> JsonPatch:
+    """Return the patch that lets a new or retried run wait; empty = the run begins.
 
     Args:
         review: question about the run's object.
@@ -166,12 +165,12 @@ def read_review(body: bytes) -> Review:
     )
 
 
-def review_answer(uid: str, operations: Sequence[Operation]) -> bytes:
-    """Return the answer that allows the object, changed by these operations."""
+def review_answer(uid: str, patch: JsonPatch) -> bytes:
+    """Return the answer that allows the object, changed by a patch."""
     response: JsonObject = {"uid": uid, "allowed": True}
-    if operations:
+    if patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(list(operations))).decode()
+        response["patch"] = base64.b64encode(orjson.dumps(patch)).decode()
     return orjson.dumps(
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     )

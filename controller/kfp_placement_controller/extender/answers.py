@@ -13,11 +13,10 @@ from http import HTTPStatus
 from typing import Literal, NamedTuple
 
 from kfp_placement_controller.extender.admission import (
-    Operation,
-    hold_operations,
-    mutations,
+    pod_patch,
     read_review,
     review_answer,
+    run_patch,
 )
 from kfp_placement_controller.extender.contention import (
     MAX_PAUSE_SECONDS,
@@ -42,7 +41,7 @@ from kfp_placement_controller.extender.wire import (
 )
 from kfp_placement_controller.metrics import ANSWER_CPU_SECONDS, ANSWERS
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.sources.queue_source import JsonPatch, QueueSource
 from kfp_placement_engine.exceptions import InputError
 
 _LOG = logging.getLogger(__name__)
@@ -155,7 +154,7 @@ class Answers:
     def _mutate(self, all_pipelines: bool, body: bytes) -> Answer:
         review, knowledge = read_review(body), self.knowledge()
         counts_as_marked = knowledge.sources.is_unmarked_step if all_pipelines else None
-        found = mutations(
+        found = pod_patch(
             review.new, review.namespace, knowledge.policy, self.own_namespace, counts_as_marked
         )
         return _patched(review.uid, found)
@@ -163,7 +162,7 @@ class Answers:
     def _hold(self, body: bytes) -> Answer:
         review = read_review(body)
         holding = self.knowledge().holding
-        found = hold_operations(review, holding, self.queue_sources, self.own_namespace)
+        found = run_patch(review, holding, self.queue_sources, self.own_namespace)
         return _patched(review.uid, found)
 
 
@@ -186,8 +185,8 @@ def _counted(verb: Verb, body: bytes, answer: Callable[[bytes], Answer]) -> Answ
     return answered
 
 
-def _patched(uid: str, operations: Sequence[Operation]) -> Answer:
-    return Answer(review_answer(uid, operations), "changed" if operations else "unchanged")
+def _patched(uid: str, patch: JsonPatch) -> Answer:
+    return Answer(review_answer(uid, patch), "changed" if patch else "unchanged")
 
 
 def _all_nodes(body: bytes, outcome: str) -> Answer:

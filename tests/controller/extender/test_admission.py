@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.admission import (
     Review,
-    mutations,
+    pod_patch,
     read_review,
     review_answer,
 )
@@ -76,7 +76,7 @@ def test_the_matrix(case):
     for hook in REGISTRATION["webhooks"]:
         if selects(hook, case, namespace):
             about = (pod, namespace, policy_of(case), "kfp-placement", TOLD[path_of(hook)])
-            pod = patched(pod, mutations(*about))
+            pod = patched(pod, pod_patch(*about))
     assert pod["spec"].get("schedulerName", "default-scheduler") == case.scheduler
     gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", [])]
     assert sorted(gates) == sorted(case.gates)
@@ -90,13 +90,13 @@ def test_names_of_cases_are_used_once():
 @pytest.mark.parametrize("namespace", ["kube-system", "kfp-placement"])
 def test_system_namespaces_are_left_alone_whatever_the_registration_says(namespace):
     case = AdmissionCase("marked")
-    assert mutations(case.pod(namespace), namespace, policy_of(case)) == []
+    assert pod_patch(case.pod(namespace), namespace, policy_of(case), "kfp-placement") == []
 
 
 def test_our_own_namespace_may_have_another_name():
     case = AdmissionCase("marked")
-    assert mutations(case.pod("ours"), "ours", policy_of(case), "ours") == []
-    assert mutations(case.pod("ours"), "ours", policy_of(case)) != []
+    assert pod_patch(case.pod("ours"), "ours", policy_of(case), "ours") == []
+    assert pod_patch(case.pod("ours"), "ours", policy_of(case), "kfp-placement") != []
 
 
 def test_a_review_is_read_and_answered():
@@ -157,7 +157,7 @@ def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
     policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))
     for counts_as_marked in TOLD.values():
         try:
-            operations = mutations(pod, "team-a", policy, "kfp-placement", counts_as_marked)
+            operations = pod_patch(pod, "team-a", policy, "kfp-placement", counts_as_marked)
         except InputError:
             continue
         patched(copy.deepcopy(pod), operations)
