@@ -97,7 +97,7 @@ class Guard:
             planner_age_seconds = self._planner.age_seconds(monotonic_seconds)
         findings = [] if alive is None else [alive]
         stale_seconds = knowledge.rules.scheduler_stale_after_seconds
-        if not self._planner.held or planner_age_seconds > stale_seconds:
+        if self._planner.lease is None or planner_age_seconds > stale_seconds:
             findings.append(gates_finding(leads=False))
         return unpublished(findings, None if knowledge.policy is None else knowledge.policy.status)
 

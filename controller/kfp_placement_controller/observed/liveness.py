@@ -64,33 +64,31 @@ class LeaseWatch:
     used: the clocks of both machines may differ by minutes, or may be set.
 
     Attributes:
-        held: whether somebody holds the Lease.
+        lease: the Lease as last seen; None = nobody holds it.
         has_renewed: whether we saw its holder renew it. Until then the holder may be dead.
     """
 
-    held: bool = False
+    lease: HeldLease | None = None
     has_renewed: bool = False
-    _seen: HeldLease | None = None
-    _renewed_at: float | None = None
+    _seen_at: float | None = None
 
     def observe(self, lease: HeldLease | None, monotonic_seconds: float) -> None:
         """Note the Lease as it is, or None if nobody holds it."""
-        self.held = lease is not None
         if lease is None:
             # The next holder has not renewed it yet. The age still counts from the last renewal.
-            self.has_renewed, self._seen = False, None
-        elif lease != self._seen:
-            self.has_renewed = self._seen is not None
-            self._seen, self._renewed_at = lease, monotonic_seconds
+            self.has_renewed = False
+        elif lease != self.lease:
+            self.has_renewed, self._seen_at = self.lease is not None, monotonic_seconds
+        self.lease = lease
 
     def age_seconds(self, monotonic_seconds: float) -> float:
         """Return the seconds since the last renewal, even if the Lease is given back or deleted.
 
         The age of a Lease that we never saw begins with the first call: its holder may be starting.
         """
-        if self._renewed_at is None:
-            self._renewed_at = monotonic_seconds
-        return monotonic_seconds - self._renewed_at
+        if self._seen_at is None:
+            self._seen_at = monotonic_seconds
+        return monotonic_seconds - self._seen_at
 
 
 def unpublished(
@@ -113,23 +111,23 @@ def unpublished(
 
 
 def scheduler_finding(
-    lease: LeaseWatch, policy: PlacementPolicySpec, monotonic_seconds: float
+    watch: LeaseWatch, policy: PlacementPolicySpec, monotonic_seconds: float
 ) -> PolicyFinding | None:
     """Find whether marked pods may be given to our scheduler; None = that is not known yet.
 
     If nobody holds the Lease they may not: new pods need not wait for the next holder.
 
     Args:
-        lease: watch of the scheduler's Lease.
+        watch: watch of the scheduler's Lease.
         policy: policy in force.
         monotonic_seconds: the present moment.
     """
-    age_seconds, limit = lease.age_seconds(monotonic_seconds), policy.scheduler_stale_after_seconds
-    if not lease.held:
+    age_seconds, limit = watch.age_seconds(monotonic_seconds), policy.scheduler_stale_after_seconds
+    if watch.lease is None:
         return _not_ready("NoLease", "nobody holds the scheduler's Lease")
     if age_seconds > limit:
         return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
-    if not lease.has_renewed:
+    if not watch.has_renewed:
         return None
     return PolicyFinding(
         SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady"
