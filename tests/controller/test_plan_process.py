@@ -109,7 +109,7 @@ def rights_to_histories(*, history: bool) -> set[tuple[str, str]]:
 def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
     server = StoredHistories()
     for action in (
-        WriteHistory("team", "p", (a_past_run("p", 1),)),
+        WriteHistory("team", "p", (a_past_run("p", 1),), 90),
         DeleteHistory("team", "p"),
     ):
         HistoryWriter(cast("Any", server), lambda: 1).write(HistoryTask(action, 1))

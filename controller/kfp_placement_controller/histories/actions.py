@@ -5,7 +5,6 @@ from enum import StrEnum
 
 from kfp_placement_controller.observed.histories import HistoryKey
 from kfp_placement_engine.model.history import PastRun
-from kfp_placement_engine.model.policy import KEEP_DAYS
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class WriteHistory:
     namespace: str
     pipeline: str
     runs: tuple[PastRun, ...]
-    keep_days: int = KEEP_DAYS
+    keep_days: int
 
     @property
     def key(self) -> HistoryKey:

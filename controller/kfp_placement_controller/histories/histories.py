@@ -32,14 +32,12 @@ class Histories:
 
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
-        keep_days: runs that ended more days before the last of their pipeline do not count.
         leads: whether this planner leads; only a leader has seen all past runs.
         json_bytes: size of all objects.
         pasts: forecasts' input from these runs, as far as it has been built.
     """
 
     enabled: bool = False
-    keep_days: int = KEEP_DAYS
     leads: bool = True
     json_bytes: int = 0
     _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
@@ -50,7 +48,7 @@ class Histories:
     def __post_init__(self) -> None:
         """Build nothing yet."""
         self._warnings = WarningLog(__name__)
-        self.pasts = KnownPasts(self._stored, self.keep_days, self._warnings)
+        self.pasts = KnownPasts(self._stored, KEEP_DAYS, self._warnings)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """Take in that a PipelineHistory is new, has changed or is gone."""
@@ -135,11 +133,13 @@ class Histories:
 
     def due(self, monotonic_seconds: float) -> list[HistoryAction]:
         """Return what must be written now; only the leader calls this."""
-        write = self._to_store.due(monotonic_seconds) if self._is_readable else None
+        if not self._is_readable:
+            return []
+        write = self._to_store.due(self.pasts.keep_days, monotonic_seconds)
         if write is None:
             return []
         too_many = [] if write.key in self._stored else self._too_many(write.namespace)
-        return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
+        return [*too_many, write]
 
     def answered(self, answer: HistoryAnswer, monotonic_seconds: float) -> None:
         """Take in that an action has been done, or has failed."""

@@ -83,8 +83,13 @@ class RunsToStore:
             ]
             self._drop(key, gone)
 
-    def due(self, monotonic_seconds: float) -> WriteHistory | None:
-        """Return the next write, namespaces in turn; None = one is unanswered, or none is due."""
+    def due(self, keep_days: int, monotonic_seconds: float) -> WriteHistory | None:
+        """Return the next write, namespaces in turn; None = one is unanswered, or none is due.
+
+        Args:
+            keep_days: see `WriteHistory`.
+            monotonic_seconds: the present moment.
+        """
         self._tried_at = {
             key: at
             for key, at in self._tried_at.items()
@@ -100,7 +105,7 @@ class RunsToStore:
                 self._namespaces[namespace] = self._namespaces.pop(namespace)
                 self._is_writing = True
                 runs = tuple(waiting.runs.values())
-                return WriteHistory(namespace, runs[0].pipeline, runs)
+                return WriteHistory(namespace, runs[0].pipeline, runs, keep_days)
         return None
 
     def answered(

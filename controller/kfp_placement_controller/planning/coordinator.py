@@ -100,8 +100,8 @@ class Coordinator:
         self._warnings = WarningLog(__name__)
         retry_seconds = self.params.retry_seconds
         # What is known.
-        keep_days = self.policy.spec.history.keep_days
-        self.histories = Histories(self.history, keep_days, leads=self.epoch is not None)
+        self.histories = Histories(self.history, leads=self.epoch is not None)
+        self.histories.use(self.policy.spec.history)
         self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
             lambda: self.policy.spec,

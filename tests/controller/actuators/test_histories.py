@@ -26,6 +26,7 @@ from tests.support.histories import a_history
 
 KEY = ("team", "p")
 KEPT = timedelta(days=KEEP_DAYS)
+WRITE = WriteHistory("team", "p", (a_past_run("p", 1),), KEEP_DAYS)
 
 
 def answer(
@@ -46,7 +47,7 @@ def a_server(*histories: dict[str, Any]) -> StoredHistories:
 def written(stored: dict[str, Any] | None, *runs: PastRun) -> PipelineHistory:
     """The object after a write."""
     server = a_server() if stored is None else a_server(stored)
-    answer(server, WriteHistory("team", "p", runs))
+    answer(server, WriteHistory("team", "p", runs, KEEP_DAYS))
     return read_resource(PipelineHistory, server.stored[KEY])
 
 
@@ -122,8 +123,7 @@ def test_what_cannot_be_read_is_left_as_it_is(changes):
     """A later version may have written it, and may be installed again."""
     server = a_server({**a_history("p", []), **changes})
     stored = server.stored[KEY]
-    write = WriteHistory("team", "p", (a_past_run("p", 1),))
-    assert "it is left as it is: delete it" in answer(server, write).why
+    assert "it is left as it is: delete it" in answer(server, WRITE).why
     assert server.stored[KEY] == stored
 
 
@@ -141,8 +141,7 @@ def test_an_oversized_object_shrinks():
 
 def test_an_object_of_another_pipeline_is_left_alone():
     server = a_server({**a_history("q", []), "metadata": a_history("p", [])["metadata"]})
-    refused = answer(server, WriteHistory("team", "p", (a_past_run("p", 1),)))
-    assert "is of pipeline 'q', not of 'p'" in refused.why
+    assert "is of pipeline 'q', not of 'p'" in answer(server, WRITE).why
     assert server.writes == 0
 
 

@@ -26,7 +26,7 @@ def outcome(client):
 
 
 def a_write(namespace: str, number: int) -> WriteHistory:
-    return WriteHistory(namespace, "p", (a_past_run("p", number),))
+    return WriteHistory(namespace, "p", (a_past_run("p", number),), 90)
 
 
 def test_a_kind_that_is_not_installed_is_tried_again_later(client, namespace, outcome):

@@ -1,6 +1,7 @@
 """Histories are written in a thread of their own, by the leader, whatever is wrong with one."""
 
 import threading
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -24,7 +25,7 @@ from tests.controller.planning.played_cluster import StoredHistories
 from tests.support.defects import fail, times_said
 
 KEY = ("team", "p")
-WRITE = WriteHistory("team", "p", (a_past_run("p", 1),))
+WRITE = WriteHistory("team", "p", (a_past_run("p", 1),), 90)
 WAIT_SECONDS = 10
 
 
@@ -81,7 +82,7 @@ def test_who_leads_no_more_writes_nothing(epoch):
     server.stored[KEY] = {}
     writing = Writing(server)
     writing.epoch = epoch
-    for action in (WriteHistory("team", "q", WRITE.runs), DeleteHistory(*KEY)):
+    for action in (replace(WRITE, pipeline="q"), DeleteHistory(*KEY)):
         assert writing.answer(action) == HistoryAnswer(action, HistoryOutcome.FAILED)
     assert server.stored == {KEY: {}}
 
@@ -110,7 +111,7 @@ def test_a_defect_costs_one_write_and_is_said_once(monkeypatch, caplog):
         return history_status(runs, **options)
 
     monkeypatch.setattr(f"{histories.__name__}.history_status", broken)
-    bad = WriteHistory("team", "bad", (a_past_run("bad", 1),))
+    bad = replace(WRITE, runs=(a_past_run("bad", 1),))
     writing.worker.start()
     for action in (bad, bad, bad, WRITE):
         writing.worker.submit(HistoryTask(action, 1))

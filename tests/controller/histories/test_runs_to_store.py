@@ -25,10 +25,15 @@ def to_store():
     return RunsToStore()
 
 
+def tried(to_store: RunsToStore, now: datetime = START) -> WriteHistory | None:
+    """What is to be written, if anything is."""
+    return to_store.due(90, now.timestamp())
+
+
 def written(to_store: RunsToStore) -> dict[str, list[PastRun]]:
     """Write all; the runs of each namespace in turn."""
     runs = defaultdict[str, list[PastRun]](list)
-    while (write := to_store.due(START.timestamp())) is not None:
+    while (write := tried(to_store)) is not None:
         runs[write.namespace] += write.runs
         done(to_store, write)
     return runs
@@ -40,7 +45,7 @@ def done(to_store: RunsToStore, write: WriteHistory) -> None:
 
 
 def due(to_store: RunsToStore, now: datetime = START) -> WriteHistory:
-    write = to_store.due(now.timestamp())
+    write = tried(to_store, now)
     assert write is not None
     return write
 
@@ -90,7 +95,7 @@ def test_a_greedy_namespace_does_not_keep_others_from_being_written(to_store):
         write = due(to_store)
         namespaces.append(write.namespace)
         # It is answered before more is due.
-        assert to_store.due((START + 10 * WRITE_PAUSE).timestamp()) is None
+        assert tried(to_store, START + 10 * WRITE_PAUSE) is None
         done(to_store, write)
     assert namespaces == ["greedy", "team", "greedy"]
 
@@ -107,7 +112,7 @@ def test_what_fails_is_tried_again_after_pauses_that_double(to_store):
     failed_at, pauses = START, list[float]()
     for number in range(1_000):
         now = START + number * WRITE_PAUSE
-        write = to_store.due(now.timestamp())
+        write = tried(to_store, now)
         if write is not None:
             pauses.append((now - failed_at) / WRITE_PAUSE)
             failed_at = now
@@ -124,8 +129,8 @@ def test_what_works_again_is_written_as_often_as_ever():
         write = due(to_store, now)
         to_store.answered(write, outcome, now.timestamp())
     to_store.add("team", a_past_run("p", 10))
-    assert not to_store.due((now + WRITE_PAUSE - timedelta(seconds=1)).timestamp())
-    assert to_store.due((now + WRITE_PAUSE).timestamp())
+    assert not tried(to_store, now + WRITE_PAUSE - timedelta(seconds=1))
+    assert tried(to_store, now + WRITE_PAUSE)
 
 
 def test_runs_of_a_namespace_that_is_gone_are_let_go(to_store):
@@ -136,14 +141,14 @@ def test_runs_of_a_namespace_that_is_gone_are_let_go(to_store):
     for outcome in (HistoryOutcome.NAMESPACE_GONE, HistoryOutcome.DONE):
         to_store.answered(due(to_store), outcome, START.timestamp())
     assert to_store.ended_at(HistoryKey.of("team", "p"), "uid-1")
-    assert not to_store.due((START + timedelta(days=1)).timestamp())
+    assert not tried(to_store, START + timedelta(days=1))
 
 
 def test_what_was_written_is_not_written_again_whatever_the_object_says(to_store):
     """A run that had no room in it is not in it, and never will be."""
     to_store.add("team", a_past_run("p", 1))
     done(to_store, due(to_store))
-    assert not to_store.due((START + WRITE_PAUSE).timestamp())
+    assert not tried(to_store, START + WRITE_PAUSE)
     assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is not None
     to_store.seen(HistoryKey("team", "p"), observe_history(a_history("p", [])))
     assert to_store.ended_at(HistoryKey("team", "p"), "uid-1") is None
@@ -182,4 +187,4 @@ def test_names_that_objects_cannot_have_are_names_of_one_object(to_store):
     to_store.add("team", a_past_run("Ünïcode/…", 1))
     done(to_store, due(to_store))
     assert to_store.ended_at(HistoryKey.of("team", "Ünïcode/…"), "uid-1") is not None
-    assert not to_store.due((START + WRITE_PAUSE).timestamp())
+    assert not tried(to_store, START + WRITE_PAUSE)
