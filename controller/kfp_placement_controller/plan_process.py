@@ -121,7 +121,7 @@ class PlanProcess(LeadingProcess):
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         searches = SearchWorker(told(coordinator.round_ended))
-        containers = {name for each in DEFAULT_SOURCES for name in each.pod_marks.containers}
+        containers = {name for each in DEFAULT_SOURCES for name in each.pod_keys.containers}
         prometheus = Prometheus(transport_to, containers)
         memory = Worker(
             "memory", prometheus.answer, told(coordinator.memory_answered), prometheus.failed

@@ -55,8 +55,8 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PodMarks:
-    """Marks by which a source of runs recognizes its pods, and their runs and steps.
+class PodKeys:
+    """Keys and names by which a source of runs recognizes its pods, and their runs and steps.
 
     Attributes:
         labels: keys of the labels; a pod that has a value of one belongs to the source.
@@ -160,12 +160,12 @@ def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool
     return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
-def observe_pod(raw: JsonObject, marks: Sequence[PodMarks]) -> ObservedPod:
+def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
     """Slim a pod as the API server prints it.
 
     Args:
         raw: the pod.
-        marks: marks of every source, in order. All their labels and annotations are kept; the main
+        keys: keys of every source, in order. All their labels and annotations are kept; the main
             container is the one that the pod's own source names.
 
     Raises:
@@ -177,7 +177,7 @@ def observe_pod(raw: JsonObject, marks: Sequence[PodMarks]) -> ObservedPod:
     pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
-    step_containers = _step_containers(labels, status, marks)
+    step_containers = _step_containers(labels, status, keys)
     main = _main_state(status, step_containers)
     requests = read_requests(pod)
     conditions = list(status.each_flat("conditions"))
@@ -191,16 +191,16 @@ def observe_pod(raw: JsonObject, marks: Sequence[PodMarks]) -> ObservedPod:
         phase=intern(_text(status, "phase") or "Pending"),
         node_name=intern(_text(spec, "nodeName")),
         scheduler_name=intern(_text(spec, "schedulerName")),
-        labels={k: intern(_text(labels, k)) for each in marks for k in each.labels if k in labels},
+        labels={k: intern(_text(labels, k)) for each in keys for k in each.labels if k in labels},
         annotations={
-            k: _text(annotations, k) for each in marks for k in each.annotations if k in annotations
+            k: _text(annotations, k) for each in keys for k in each.annotations if k in annotations
         },
         owners=tuple(_owners(metadata)),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
-        unmarked_step=any(each.is_unmarked_step(pod) for each in marks),
+        unmarked_step=any(each.is_unmarked_step(pod) for each in keys),
         gates=tuple(
             _text(Fields.of(gate, spec.place), "name") for gate in spec.entries("schedulingGates")
         ),
@@ -229,15 +229,15 @@ def _owners(metadata: Fields) -> Iterator[Owner]:
                 pass
 
 
-def _step_containers(labels: Fields, status: Fields, marks: Sequence[PodMarks]) -> Sequence[str]:
+def _step_containers(labels: Fields, status: Fields, keys: Sequence[PodKeys]) -> Sequence[str]:
     """Return the names of the containers that run steps, as the pod's source gives them.
 
     The pod's source is the first whose label the pod has, else the first whose container it has.
     """
-    for each in marks:
+    for each in keys:
         if any(labels.get(key) for key in each.labels):
             return each.containers
-    for each in marks:
+    for each in keys:
         if any(container.get("name") in each.containers for container in _containers(status)):
             return each.containers
     return ()

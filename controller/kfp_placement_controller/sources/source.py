@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
+from kfp_placement_controller.observed.pods import ObservedPod, PodKeys, observe_pod
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -177,7 +177,7 @@ class RunSource(Protocol):
         ...
 
     @property
-    def pod_marks(self) -> PodMarks:
+    def pod_keys(self) -> PodKeys:
         """Labels, annotations and containers that the source needs of a pod."""
         ...
 
@@ -222,7 +222,7 @@ class RunSources:
     def __init__(self, *sources: RunSource) -> None:
         """Keep the sources in the order in which they are asked about a pod."""
         self._sources = sources
-        self._marks = tuple(source.pod_marks for source in sources)
+        self._keys = tuple(source.pod_keys for source in sources)
 
     def __iter__(self) -> Iterator[RunSource]:
         return iter(self._sources)
@@ -233,7 +233,7 @@ class RunSources:
         Raises:
             InputError: it is malformed, or an amount in it is malformed.
         """
-        return observe_pod(raw, self._marks)
+        return observe_pod(raw, self._keys)
 
     def is_unmarked_step(self, pod: JsonObject) -> bool:
         """Return whether a pod executes a step whose author names no scheduler.
@@ -244,7 +244,7 @@ class RunSources:
         Raises:
             InputError: it is malformed.
         """
-        return any(each.is_unmarked_step(Fields(pod, UNNAMED)) for each in self._marks)
+        return any(each.is_unmarked_step(Fields(pod, UNNAMED)) for each in self._keys)
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """Return the run that a pod belongs to, or None if it belongs to none."""

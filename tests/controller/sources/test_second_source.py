@@ -18,7 +18,7 @@ from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
 from kfp_placement_controller.observed.nodes import observe_node
-from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
+from kfp_placement_controller.observed.pods import ObservedPod, PodKeys
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources.argo.source import ArgoSource
@@ -114,7 +114,7 @@ class BatchSource:
     """Batches."""
 
     kind = BATCHES
-    pod_marks = PodMarks(
+    pod_keys = PodKeys(
         labels=(BATCH,),
         annotations=(STEP,),
         containers=("work",),

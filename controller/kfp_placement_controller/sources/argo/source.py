@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
+from kfp_placement_controller.observed.pods import ObservedPod, PodKeys
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
 from kfp_placement_controller.sources.argo.workflows import (
     node_name,
@@ -46,14 +46,14 @@ class ArgoSource:
 
     Attributes:
         kind: kind Workflow.
-        pod_marks: labels, annotations and containers that are needed of their pods.
+        pod_keys: labels, annotations and containers that are needed of their pods.
         waiting_selectors: label selectors of Workflows that a queue holds or has suspended.
         observe: function that slims a Workflow to a run; None = the run gets no plan.
         hold_operations: function that returns the changes that make a new or retried Workflow wait.
     """
 
     kind = WORKFLOWS
-    pod_marks = PodMarks(
+    pod_keys = PodKeys(
         labels=(WORKFLOW_LABEL,),
         annotations=(NODE_NAME_ANNOTATION,),
         containers=(MAIN_CONTAINER,),
