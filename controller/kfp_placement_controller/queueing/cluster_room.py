@@ -46,8 +46,8 @@ class ClusterRoom:
 
         Args:
             run: key of the stopped run.
-            demand: demand of the run. Pods of gangs that wait for nodes count as if they had them:
-                else they and those of the next run could each get a part.
+            demand: demand of the run. Waiting pods of a gang count too: otherwise this gang and the
+                next run's could each get part of the nodes.
         """
         if demand is not None and demand.gangs:
             return self._pods[run] > 0
@@ -77,7 +77,10 @@ class ClusterRoom:
 
 
 def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:
-    """Return whether a pod holds room, its node and its requests; None without a running pod."""
+    """Return whether a pod holds room, its node and its requests.
+
+    None if there is no pod, or it has ended.
+    """
     return None if pod is None or pod.ended else (pod.holds_room, pod.node_name, pod.requests)
 
 

@@ -29,9 +29,9 @@ from kfp_placement_controller.queueing.actions import (
 )
 from kfp_placement_controller.queueing.backend import Backend, Decisions
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.queued_runs import QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatch, Releases
 from kfp_placement_controller.queueing.requested_run import RequestedRun
+from kfp_placement_controller.queueing.requested_runs import RequestedRuns
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
@@ -83,7 +83,7 @@ class QueueCoordinator:
         """Start without having seen anything."""
         self.epoch: int | None = None
         self.queues = RunQueues()
-        self.runs = QueuedRuns()
+        self.runs = RequestedRuns()
         self.planner = PlannerWatch()
         self.decided_at: datetime | None = None
         self.room = ClusterRoom(Load(sources))

@@ -144,7 +144,7 @@ class Releases:
         self._still_waiting[uid] = since
         if run.observed.is_terminated:
             return ReleaseCause.TERMINATED
-        if run.went_on:
+        if run.held_by_hand:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
             gone_at = self._gone.setdefault(run.key.namespace, monotonic_seconds)

@@ -33,13 +33,13 @@ class RequestedRun:
         request: the RunRequest, or None if there is none yet, or only that of another run of the
             same name.
         demand: demand of the steps that have not ended, or None if no planner has said it.
-        went_on: whether somebody has held it by hand after it had started.
+        held_by_hand: whether somebody has held it by hand after it had started.
     """
 
     observed: QueuedRun
     request: ObservedRequest | None = None
     demand: Demand | None = None
-    went_on: bool = False
+    held_by_hand: bool = False
 
     @cached_property
     def key(self) -> RunKey:

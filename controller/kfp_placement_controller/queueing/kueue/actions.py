@@ -79,6 +79,8 @@ class ApplyStatus(BackendAction):
     @property
     @override
     def identity(self) -> tuple[str, ...]:
+        # Conditions and checks have the time of the decision in them: compared, none would be equal
+        # to the one before. So a changed answer waits until the next try.
         content = {**self.body["status"], "conditions": None, "admissionChecks": None}
         return ("apply", self.kind.plural, *key_of(self.body), self.manager, str(content))
 

@@ -14,7 +14,7 @@ from kfp_placement_kube.change import Change
 
 
 @dataclass
-class QueuedRuns:
+class RequestedRuns:
     """The runs that have not ended, and ended ones whose RunRequest does not say so yet.
 
     Ended runs without a RunRequest are kept aside, and not iterated over: their RunRequest may be
@@ -47,11 +47,12 @@ class QueuedRuns:
         self._ended.pop(key, None)
         if run is None:
             return True
-        went_on = False
+        held_by_hand = False
         if before is not None and run.is_held and before.observed.owner.uid == run.owner.uid:
-            # A run that is tried again after its end comes back as one that is held.
-            went_on = before.went_on or (before.observed.is_active and before.observed.has_begun)
-        self._keep(RequestedRun(run, went_on=went_on))
+            # Somebody held it while it ran. (A retried run had ended first, so it was not active.)
+            was_running = before.observed.is_active and before.observed.has_begun
+            held_by_hand = before.held_by_hand or was_running
+        self._keep(RequestedRun(run, held_by_hand=held_by_hand))
         is_same = before is not None and replace(before.observed, version=run.version) == run
         return not (is_same and run.is_active)
 
