@@ -16,6 +16,7 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.round_builder import RoundBuilder
+from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
@@ -28,9 +29,6 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
-
-LONGEST_WAIT_SECONDS = 60.0
-"""Longest wait for a pipeline's past runs before a RunRequest is written without them."""
 
 
 @dataclass
@@ -145,7 +143,15 @@ class RunRequests:
             if must_plan:
                 plans += 1
                 self._plan(need)
-            action = self._action(need, monotonic_seconds)
+            if self._awaits_past(need, monotonic_seconds):
+                # The stored one was written with the past, which this planner will know soon.
+                self._changed[key] = None
+                continue
+            planned = self.registry.runs.get(key)
+            plan = None if planned is None else planned.plan
+            if plan is not None:
+                self._revisions[key] = plan.revision
+            action = self._action(need, plan)
             if action is not None:
                 self._tried_at[key] = monotonic_seconds
                 yield action
@@ -184,7 +190,7 @@ class RunRequests:
             need.refuse(str(error))
 
     def _action(
-        self, need: RunNeed, monotonic_seconds: float
+        self, need: RunNeed, plan: CurrentPlan | None
     ) -> WriteRequest | DeleteRequest | None:
         """Return the action that corrects the RunRequest of a run; None = it is correct."""
         observed = need.observed
@@ -192,17 +198,16 @@ class RunRequests:
         if stored is not None and observed.uid not in stored.owner_uids:
             # It belongs to an earlier run of this name, or to no run.
             return DeleteRequest(observed.key, stored.uid)
-        spec = self._wanted(need, stored, monotonic_seconds)
+        spec = self._wanted(need, stored, plan)
         if spec is None or (stored is not None and _same(spec, stored.spec)):
             return None
         return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
 
     def _wanted(
-        self, need: RunNeed, stored: ObservedRequest | None, monotonic_seconds: float
+        self, need: RunNeed, stored: ObservedRequest | None, plan: CurrentPlan | None
     ) -> RunRequestSpec | None:
         """Return what the RunRequest of a run should say; None = nothing new."""
-        observed = need.observed
-        end = observed.state.end
+        end = need.observed.state.end
         if end is not None:
             if stored is None or stored.spec is None:
                 return None
@@ -210,31 +215,21 @@ class RunRequests:
             return stored.spec.model_copy(update=changes)
         if not self._takes_part(need) or need.planned_for is None:
             return None
-        if (
-            stored is not None
-            and stored.spec is not None
-            and self._awaits_past(need, monotonic_seconds)
-        ):
-            # The stored one was written with the past, which this planner will know soon.
-            self._changed[observed.key] = None
-            return None
-        planned = self.registry.runs.get(observed.key)
-        plan = None if planned is None else planned.plan
-        if plan is not None:
-            self._revisions[observed.key] = plan.revision
         spec = need.spec(None if plan is None else plan.makespan_seconds)
         if spec.demand is None and not spec.problem:
             return spec.model_copy(update={"unschedulable": NO_NODES})
         return spec
 
     def _awaits_past(self, need: RunNeed, monotonic_seconds: float) -> bool:
-        """Return whether a run that has not begun is about to be planned with its past."""
-        if not need.lacks_past or need.has_begun:
+        """Return whether a run that has a RunRequest is about to be planned with its past."""
+        observed = need.observed
+        stored = self.registry.requests.get(observed.key)
+        if stored is None or stored.spec is None or observed.uid not in stored.owner_uids:
             return False
-        if not self.registry.histories.pasts.awaits(need.observed.key.namespace):
+        if not need.lacks_past or need.has_begun or observed.ended or not self._takes_part(need):
             return False
-        need.awaited_since = need.awaited_since or monotonic_seconds
-        return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, monotonic_seconds)
+        pasts = self.registry.histories.pasts
+        return pasts.awaits(observed.key.namespace) and need.awaits_past(monotonic_seconds)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Yield the runs whose plan has changed since their end was written last."""
@@ -250,7 +245,7 @@ class RunRequests:
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:
-    """Return whether two specs look the same in the cluster; None = there is no stored one."""
+    """Return whether two specs look the same in the cluster; False if none is stored."""
     if stored is None:
         return False
     return wanted.model_dump(mode="json") == stored.model_dump(mode="json")

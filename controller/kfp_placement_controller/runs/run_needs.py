@@ -1,13 +1,14 @@
 """Need of one run that waits, or has waited, in a queue: by a plan of the run alone.
 
-The plan in force does not count: beside others a run takes less at a time, and for longer. By that
-plan, more runs would be admitted the fuller the cluster is.
+The plan in force does not count. In a full cluster a run uses less at a time, for longer: if that
+plan counted, a fuller cluster would admit more runs.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.run_reading import (
     FindPast,
     RunReader,
@@ -30,6 +31,9 @@ from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
+
+LONGEST_WAIT_SECONDS = 60.0
+"""Longest wait for a pipeline's past runs before a RunRequest is written without them."""
 
 _MAX_NAMED_QUEUES = 5
 
@@ -127,7 +131,10 @@ class RunNeed:
         return replace(now.reading, forecast=None, past=None)
 
     def take(self, plan: Plan, reading: RunReading) -> None:
-        """Take the plan of the run alone; after small news of past runs it changes nothing."""
+        """Keep the plan of the run alone, unless it hardly differs from the last one.
+
+        There is a last one only if nothing but past runs is new.
+        """
         planned = _facts_of(plan, reading.graph)
         if self._planned is None or not planned.says_like(self._planned):
             self._reading, self._planned = reading, planned
@@ -151,6 +158,11 @@ class RunNeed:
         """True if another state of the cluster could change what its RunRequest says."""
         lacks_node = self._planned is not None and bool(self._planned.unschedulable)
         return not self.has_begun or lacks_node
+
+    def awaits_past(self, monotonic_seconds: float) -> bool:
+        """Return whether past runs are still waited for; the wait begins with the first call."""
+        self.awaited_since = self.awaited_since or monotonic_seconds
+        return lasts(LONGEST_WAIT_SECONDS, self.awaited_since, monotonic_seconds)
 
     def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
         """Return the spec of its RunRequest.
