@@ -13,7 +13,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.parameters import MOST_LAG
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.run_reading import RunReading
-from kfp_placement_controller.runs.step_states import last_end
+from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.pipeline_history import (

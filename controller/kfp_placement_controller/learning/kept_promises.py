@@ -15,7 +15,7 @@ from kfp_placement_controller.metrics import (
     PROMISE_SHORTFALL,
     RUN_PROMISES,
 )
-from kfp_placement_controller.runs.step_states import last_end
+from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.promise import PromiseOutcome

@@ -120,13 +120,13 @@ class Coordinator:
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
-            NODES: self._reactions.node,
+            NODES: self._reactions.node_changed,
             PLACEMENT_METADATA: self._placement,
-            CLAIMS: self._reactions.claim,
-            VOLUMES: self._reactions.volume,
+            CLAIMS: self._reactions.claim_changed,
+            VOLUMES: self._reactions.volume_changed,
             EVENTS: self.registry.attach_failures.change,
-            LOCATIONS: self._reactions.location,
-            NAMESPACES: self._reactions.namespace,
+            LOCATIONS: self._reactions.location_changed,
+            NAMESPACES: self._reactions.namespace_changed,
             POLICIES: self._policy,
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
@@ -323,7 +323,7 @@ class Coordinator:
             return
         before, self.policy = self.policy.spec, change.new or PlacementPolicy()
         after = self.policy.spec
-        self._reactions.policy(before, after)
+        self._reactions.policy_changed(before, after)
         if before.history != after.history:
             self.learning.memory.use(after.history)
             self._aside(partial(self.histories.use, after.history))

@@ -8,7 +8,7 @@ from typing import Any
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.runs.current_plan import CurrentPlan, with_named_nodes
-from kfp_placement_controller.runs.step_states import last_end
+from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,

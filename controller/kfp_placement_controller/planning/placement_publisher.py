@@ -16,7 +16,7 @@ from kfp_placement_controller.planning.placement_object import (
 from kfp_placement_controller.runs.current_plan import plan_of_placement
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_promises import RunPromises
-from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
 from kfp_placement_engine.contract.placement_size import json_bytes

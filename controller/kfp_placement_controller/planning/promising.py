@@ -84,7 +84,6 @@ class Promising:
         if past is not None:
             tracked.use_past(past)
             tracked.reread(self.registry.policy())
-            tracked.changed = True
             if tracked.unstarted():
                 self.planner.trigger(tracked)
         read = self.registry.open_run(run.key)

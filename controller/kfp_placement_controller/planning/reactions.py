@@ -31,7 +31,7 @@ class Reactions:
     planner: Planner
     requests: RunRequests
 
-    def node(self, change: Change[Node]) -> None:
+    def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
         name = change.key[1]
         change.apply_to(self.cluster.nodes, name)
@@ -46,7 +46,7 @@ class Reactions:
         if not is_less:
             self.planner.may_gain()
 
-    def claim(self, change: Change[ObservedClaim]) -> None:
+    def claim_changed(self, change: Change[ObservedClaim]) -> None:
         """Take in that a claim is new, has changed or is gone."""
         change.apply_to(self.cluster.claims, ClaimKey(*change.key))
         if change.new is None or change.old == change.new:
@@ -56,27 +56,27 @@ class Reactions:
             if active.key[0] == change.key[0] and change.key[1] in names:
                 self.planner.trigger(active.tracked)
 
-    def volume(self, change: Change[Any]) -> None:
+    def volume_changed(self, change: Change[Any]) -> None:
         """Take in that a volume has changed; if that matters to runs, its claim changes too."""
         change.apply_to(self.cluster.volumes, change.key[1])
 
-    def location(self, change: Change[Any]) -> None:
+    def location_changed(self, change: Change[Any]) -> None:
         """Take in that a Location is new, has changed or is gone."""
         change.apply_to(self.cluster.locations, change.key[1])
         self._replan_all()
 
-    def namespace(self, change: Change[ObservedNamespace]) -> None:
+    def namespace_changed(self, change: Change[ObservedNamespace]) -> None:
         """Take in that a namespace has changed; whether it takes part counts for its next runs."""
         change.apply_to(self.registry.namespaces, change.key[1])
         if change.old != change.new:
             self.requests.conditions_changed()
 
-    def policy(self, before: PlacementPolicySpec, after: PlacementPolicySpec) -> None:
+    def policy_changed(self, before: PlacementPolicySpec, after: PlacementPolicySpec) -> None:
         """Take in that another policy is in force."""
         if (before.defaults, before.history) != (after.defaults, after.history):
             for active in self.registry.active():
                 active.tracked.reread(after)
-                active.tracked.changed, active.tracked.promises.tried_at = True, None
+                active.tracked.promises.tried_at = None
         if before != after:
             self._replan_all()
             self.requests.conditions_changed()

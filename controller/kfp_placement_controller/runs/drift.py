@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.parameters import PlanningParams
-from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_engine.model.step_state import StepState
 
 MOST_PATIENCE = 8

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.run_reading import RunReading
-from kfp_placement_controller.runs.step_states import group_progress, step_progress
+from kfp_placement_controller.runs.step_statuses import group_progress, step_progress
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.lowering.pods import requests_of

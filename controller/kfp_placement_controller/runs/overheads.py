@@ -14,7 +14,7 @@ from statistics import fmean
 
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_reading import RunReading
-from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model.run_graph import Group, Step
 

@@ -13,7 +13,7 @@ from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_promises import RunPromises
 from kfp_placement_controller.runs.run_reading import RunReader, RunReading
-from kfp_placement_controller.runs.step_states import RunSituation, StepStatus, step_statuses
+from kfp_placement_controller.runs.step_statuses import RunSituation, StepStatus, step_statuses
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
@@ -148,7 +148,8 @@ class TrackedRun:
         self.refusal = why
 
     def reread(self, policy: PlacementPolicySpec) -> None:
-        """Read the graph again under another policy or other assigned nodes."""
+        """Read the graph again: the policy, the assigned nodes or the past runs are others."""
+        self.changed = True
         try:
             self._use(RunReader(self.observed, policy, self.nodes).read_again(self.reading))
         except InputError as error:
@@ -162,7 +163,7 @@ class TrackedRun:
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """Plan the run on these groups of nodes only from now on; () = any."""
         if nodes != self.nodes:
-            self.nodes, self.changed = nodes, True
+            self.nodes = nodes
             self._outdate()
             self.reread(policy)
 

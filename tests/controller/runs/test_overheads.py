@@ -11,7 +11,7 @@ from kfp_placement_controller.runs.overheads import (
     RunningCentre,
 )
 from kfp_placement_controller.runs.run_reading import RunReading
-from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step

@@ -6,7 +6,7 @@ from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.run_pods import RunPods, moment
-from kfp_placement_controller.runs.step_states import RunSituation, step_progress, step_statuses
+from kfp_placement_controller.runs.step_statuses import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.runs.waiting import UNSATISFIABLE, waits_for
 from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState

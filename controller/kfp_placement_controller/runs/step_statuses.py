@@ -1,4 +1,4 @@
-"""Statuses of steps: their pods say where and when they ran, the run's object how they ended.
+"""Statuses of steps: pods tell where and when a step ran, the run's object how it ended.
 
 Ends, cache hits and branches not taken come from the object; where it cannot be read, from pods
 alone. The module `waiting` says what a pod that does not run waits for.
