@@ -1,6 +1,6 @@
 """A thread that does one thing after another, so that nobody else waits for the answers.
 
-Its loop is the one place where a defect in a task becomes an answer: the thread goes on.
+If `failed` is given, a defect in a task becomes an answer and the thread goes on.
 """
 
 import queue

@@ -47,8 +47,8 @@ class Ranked(NamedTuple):
 
     Attributes:
         rank: rank of the node.
-        share: used share of CPU or memory with the pod on it, whichever is larger, 0 to 1: of nodes
-            of one rank the emptier goes first.
+        share: used share of CPU or memory with the pod on it, whichever is larger, 0 to 1. Among
+            nodes of equal rank, the emptier one comes first.
         name: name of the node.
     """
 
@@ -125,7 +125,7 @@ def ranked(
         beyond_ms = 0.0
         if band is not None:
             beyond_ms = excess_ms(node.latencies_ms.get(place, UNKNOWN_MS), band)
-        # Of a node not seen yet: not tight, and full.
+        # A node that was not seen yet counts as full, but not as tight.
         is_tight, share = False, 1.0
         if node is not _UNKNOWN_NODE:
             is_tight, share = room(node.node.allocatable, knowledge.used.get(name, _NOTHING))

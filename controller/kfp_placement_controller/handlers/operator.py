@@ -38,7 +38,7 @@ class OperatorThread:
 
     def start(self) -> None:
         """Start the thread, and return at once."""
-        self._stopping = threading.Event()
+        self._stopping.clear()
         self._thread = threading.Thread(target=self._work, name="kopf", daemon=True)
         self._thread.start()
 

@@ -1,6 +1,6 @@
 """Learning from runs that have ended: they teach later ones, and show whether promises held.
 
-Plans do without all of this: a defect in it is logged once, and hides no run.
+Planning does not need this room: a defect here is logged once and stops no other run.
 """
 
 from collections.abc import Callable, Mapping
@@ -103,14 +103,25 @@ class RunLearning:
         self.awaited.clear()
 
     def learn_unplanned(self, now: datetime, monotonic_seconds: float) -> None:
-        """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
+        """Learn from runs without a plan.
+
+        A planner that only follows learns too, because it may lead soon.
+        """
         for ended in self._turn(partial(self.unplanned.due, monotonic_seconds)) or ():
             self._turn(partial(self._learn_unplanned, ended, now))
 
     def due(self, now: datetime, monotonic_seconds: float) -> list[LearningAction]:
-        """Return what must be asked and written now; the leader alone asks for it."""
+        """Return what must be asked and written now; only the leader calls this."""
         if not self.histories.enabled:
             return []
+        self._learn_settled(now, monotonic_seconds)
+        runs = [each.run for each in self.awaited.values()]
+        question = self._turn(partial(self.memory.due, runs, now, monotonic_seconds))
+        writes = self._turn(partial(self.histories.due, monotonic_seconds)) or ()
+        return [*([] if question is None else [question]), *writes]
+
+    def _learn_settled(self, now: datetime, monotonic_seconds: float) -> None:
+        """Learn from ended runs of which nothing more will be known."""
         learned = 0
         # In the order in which they ended, where a planner that starts finds many.
         for ended in sorted(self.awaited.values(), key=lambda each: each.ended_at):
@@ -122,21 +133,18 @@ class RunLearning:
             if not (is_settling or self._turn(awaits_memory)):
                 del self.awaited[run.key]
                 learned += self._turn(partial(self._learn, run, now)) or 0
-        runs = [each.run for each in self.awaited.values()]
-        question = self._turn(partial(self.memory.due, runs, now, monotonic_seconds))
-        writes = self._turn(partial(self.histories.due, monotonic_seconds)) or ()
-        return [*([] if question is None else [question]), *writes]
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""
         finished_at, reading = run.observed.state.finished_at, run.reading
-        # Its object may be deleted by now: a label must not bring back what people have deleted.
+        # A change of the run, such as a new label, must not bring back a history that people have
+        # deleted.
         if finished_at is None or reading is None or run.learned_end == finished_at:
             return 0
         if self.histories.knows(
             run.key.namespace, reading.graph.name, run.observed.uid, finished_at
         ):
-            # Of those that a new leader finds most have been learned from.
+            # Most ended runs that a new leader finds are in the histories already.
             run.learned_end = finished_at
             return 0
         past = ended_run(run, self.nodes, now)
