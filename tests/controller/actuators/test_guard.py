@@ -67,11 +67,11 @@ class Scene:
             clock=lambda: self.now,
             monotonic=lambda: self.now.timestamp(),
         )
-        self._leases: dict[str, HeldLease | None] = {}
+        self._leases: dict[str, HeldLease] = {}
 
-    def renew(self, name: str, holder: str = "one") -> None:
+    def renew(self, name: str) -> None:
         """A Lease is renewed, by a clock that is hours wrong."""
-        new = HeldLease(holder, self.now - timedelta(hours=5)) if holder else None
+        new = HeldLease("one", self.now - timedelta(hours=5))
         self.guard.lease_changed(Change(("", name), self._leases.get(name), new))
         self._leases[name] = new
 
@@ -147,15 +147,6 @@ def test_whether_the_scheduler_is_alive(policy, course):
     for seconds, renewed, ready in course:
         scene.pass_seconds(seconds, *renewed)
         assert scene.flags() == (ready, False)
-
-
-def test_a_lease_that_is_given_back_means_no_scheduler(scene):
-    scene.pass_seconds(2, SCHEDULER)
-    assert scene.flags()[0] is True
-    scene.renew(SCHEDULER, holder="")
-    scene.guard.tick()
-    assert scene.flags()[0] is False
-    assert scene.guard.findings() == []
 
 
 def test_only_a_planner_says_that_gates_are_ready(scene):
@@ -237,8 +228,9 @@ def test_what_does_not_work_is_tried_again(scene, caplog):
 
 
 @pytest.mark.parametrize("name", [SCHEDULER, PLANNER])
-def test_a_lease_that_is_deleted_is_nobody_s(scene, name):
+def test_a_lease_that_is_given_back_or_deleted_is_nobody_s(scene, name):
     scene.pass_seconds(3, SCHEDULER, PLANNER)
     scene.guard.lease_changed(Change(("", name), None, None))
     scene.guard.tick()
     assert scene.flags()[0 if name == SCHEDULER else 1] is False
+    assert scene.guard.findings() == []

@@ -28,19 +28,18 @@ def a_guard(tick: Any) -> Mock:
 
 
 def test_a_defect_ends_one_round_and_not_all(caplog):
-    rounds: list[int] = []
     went_on = threading.Event()
 
     def tick():
-        rounds.append(len(rounds))
-        if len(rounds) == 1:
+        if guard.tick.call_count == 1:
             raise RuntimeError("a defect")
-        if len(rounds) == 3:
+        if guard.tick.call_count == 3:
             went_on.set()
 
     store = Mock(KnowledgeStore)
     store.forget_moments.side_effect = RuntimeError
-    loop = GuardLoop(a_guard(tick), store, lambda: True)
+    guard = a_guard(tick)
+    loop = GuardLoop(guard, store, lambda: True)
     loop.start()
     assert went_on.wait(PATIENCE_SECONDS)
     loop.stop()

@@ -9,7 +9,6 @@ from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.observed.liveness import (
     HeldLease,
-    LeaseWatch,
     gates_finding,
     observe_held_lease,
     scheduler_finding,
@@ -71,13 +70,6 @@ def both_say(*leases: dict[str, Any] | None) -> list[str]:
 )
 def test_plan_and_extend_agree_on_what_a_renewal_is(leases, found):
     assert both_say(*leases) == found
-
-
-def test_a_lease_that_does_not_say_when_is_held_all_the_same():
-    watch = LeaseWatch()
-    watch.observe(observe_held_lease(a_lease(renewed=None)), 0.0)
-    assert watch.lease is not None
-    assert not watch.has_renewed
 
 
 def test_nobody_holds_a_lease_without_a_name():

@@ -82,7 +82,6 @@ def test_what_lacks_is_counted_and_takes_no_room():
     assert room.lacks([PodGroup(4, amounts(cpu=1))]) == 0
     assert room.take(pods) == 2
     assert room.lacks(pods) == 6
-    assert room.lacks([PodGroup(1, amounts(cpu=1))]) == 1
 
 
 def test_the_scarcest_resource_is_the_one_of_which_most_is_requested():
