@@ -164,6 +164,16 @@ def test_the_past_of_a_pipeline_asks_that_of_the_namespace():
     assert after.high_seconds / after.low_seconds > before.high_seconds / before.low_seconds
 
 
+def test_the_past_of_one_pipeline_changes_no_forecast_of_another():
+    of_all = StepTimes()
+    of_all.observe(PastStep(StepIdentity("taxi", "fit", str(at)), 10.0 + at) for at in range(4))
+    new = StepIdentity("taxi", "fit", "new")
+    before = forecast(of_all, new)
+    own = StepTimes(of_all)
+    own.observe(PastStep(StepIdentity("p", "s", str(at)), 10.0 ** (1 + at)) for at in range(4))
+    assert forecast(of_all, new) == before
+
+
 def test_runs_in_a_row_without_a_step_are_counted():
     known = StepTimes()
     for ran in (True, True, False, False):
