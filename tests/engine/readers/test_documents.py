@@ -222,9 +222,11 @@ def test_deep_nesting_is_refused(data):
 
 
 def test_the_depth_limit_is_the_same_for_both():
-    for text in ("[" * MAX_DEPTH + "]" * MAX_DEPTH, "- " * (MAX_DEPTH - 1) + "1"):
+    mixed = '[{"a":' * (MAX_DEPTH // 2) + "1" + "}]" * (MAX_DEPTH // 2)
+    for text in ("[" * MAX_DEPTH + "]" * MAX_DEPTH, mixed, "- " * (MAX_DEPTH - 1) + "1"):
         assert load(text)
-    for text in ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "- " * (MAX_DEPTH + 1) + "1"):
+    deeper = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
+    for text in (deeper, f"[{mixed}]", "- " * (MAX_DEPTH + 1) + "1"):
         with pytest.raises(LimitError, match=f"deeper than {MAX_DEPTH}"):
             load(text)
 
@@ -256,6 +258,7 @@ def test_unwanted_parts_of_objects_are_dropped():
 
 def test_embedded_json_is_read_with_its_place():
     assert parse_json('{"a": [1]}', place=Place("file: argument x")) == {"a": [1]}
+    assert parse_json("null", place=Place("")) is None
     for text in ("", "{", "1 2", '{"a": 1, "a": 2}', "[" * 500 + "]" * 500, "NaN"):
         with pytest.raises(InputError, match="file: argument x"):
             parse_json(text, place=Place("file: argument x"))

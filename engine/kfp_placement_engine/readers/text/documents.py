@@ -128,7 +128,8 @@ def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> l
     if text[start] not in "{[":
         return _load_yaml(data, name, progress)
     try:
-        return _load_json(text, data, Place(name), progress, drop)
+        values = _load_json(text, data, Place(name), progress, drop)
+        return [value for value in values if value is not None]
     except LimitError:
         raise
     except InputError:
@@ -198,7 +199,7 @@ def _load_json(
         raise place.error(f"not valid JSON: {error!s:.120}") from error
     if _SURROGATE_ESCAPE.search(text):
         _refuse_surrogates(values, place)
-    return [value for value in values if value is not None]
+    return values
 
 
 class _DuplicateKeyError(Exception):
@@ -246,7 +247,8 @@ def _nested_deeper(data: bytes, limit: int) -> bool:
         return False
     brackets = _JSON_STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
     for _ in range(limit):
-        shorter = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        # The mark keeps `[{}]` from losing two levels at once.
+        shorter = brackets.replace(b"{}", b".").replace(b"[]", b"").replace(b".", b"")
         if len(shorter) == len(brackets):
             # Nothing is left, or brackets without a partner.
             return brackets.count(b"{") + brackets.count(b"[") > limit

@@ -178,11 +178,11 @@ class _LeafRead:
         for expression in expressions:
             value = expression.evaluate(self._scope)
             if isinstance(value, Known) and not has_unknown(value.value, GAP):
-                if isinstance(value.value, str) and value.value:
-                    place = self._leaf.place.field(setting)
-                    values.append(parse_json(value.value, place=place))
-                elif value.value is not None:
-                    values.append(value.value)
+                plain = value.value
+                if isinstance(plain, str) and plain:
+                    plain = parse_json(plain, place=self._leaf.place.field(setting))
+                if plain is not None:
+                    values.append(plain)
             else:
                 message = f"its {setting} is known only at run time and is not used"
                 self._warnings.append(("unknown-constraint", message))
