@@ -284,8 +284,8 @@ def _load(text: str) -> tuple[_Entries, list[str]]:
 
     try:
         entries = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=collect)
-        # Half a surrogate pair could be written nowhere.
-        json.dumps(entries, ensure_ascii=False).encode("utf-8")
+        # Half a surrogate pair could be written nowhere, and a number such as 1e999 not as JSON.
+        json.dumps(entries, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise HintsError(f"hints are not JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
