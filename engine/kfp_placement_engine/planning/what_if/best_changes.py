@@ -1,6 +1,8 @@
 """The search for single changes that make a run shorter, by trying them."""
 
+import math
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -70,48 +72,74 @@ def best_changes(
     params = SuggestionParams()
     changes = single_changes(graph, cluster, present, params.busiest)
 
-    def changed(*change: Change) -> tuple[RunGraph, Cluster]:
-        return with_changes(graph, cluster, change)
-
     def end(work: int, *change: Change) -> float:
-        return _end_seconds(*changed(*change), present, options, work)
+        return _end_seconds(*with_changes(graph, cluster, change), present, options, work)
 
-    ends: dict[Change, float] = {}
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # The gain of the search alone, without a change, must not count. This search takes longest,
         # so it begins first, and runs on one core while the changed runs are read on the other.
         unchanged = pool.submit(end, params.finalist_work)
-        chosen = list(changes)
-        for stage, work in enumerate((params.work, params.finalist_work)):
-            jobs = [pool.submit(end, work, change) for change in chosen]
-            for number, (change, job) in enumerate(zip(chosen, jobs, strict=True)):
-                share = (stage + number / len(jobs)) / 2
-                progress(share, f"trying change {number + 1} of {len(jobs)}")
-                ends[change] = job.result()
-            chosen = sorted(chosen, key=ends.__getitem__)[: params.finalists]
+        ends = _ends(changes, pool, end, params, progress)
     before = end_seconds(present.figures)
     reachable = min(before, unchanged.result())
-
-    def suggestion(change: Change) -> Suggestion:
-        _, after = changed(change)
-        return Suggestion(
-            change,
-            makespan_seconds=ends[change],
-            gain_seconds=gain_seconds(reachable, ends[change]),
-            nodes_added=len(after.nodes) - len(cluster.nodes),
-            cpu_added_milli=_cpu(after) - _cpu(cluster),
-        )
-
-    def rank(suggestion: Suggestion) -> tuple[float, ...]:
-        """Return the order: earliest end; of similar ends the fewest nodes, then the least CPU."""
-        end = suggestion.makespan_seconds
-        alike = round(end / reachable / params.alike)
-        return alike, suggestion.nodes_added, suggestion.cpu_added_milli, end
-
-    gaining = [each for each in map(suggestion, changes) if each.gain_seconds > 0]
+    gaining = [
+        _suggestion(change, ends[change], reachable, graph, cluster)
+        for change in changes
+        if ends[change] < reachable
+    ]
     worth = [each for each in gaining if each.gain_seconds >= params.least * reachable]
-    best = sorted(worth, key=rank)
+    # A run that does not end has no time of its own; the earliest end stands for it.
+    run_seconds = reachable if reachable < math.inf else min(ends.values(), default=0.0)
+    alike_seconds = params.alike * run_seconds or 1.0
+    best = sorted(worth, key=lambda each: _rank(each, alike_seconds))
     return Suggestions(tuple(best), len(changes), before, gain_seconds(before, reachable))
+
+
+def _ends(
+    changes: Sequence[Change],
+    pool: ThreadPoolExecutor,
+    end: Callable[[int, Change], float],
+    params: SuggestionParams,
+    progress: Progress,
+) -> dict[Change, float]:
+    """Return the run's end with each change: that of a longer search for the finalists.
+
+    Args:
+        changes: single changes.
+        pool: threads of the searches.
+        end: function that returns the end of the run, by some work, with a change.
+        params: work for each search, and number of finalists.
+        progress: callback with the progress of the search.
+    """
+    ends: dict[Change, float] = {}
+    chosen = list(changes)
+    for stage, work in enumerate((params.work, params.finalist_work)):
+        jobs = [pool.submit(end, work, change) for change in chosen]
+        for number, (change, job) in enumerate(zip(chosen, jobs, strict=True)):
+            share = (stage + number / len(jobs)) / 2
+            progress(share, f"trying change {number + 1} of {len(jobs)}")
+            ends[change] = job.result()
+        chosen = sorted(chosen, key=ends.__getitem__)[: params.finalists]
+    return ends
+
+
+def _suggestion(
+    change: Change, end: float, reachable: float, graph: RunGraph, cluster: Cluster
+) -> Suggestion:
+    _, after = with_changes(graph, cluster, (change,))
+    return Suggestion(
+        change,
+        makespan_seconds=end,
+        gain_seconds=gain_seconds(reachable, end),
+        nodes_added=len(after.nodes) - len(cluster.nodes),
+        cpu_added_milli=_cpu(after) - _cpu(cluster),
+    )
+
+
+def _rank(suggestion: Suggestion, alike_seconds: float) -> tuple[float, ...]:
+    """Return the order: earliest end; of similar ends the fewest nodes, then the least CPU."""
+    end = suggestion.makespan_seconds
+    return (round(end / alike_seconds), suggestion.nodes_added, suggestion.cpu_added_milli, end)
 
 
 def _end_seconds(

@@ -157,9 +157,10 @@ def in_order(tried, present):
     gaining = [each for each in tried if each.end < present]
     if math.isfinite(present):
         gaining = [each for each in gaining if present - each.end >= 0.01 * present]
+    scale = present if math.isfinite(present) else min((each.end for each in gaining), default=1)
     return sorted(
         gaining,
-        key=lambda each: (round(1000 * each.end / present), each.machines, each.cpu, each.end),
+        key=lambda each: (round(1000 * each.end / scale), each.machines, each.cpu, each.end),
     )
 
 
@@ -393,6 +394,14 @@ def test_a_run_that_cannot_end_is_told_what_lets_it():
     assert answer.gain_seconds == math.inf
     assert changed(run, cluster, answer.plan, "-1 of n1").gain_seconds == -math.inf
     assert changed(run, cluster, plan, "+1 of n1").gain_seconds == 0
+
+
+def test_of_changes_that_let_a_run_end_the_earliest_end_is_first():
+    run = a_run(a_step("train", memory=100, seconds=60))
+    slow = a_node("slow", memory=64, speed=0.01)
+    cluster = a_cluster(slow, a_node("fast", memory=128, unschedulable=True))
+    found = best_changes(run, cluster, planned(run, cluster), options())
+    assert [each.makespan_seconds for each in found.best] == [60, 6000]
 
 
 def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
