@@ -1,4 +1,4 @@
-"""A reader of WfCommons' workflow instances: wfformat 1.5, and simple cases of 1.0 to 1.4.
+"""A reader of WfCommons' workflow instances: wfformat 1.5 and 1.6, and simple cases of 1.0 to 1.4.
 
 Task ids are opaque names. Data moves from task to task directly; there are no driver pods.
 """
@@ -26,14 +26,14 @@ _KILOBYTE = 1000
 
 @dataclass(frozen=True)
 class _WorkflowTask:
-    """A task in the terms of version 1.5."""
+    """A task in the terms of version 1.5; its files are the keys of `inputs` and `outputs`."""
 
     id: str
     name: str
     parents: tuple[str, ...]
     children: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: dict[str, None]
+    outputs: dict[str, None]
     execution: Fields
 
     @property
@@ -111,8 +111,8 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
             name=task.text("name"),
             parents=task.texts("parents"),
             children=task.texts("children"),
-            inputs=task.texts("inputFiles"),
-            outputs=task.texts("outputFiles"),
+            inputs=dict.fromkeys(task.texts("inputFiles")),
+            outputs=dict.fromkeys(task.texts("outputFiles")),
             execution=Fields(measured[key].raw if key in measured else {}, task.place),
         )
         _add(tasks, workflow_task, workflow.place)
@@ -126,20 +126,20 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
     for fields in workflow.each(listed):
         key = fields.name("name")
         task = fields.at(": task {:.80}", key)
-        files: dict[str, list[str]] = {"input": [], "output": []}
+        files: dict[str, dict[str, None]] = {"input": {}, "output": {}}
         for file in task.each("files"):
             file_id = file.text("path") + file.name("name")
             size = "sizeInBytes" if "sizeInBytes" in file else "size"
             sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size)
             link = file.text("link").lower()
-            files["input" if link == "input" else "output"].append(file_id)
+            files["input" if link == "input" else "output"][file_id] = None
         workflow_task = _WorkflowTask(
             id=key,
             name=key,
             parents=task.texts("parents"),
             children=task.texts("children"),
-            inputs=tuple(files["input"]),
-            outputs=tuple(files["output"]),
+            inputs=files["input"],
+            outputs=files["output"],
             execution=_older_execution(task),
         )
         _add(tasks, workflow_task, workflow.place)
@@ -191,12 +191,11 @@ def _step(
     tasks: _Tasks,
     sizes: Mapping[str, int],
 ) -> Step:
-    needed = dict.fromkeys(task.inputs)
     inputs = tuple(
         DataInput(parent, file, sizes.get(file))
         for parent in parents
-        for file in dict.fromkeys(tasks[parent].outputs)
-        if file in needed
+        for file in task.inputs
+        if file in tasks[parent].outputs
     )
     seconds = _seconds(task)
     return Step(

@@ -8,6 +8,7 @@ import pytest
 from kfp_placement_engine import ReadOptions, RunGraph, read_run, read_run_file
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import DurationSource
+from tests.support.effort import cpu_seconds
 from tests.support.packages import Fields
 from tests.support.run_data import data_files
 
@@ -177,6 +178,15 @@ def test_limits_hold_here_too():
     chained = [{**task, "parents": ["0"]} for task in tasks[1:]]
     with pytest.raises(LimitError, match="dependencies"):
         read(instance([tasks[0], *chained]), max_dependencies=9)
+
+
+def test_outputs_that_no_child_reads_take_no_time():
+    first = {**A, "outputFiles": [f"f{number}" for number in range(4000)]}
+    alone, below = (
+        instance([first, *({"name": "b", "id": str(n), "parents": above} for n in range(4000))])
+        for above in ([], ["a"])
+    )
+    assert cpu_seconds(read, below) < 3 * cpu_seconds(read, alone)
 
 
 def test_arguments_have_no_meaning_here():
