@@ -99,11 +99,13 @@ def read_speed(value: object) -> float:
     Raises:
         QuantityError: the value is not a number above 0, or is an absurd one.
     """
+    text = str(value)
     try:
-        speed = float(value) if isinstance(value, str | int | float) else -1.0
-    except (ValueError, OverflowError):
+        # Python also reads `1_5` and digits of other scripts.
+        speed = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
         speed = -1.0
-    if isinstance(value, bool) or not 0 < speed <= MAX_SPEED:
+    if not 0 < speed <= MAX_SPEED:
         raise QuantityError(
             f"{value!r:.60} is not a speed; write a number above 0, at most {MAX_SPEED:g}"
         )

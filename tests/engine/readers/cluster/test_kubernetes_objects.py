@@ -153,6 +153,8 @@ def test_rates_and_speed_stand_in_labels():
         ("speed", "nan"),
         ("speed", "inf"),
         ("speed", "1e9"),
+        ("speed", "1_5"),
+        ("speed", "\N{ARABIC-INDIC DIGIT ONE}"),
         ("store-bandwidth", "quick"),
         ("store-bandwidth", "0"),
         ("pull-rate", "-5"),
