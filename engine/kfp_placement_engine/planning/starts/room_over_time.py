@@ -47,7 +47,10 @@ class RoomOverTime:
         """Return the earliest start at which a step has room for this long, or None without one."""
         start = max(after, self._starts[0])
         piece = bisect_right(self._starts, start) - 1
-        while piece < len(self._starts) and self._starts[piece] < start + seconds:
+        while piece < len(self._starts):
+            begin = self._starts[piece]
+            if begin > start and begin >= start + seconds:
+                break
             if not fits(requests, self._free[piece]):
                 if piece + 1 == len(self._starts):
                     return None

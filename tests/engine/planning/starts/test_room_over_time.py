@@ -63,4 +63,4 @@ def test_every_step_takes_one_of_the_node_s_pods():
     room = RoomOverTime({"cpu": 8, "pods": 1}, 0.0, [])
     room.take({}, 2.0, 4.0)
     assert not room.fits({}, 0.0, 3.0)
-    assert room.earliest({}, 2.0, 1.0) == 4.0
+    assert [room.earliest({}, 2.0, seconds) for seconds in (0.0, 1.0)] == [4.0, 4.0]
