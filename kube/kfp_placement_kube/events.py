@@ -95,7 +95,8 @@ class EventRecorder:
         except queue.Full:
             _LOG.warning("%d events are not written: no answer", self._waiting.qsize())
             return
-        self._thread.join(timeout_seconds)
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
 
     def record(
         self,
@@ -130,7 +131,7 @@ class EventRecorder:
             "reportingInstance": self.identity[:128],
             "action": action,
             "reason": reason,
-            "note": note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore"),
+            "note": note.encode(errors="replace")[:MAX_NOTE_BYTES].decode(errors="ignore"),
             "type": type,
             "regarding": {
                 "apiVersion": regarding.kind.api_version,
@@ -162,7 +163,7 @@ class EventRecorder:
             self._create(recorded, key)
             return
         before.count += 1
-        if since < _REPEAT_SECONDS:
+        if recorded.once or since < _REPEAT_SECONDS:
             return
         series = {"count": before.count, "lastObservedTime": event["eventTime"]}
         name, namespace = before.metadata["name"], before.metadata["namespace"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kfp_placement_kube.change import Change, Key
 from kfp_placement_kube.client import PAGE_SIZE, KubeClient, Selection
 from kfp_placement_kube.exceptions import ExpiredError, KubernetesError, NotFoundError
-from kfp_placement_kube.kinds import JsonObject, Kind, key_of
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 if TYPE_CHECKING:
     from kfp_placement_kube.answers import Stream
@@ -43,7 +43,7 @@ class WatchParams:
         stream_seconds: time after which a stream is ended and resumed. The server reports the
             progress of a quiet kind only where it has seen a change, so this bounds the age of a
             stream that works.
-        settled_seconds: duration from which on a stream that ended was not a failure.
+        settled_seconds: shortest life of a stream whose end does not count as a failure.
         most_objects: largest number of objects that are kept; None = any. More are skipped.
         missing_seconds: time after which the objects of a kind that is not served are gone. A
             gateway in front of an API server that restarts may answer so for a moment.
@@ -206,19 +206,19 @@ class Watcher(Generic[T]):
         try:
             for event in stream:
                 self._heard_at = self.monotonic()
+                key, _, version = _identity(event.object)
                 if event.type == "DELETED":
-                    self._drop(key_of(event.object))
+                    self._drop(key)
                 elif event.type != "BOOKMARK":
                     self._take(event.object)
-                self._version = event.object["metadata"]["resourceVersion"]
+                self._version = version or self._version
         finally:
             stream.close()
             self._stream = None
 
     def _take(self, item: JsonObject) -> Key:
-        key, metadata = key_of(item), item["metadata"]
+        key, uid, version = _identity(item)
         kept = self._kept.get(key)
-        uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
         if kept is not None and kept.uid != uid:
             self._drop(key)
             kept = None
@@ -253,3 +253,12 @@ class Watcher(Generic[T]):
     def _report(self, change: Change[T]) -> None:
         self.client.observer.changed(self.kind.kind)
         self.changed(change)
+
+
+def _identity(item: JsonObject) -> tuple[Key, str, str]:
+    """Return the key, the uid and the version of an object; "" for what its metadata lacks."""
+    metadata = item.get("metadata") or {}
+    namespace, name, uid, version = (
+        metadata.get(field, "") for field in ("namespace", "name", "uid", "resourceVersion")
+    )
+    return (namespace, name), uid, version

@@ -1,11 +1,13 @@
 """Events on a real API server."""
 
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.connection import COMPONENT
+from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import EVENTS, NODES, PODS
@@ -88,11 +90,14 @@ def test_what_is_said_once_is_said_by_one_of_us(client, clock, events, namespace
     for identity, note in (("first", "why"), ("second", "nothing known")):
         recorder = EventRecorder(client, COMPONENT, identity, clock=clock)
         recorder.start()
-        recorder.record(pod, "PlacedElsewhere", note, once=True, action="Acting")
+        for _ in range(2):
+            recorder.record(pod, "PlacedElsewhere", note, once=True, action="Acting")
+            clock.forward(60)
         recorder.record(other, "PlacedElsewhere", note, action="Acting")
         recorder.stop()
     notes = [(each["regarding"]["name"], each["note"]) for each in events()]
     assert sorted(notes) == [("p", "why"), ("q", "nothing known"), ("q", "why")]
+    assert not any("series" in each for each in events())
     assert events_dropped() == dropped
 
 
@@ -101,6 +106,12 @@ def test_an_event_about_an_object_of_the_cluster(recorder, events):
     recorder.stop()
     (event,) = (each for each in events("default") if each["regarding"]["name"] == "some-node")
     assert event["note"] == "n" * 1024
+
+
+def test_recording_and_stopping_never_fail(clock):
+    recorder = EventRecorder(KubeClient(transport=Mock()), COMPONENT, "test", clock=clock)
+    recorder.record(Regarding(PODS, "p"), "R", "half a character: \ud800", action="Acting")
+    recorder.stop()
 
 
 def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):

@@ -183,13 +183,14 @@ def test_an_error_in_the_middle_of_a_list_begins_it_again():
         assert followed.changes == [NEW]
 
 
-@pytest.mark.parametrize("kind", ["malformed", "defect"])
-def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(kind):
+@pytest.mark.parametrize(
+    "bad", [a(2, "malformed", "bad"), a(2, "defect", "bad"), {"value": "malformed"}]
+)
+def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(bad):
     before = bad_objects()
-    with following((5, [a(1, "1"), a(2, kind, "bad"), a(3, "2", "b")])) as followed:
-        assert followed.watcher.synced.wait(10)
-        assert followed.changes == [NEW, ("b", None, "2")]
-        assert bad_objects() == before + 1
+    with following((5, [a(1, "1"), bad]), [("ADDED", bad), ("ADDED", a(3, "2", "b"))]) as followed:
+        followed.wait_told(NEW, ("b", None, "2"))
+        assert bad_objects() == before + 2
 
 
 def test_more_than_asked_for_is_passed_over_until_there_is_room():
