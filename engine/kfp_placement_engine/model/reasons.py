@@ -6,6 +6,7 @@ kind of each says how a stored argument is read and how it is shown. Codes are o
 fields only at the end. A reason of another revision is kept as it came, and shown as it is.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -155,7 +156,9 @@ def reason(code: str, **values: Any) -> Reason:
         code: a key of `SENTENCES`.
         values: value of each field; None = not known, or left out.
     """
-    arguments = [values.get(field) for field in FIELDS[code]]
+    arguments = [values.pop(field, None) for field in FIELDS[code]]
+    if values:
+        raise TypeError(f"a reason {code} has no field {', '.join(values)}")
     while arguments and arguments[-1] is None:
         arguments.pop()
     return Reason(code, tuple("" if each is None else each for each in arguments))
@@ -211,7 +214,7 @@ def _read_text(argument: Argument) -> str:
 
 
 def _read_number(argument: Argument) -> float:
-    if not isinstance(argument, (float, int)) or argument < 0:
+    if not isinstance(argument, (float, int)) or not 0 <= argument < math.inf:
         raise InputError("an argument should be a number from 0")
     return argument
 
