@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.made_up_runs import IMAGES, Shape, made_up_run
 from kfp_placement_engine import Cluster, Node, RunGraph
-from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.model.run_graph import RunClaim
 
 STEPS, NODES = 100, 50
 
@@ -53,7 +53,7 @@ def made_up_case(number: int) -> tuple[RunGraph, Cluster]:
     if case.has_volume:
         steps = list(run.steps)
         for index in _CLAIM_USERS:
-            steps[index] = replace(steps[index], claims=(ClaimUse("shared"),))
+            steps[index] = replace(steps[index], claims=("shared",))
         claim = RunClaim("shared", ("ReadWriteOnce",))
         run = replace(run, steps=tuple(steps), claims=(claim,))
     nodes = [_node(rng, kind, n + 1) for kind in case.nodes for n in range(kind.count)]

@@ -9,7 +9,6 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.run_graph import (
-    ClaimUse,
     DataInput,
     DurationSource,
     Group,
@@ -195,7 +194,7 @@ def test_a_type_that_follows_the_latency_rule_by_the_policy_is_known():
 @pytest.mark.parametrize("modes", [("ReadWriteOnce",), (), ("ReadWriteMany",)])
 def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
     claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
-    use = (ClaimUse("kfp-workspace"),)
+    use = ("kfp-workspace",)
     steps = [a_step("one", claims=use), a_step("two", claims=use), a_step("three")]
     found = check_run(a_graph(*steps, claims=claims)).of("shared-volume")
     golden([finding.message for finding in found] or ["nothing"])
@@ -206,7 +205,7 @@ def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
 def test_a_volume_that_the_run_makes_is_noted_once_for_all_iterations(golden):
     claims = [RunClaim(f"c-{n}", ("ReadWriteOnce",), f"for-loop-1[{n}].make") for n in range(3)]
     steps = [
-        replace(a_step(f"for-loop-1[{n}].{name}", claims=(ClaimUse(f"c-{n}"),)), task=task)
+        replace(a_step(f"for-loop-1[{n}].{name}", claims=(f"c-{n}",)), task=task)
         for n in range(3)
         for name, task in (("fill", "for-loop-1[*].fill"), ("read", "for-loop-1[*].read"))
     ]

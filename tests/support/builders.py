@@ -10,7 +10,6 @@ from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import (
-    ClaimUse,
     DataInput,
     Group,
     GroupKind,
@@ -81,7 +80,7 @@ def a_step(
         requests={resource: amount for resource, amount in requests.items() if amount},
         duration_seconds=seconds,
         depends_on=tuple(sorted(after)),
-        claims=tuple(ClaimUse(claim) for claim in claims),
+        claims=tuple(claims),
         inputs=tuple(DataInput(producer, "data", size) for producer, size in reads),
         **changes,
     )
@@ -145,7 +144,7 @@ def a_run(*steps: Step, **changes: Any) -> RunGraph:
 
     Volume claims that steps mount are ReadWriteOnce unless `claims` is given.
     """
-    mounted = dict.fromkeys(use.claim for step in steps for use in step.claims)
+    mounted = dict.fromkeys(claim for step in steps for claim in step.claims)
     fields: dict[str, Any] = {
         "name": "made-up",
         "source": "argo-workflow",

@@ -207,13 +207,13 @@ class Reference:
             )
         if objection(selector, affinity, tolerations, node) is not None:
             return False
-        return all(self._volume_allows(use.claim, node) for use in step.claims)
+        return all(self._volume_allows(claim, node) for claim in step.claims)
 
     def _volume_allows(self, name: str, node: Node) -> bool:
         users = {
             at.name
             for pod in (self.bare_pods() if self.begun else ())
-            if pod.step and any(use.claim == name for use in pod.step.claims)
+            if pod.step and name in pod.step.claims
             if (at := self.runs_on(pod)) is not None
         }
         if users and name in self.binding_claims():
@@ -351,10 +351,7 @@ class Reference:
     def companions(self) -> dict[str, frozenset[str]]:
         """Planned step -> planned steps, itself included, that share volumes, hop by hop."""
         binding = self.binding_claims()
-        users = {
-            step.name: {use.claim for use in step.claims} & binding
-            for step, _ in self.planned_pods()
-        }
+        users = {step.name: set(step.claims) & binding for step, _ in self.planned_pods()}
         result = {}
         for name in users:
             together = {name}
@@ -741,7 +738,7 @@ class _Play:
             self.begin(pod, now)
 
     def claims_of(self, pod: PlayedPod) -> set[str]:
-        return {use.claim for use in pod.step.claims} & self.binding if pod.step else set()
+        return set(pod.step.claims) & self.binding if pod.step else set()
 
     def volumes_free(self, pod: PlayedPod) -> bool:
         """No pod on another node has one of its volumes attached."""

@@ -57,8 +57,7 @@ def assign_genes(
         waiting: [A] whether the pod does not have a node yet.
         held: activity -> index of the node that it keeps.
     """
-    names = sorted(volumes.binding)
-    number = {name: index for index, name in enumerate(names)}
+    number = {key: index for index, key in enumerate(volumes.binding)}
     claims = [
         tuple(sorted({number[key] for key in volumes.mounted(activity) if key in number}))
         for activity in activities
@@ -82,7 +81,7 @@ def assign_genes(
         sticky=np.array([len(group) > 1 for group in members], np.bool_),
         members=tuple(members),
         claims=claims,
-        exclusive=np.array([name in volumes.exclusive for name in names], np.bool_),
+        exclusive=np.array([key in volumes.exclusive for key in volumes.binding], np.bool_),
         unplaceable=unplaceable,
         notices=tuple(notices),
     )
@@ -128,8 +127,8 @@ def _split_notice(
     claims: list[Indexes],
     volumes: VolumeRules,
 ) -> Notice:
-    names = sorted(volumes.binding)
-    shared = sorted({volumes.names[names[claim]] for index in together for claim in claims[index]})
+    keys = {volumes.binding[claim] for index in together for claim in claims[index]}
+    shared = sorted({volumes.names[key] for key in keys})
     steps = ", ".join(activities[index].name for index in together[:4])
     return Notice(
         "volume-split",

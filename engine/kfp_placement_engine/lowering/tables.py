@@ -197,6 +197,7 @@ def _assignment_gain(
 ) -> Floats:
     """Return as [K, N] the gain of an assignment by the paper's Eq. (1), with image locality."""
     sizes = np.maximum(nodes.allocatable, 1)
+    # The first two resources are CPU and memory.
     gain = weights.cpu * (requests[:, [0]] / sizes[:, 0])
     gain += weights.memory * (requests[:, [1]] / sizes[:, 1])
     gain += images.present_of_class

@@ -27,7 +27,8 @@ class VolumeRules:
     """The rules that follow from the volumes of runs.
 
     Attributes:
-        binding: keys of the claims that tie their users to one node.
+        binding: keys of the claims that tie their users to one node, sorted: the place of a claim
+            here is its index in the arrays.
         exclusive: keys of the binding claims that one pod at a time may have.
         pinned: key -> names of the nodes that its volume or its running users allow.
         notices: notices for people.
@@ -35,7 +36,7 @@ class VolumeRules:
         names: key -> claim name.
     """
 
-    binding: frozenset[str]
+    binding: tuple[str, ...]
     exclusive: frozenset[str]
     pinned: NodesOfClaims
     notices: tuple[Notice, ...]
@@ -47,7 +48,7 @@ class VolumeRules:
         if activity.step is None or not activity.step.claims:
             return ()
         keys = self.keys[activity.run]
-        return tuple([keys[use.claim] for use in activity.step.claims])
+        return tuple([keys[claim] for claim in activity.step.claims])
 
 
 def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
@@ -58,7 +59,7 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     pinned: NodesOfClaims = {}
     notices: list[Notice] = []
     for run, names in zip(runs, keys, strict=True):
-        users = Counter(use.claim for step in run.graph.steps for use in step.claims)
+        users = Counter(claim for step in run.graph.steps for claim in step.claims)
         for claim in run.graph.claims:
             key = names[claim.name]
             candidates = _existing(claim, run.graph, cluster)
@@ -78,7 +79,7 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
                 pinned[key] = nodes
     pinned |= _running_users(runs, keys, binding, {node.name for node in cluster.nodes})
     return VolumeRules(
-        binding=frozenset(binding),
+        binding=tuple(sorted(binding)),
         exclusive=frozenset(exclusive),
         pinned=pinned,
         notices=tuple(dict.fromkeys(notices)),
@@ -89,7 +90,7 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
 
 def _claim_keys(run: ActiveRun, *, alone: bool) -> Names:
     own = {claim.name for claim in run.graph.claims if claim.created_by or claim.is_workspace}
-    mounted = {use.claim for step in run.graph.steps for use in step.claims}
+    mounted = {claim for step in run.graph.steps for claim in step.claims}
     names = sorted(mounted | {claim.name for claim in run.graph.claims})
     if alone:
         return {name: name for name in names}
@@ -112,9 +113,9 @@ def _running_users(
             progress = run.progress.get(step.name)
             if progress is None or progress.state is not ProgressState.RUNNING:
                 continue
-            for use in step.claims:
-                if keys[use.claim] in binding and progress.node in nodes:
-                    used[keys[use.claim]].add(progress.node)
+            for claim in step.claims:
+                if keys[claim] in binding and progress.node in nodes:
+                    used[keys[claim]].add(progress.node)
     return {key: frozenset(names) for key, names in used.items()}
 
 

@@ -135,13 +135,6 @@ class DataInput:
 
 
 @dataclass(frozen=True)
-class ClaimUse:
-    """A step mounts the volume claim `claim` (the name of a `RunClaim` of the same graph)."""
-
-    claim: str
-
-
-@dataclass(frozen=True)
 class RunClaim:
     """A volume claim used by steps of the run.
 
@@ -249,7 +242,7 @@ class Step:
     node_selector: Labels = field(default_factory=dict)
     affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()
-    claims: tuple[ClaimUse, ...] = ()
+    claims: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     attempt_limit: int = 1
     caching_enabled: bool = False

@@ -170,7 +170,7 @@ class _Walk:
 
     def _claim_name(self, claim: int) -> str:
         volumes = self.lowered.volumes
-        return volumes.names[sorted(volumes.binding)[claim]] if claim >= 0 else ""
+        return volumes.names[volumes.binding[claim]] if claim >= 0 else ""
 
     def _activity_name(self, activity: int, run: int) -> str:
         """Return the name of an activity, after the key of its run if that is another one."""

@@ -152,7 +152,7 @@ class Explainer:
             for member in self.lowered.problem.gene_activities[gene]:
                 self._users[gene].setdefault(self._claims(member), []).append(member)
         if (gene, own) not in self._sharers:
-            binding = own & self.lowered.volumes.binding
+            binding = own.intersection(self.lowered.volumes.binding)
             sharing = {c: users for c, users in self._users[gene].items() if c & binding}
             common = binding.intersection(*sharing)
             first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))

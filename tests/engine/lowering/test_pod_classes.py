@@ -41,5 +41,4 @@ def test_every_step_has_the_shape_that_is_made_for_it_alone(case):
     of_step = classes_of(low)
     for step in case.run.steps:
         rule, _ = latency_rule(step, case.cluster, LATENCY_RULED_TYPES)
-        claims = tuple(use.claim for use in step.claims)
-        assert low.shapes[of_step[step.name]] == step_shape(case.run, step, rule, claims)
+        assert low.shapes[of_step[step.name]] == step_shape(case.run, step, rule, step.claims)

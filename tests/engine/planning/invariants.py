@@ -118,9 +118,7 @@ class Checker:
     def _volumes(self) -> Iterator[str]:
         binding = self.reference.binding_claims()
         users = [
-            (pod, {use.claim for use in pod.step.claims} & binding)
-            for pod in self.pods
-            if pod.step and pod.node
+            (pod, set(pod.step.claims) & binding) for pod in self.pods if pod.step and pod.node
         ]
         exclusive = self.reference.exclusive_claims()
         for (one, claims), (other, others) in combinations(users, 2):

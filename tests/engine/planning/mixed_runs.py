@@ -22,7 +22,6 @@ from kfp_placement_engine import (
     Taint,
 )
 from kfp_placement_engine.model.run_graph import (
-    ClaimUse,
     DataInput,
     Group,
     GroupKind,
@@ -196,10 +195,10 @@ def _requests(random: Random) -> dict[str, int]:
     return {name: amount for name, amount in asked.items() if amount}
 
 
-def _claims(random: Random, kind: str, names: Sequence[str]) -> tuple[ClaimUse, ...]:
+def _claims(random: Random, kind: str, names: Sequence[str]) -> tuple[str, ...]:
     if kind == "direct" or not names or random.randrange(4):
         return ()
-    return (ClaimUse(random.choice(names)),)
+    return (random.choice(names),)
 
 
 def mixed_step(

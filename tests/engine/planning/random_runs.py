@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kfp_placement_engine import Claim, Cluster, Node, RunGraph, Step
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.run_graph import (
-    ClaimUse,
     Group,
     GroupKind,
     RunClaim,
@@ -79,7 +78,7 @@ def _step(random: Random, kind: str, number: int, earlier: list[str]) -> Step:
     if random.randrange(10) == 9:
         step = replace(step, requests={"cpu": 9000})
     if step.claims and random.randrange(2):
-        step = replace(step, claims=tuple(map(ClaimUse, CLAIMS)))
+        step = replace(step, claims=CLAIMS)
     return step
 
 

@@ -111,7 +111,7 @@ def test_every_plan_adds_up(case, dispatch, objective, marked_only, generations)
     assert plan.figures.makespan_seconds >= max(ends, default=0)
     if not plan.unschedulable:
         assert plan.figures.makespan_seconds == max(ends, default=0)
-    waits = {use.claim for step in case.run.steps for use in step.claims}
+    waits = {claim for step in case.run.steps for claim in step.claims}
     for step in plan.steps:
         reason = step.explanation.sentence
         one_sentence(reason)

@@ -39,8 +39,8 @@ def a_workspace(**settings):
 def uses(graph):
     found: dict[str, list[str]] = {}
     for step in graph.steps:
-        for use in step.claims:
-            found.setdefault(use.claim, []).append(step.name)
+        for claim in step.claims:
+            found.setdefault(claim, []).append(step.name)
     return found
 
 

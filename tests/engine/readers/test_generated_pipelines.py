@@ -78,7 +78,7 @@ def _check(step: Step, truth: TrueTask) -> None:
     assert dict(step.node_selector) == truth.node_selector
     assert len(step.affinity.required or ()) == truth.required_terms
     assert [term.weight for term in step.affinity.preferred] == truth.preferred_weights
-    assert {use.claim for use in step.claims} == truth.claims
+    assert set(step.claims) == truth.claims
     assert step.attempt_limit == truth.attempts
     assert step.caching_enabled is truth.caching
     assert len(step.conditions) == truth.conditions

@@ -154,7 +154,7 @@ def check(graph: RunGraph) -> None:
         assert step.name not in seen
         assert seen.issuperset(step.depends_on)
         assert list(step.depends_on) == sorted(set(step.depends_on))
-        assert {use.claim for use in step.claims} <= claims
+        assert set(step.claims) <= claims
         assert not groups or step.group in groups
         assert all(amount >= 0 for amount in step.requests.values())
         seen.add(step.name)

@@ -245,8 +245,7 @@ def test_volumes_are_claims_where_they_are_mounted():
         ],
     }
     graph = read([dag(task("A")), {**WORK, **template}], metadata={"name": "flow-1"}, **spec)
-    claims = [use.claim for use in graph.step("A").claims]
-    assert claims == ["scratch", "datasets", "flow-1-x"]
+    assert graph.step("A").claims == ("scratch", "datasets", "flow-1-x")
     assert graph.claims == (
         RunClaim("scratch", ("ReadWriteOnce",), is_workspace=True),
         RunClaim("datasets"),

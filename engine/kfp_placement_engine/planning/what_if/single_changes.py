@@ -147,7 +147,7 @@ def _held_images(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
 
 
 def _shared_volumes(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
-    mounted = {use.claim for step in graph.steps for use in step.claims}
+    mounted = {claim for step in graph.steps for claim in step.claims}
     binding = volume_rules((ActiveRun("", graph),), cluster).binding
     shared = (("access", SHARED),)
-    return (SetProperties(("volume",), name, shared) for name in sorted(binding & mounted))
+    return (SetProperties(("volume",), name, shared) for name in binding if name in mounted)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.model.constraints import shared_modes
-from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
@@ -55,7 +55,7 @@ class ClaimRegistry:
 
     def uses(
         self, leaf: Leaf, step: str, task: str, scope: Scope, artifacts: Mapping[str, Value]
-    ) -> tuple[ClaimUse, ...]:
+    ) -> tuple[str, ...]:
         """Return the claims that a step mounts."""
         names: list[str] = []
         if self._workspace and self._needs_workspace(leaf, scope, artifacts):
@@ -67,7 +67,7 @@ class ClaimRegistry:
             self._warn_of_paths(leaf, task, scope)
         for expression in leaf.claims:
             names.extend(self._mounted(expression.evaluate(scope), task))
-        return tuple(ClaimUse(name) for name in dict.fromkeys(names))
+        return tuple(dict.fromkeys(names))
 
     def _warn_of_paths(self, leaf: Leaf, task: str, scope: Scope) -> None:
         """Warn of values that may be paths in the workspace; they are known only at run time.
