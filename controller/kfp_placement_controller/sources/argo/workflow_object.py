@@ -10,6 +10,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
+from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject, Kind
 
@@ -51,7 +52,9 @@ class WorkflowObject:
     @classmethod
     def of(cls, raw: JsonObject) -> "WorkflowObject":
         """Split a Workflow into its parts."""
-        metadata, spec, status = (_mapping(raw.get(key)) for key in ("metadata", "spec", "status"))
+        metadata, spec, status = (
+            mapping_or_empty(raw.get(key)) for key in ("metadata", "spec", "status")
+        )
         return cls(raw, metadata, spec, status)
 
     def identity(self) -> WorkflowIdentity:
@@ -61,7 +64,7 @@ class WorkflowObject:
             InputError: the Workflow has no name, no uid or no creation time.
         """
         namespace, name, uid = (
-            _text(self.metadata.get(key)) for key in ("namespace", "name", "uid")
+            text_or_empty(self.metadata.get(key)) for key in ("namespace", "name", "uid")
         )
         created_at = read_moment(self.metadata.get("creationTimestamp"))
         if not name or not uid or created_at is None:
@@ -71,12 +74,12 @@ class WorkflowObject:
 
     def annotation(self, key: str) -> str:
         """Return the text of an annotation; "" = there is none."""
-        return _text(_mapping(self.metadata.get("annotations")).get(key))
+        return text_or_empty(mapping_or_empty(self.metadata.get("annotations")).get(key))
 
     @property
     def version(self) -> str:
         """Resource version of the object."""
-        return _text(self.metadata.get("resourceVersion"))
+        return text_or_empty(self.metadata.get("resourceVersion"))
 
     @property
     def display_name(self) -> str:
@@ -91,17 +94,9 @@ class WorkflowObject:
     @property
     def phase(self) -> str:
         """Phase that Argo has written, such as `Running`; "" = none yet."""
-        return _text(self.status.get("phase"))
+        return text_or_empty(self.status.get("phase"))
 
     @property
     def end(self) -> RunEnd | None:
         """Outcome of the run by its phase; None = it has not ended."""
         return _ENDS.get(self.phase)
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

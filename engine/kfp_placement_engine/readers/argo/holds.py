@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
-from kfp_placement_engine.readers.text.place import UNNAMED
+from kfp_placement_engine.readers.text.place import UNNAMED, mapping_or_empty
 
 _Patch = dict[str, Any]
 
@@ -40,7 +40,7 @@ def is_held(workflow: RawMapping) -> bool:
 def is_preempted(workflow: RawMapping) -> bool:
     """Return whether its queue has suspended a Workflow; others may have suspended it as well."""
     annotations = _metadata(workflow, "annotations")
-    is_suspended = _mapping(workflow.get("spec")).get("suspend") is True
+    is_suspended = mapping_or_empty(workflow.get("spec")).get("suspend") is True
     return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
 
 
@@ -58,7 +58,7 @@ def has_ended(workflow: RawMapping) -> bool:
 
 def held_message(workflow: RawMapping) -> str:
     """Return the message of a Workflow that waits in a queue; "" = it has none."""
-    status = _mapping(workflow.get("status"))
+    status = mapping_or_empty(workflow.get("status"))
     message = status.get("message")
     is_waiting = is_held(workflow) and status.get("phase") == PENDING and isinstance(message, str)
     return str(message)[:MAX_MESSAGE_CHARACTERS] if is_waiting else ""
@@ -155,8 +155,4 @@ def _versioned(version: str, **metadata: Any) -> _Patch:
 
 
 def _metadata(workflow: RawMapping, kind: str) -> RawMapping:
-    return _mapping(_mapping(workflow.get("metadata")).get(kind))
-
-
-def _mapping(value: object) -> RawMapping:
-    return value if isinstance(value, dict) else {}
+    return mapping_or_empty(mapping_or_empty(workflow.get("metadata")).get(kind))

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.text.place import text_or_empty
 from kfp_placement_engine.units.times import read_moment
 
 MAX_NODES = 300_000
@@ -69,18 +70,14 @@ def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
 def _node(raw: dict[str, Any]) -> ArgoNode:
     return ArgoNode(
         name=raw["name"],
-        type=_text(raw.get("type")),
-        phase=_text(raw.get("phase")),
+        type=text_or_empty(raw.get("type")),
+        phase=text_or_empty(raw.get("phase")),
         started_at=read_moment(raw.get("startedAt")),
         finished_at=read_moment(raw.get("finishedAt")),
-        message=_text(raw.get("message"))[:MAX_MESSAGE_CHARACTERS],
-        host=_text(raw.get("hostNodeName")),
+        message=text_or_empty(raw.get("message"))[:MAX_MESSAGE_CHARACTERS],
+        host=text_or_empty(raw.get("hostNodeName")),
         outputs=_outputs(raw.get("outputs")),
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _outputs(outputs: Any) -> Mapping[str, str]:

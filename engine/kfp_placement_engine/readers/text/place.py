@@ -37,6 +37,16 @@ def scalar_text(value: Any) -> str:
     return str(value)
 
 
+def mapping_or_empty(value: object) -> dict[str, Any]:
+    """Return a mapping unchanged, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def text_or_empty(value: object) -> str:
+    """Return text unchanged, and "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
 class Place:
     """Place of a value, spelled only when a message needs it, with reads of a value there.
 
