@@ -12,7 +12,7 @@ from kfp_placement.live.run_failures import failure_of
 from kfp_placement.live.unplanned_runs import why_no_plan
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.views.pods import pods_by_step
+from kfp_placement_engine.readers.argo.step_pods import pods_by_step
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view, waiting_run
 from kfp_placement_kube.kinds import PODS, JsonObject, Kind

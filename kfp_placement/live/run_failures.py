@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.kinds import WORKFLOWS, object_if_allowed
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.step_pods import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.views.runs import RunView
 
 _FAILED = ("Failed", "Error")

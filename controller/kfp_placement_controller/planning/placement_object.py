@@ -201,7 +201,7 @@ def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
     """
     may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
     reason = row.reason if may_be_limit and row is not None else None
-    against = None if reason is None else reason.says("objections")
+    against = None if reason is None else reason.value_of("objections")
     is_beyond = any(objection.code in ("latency", "no-latency") for _, objection in against or ())
     return WaitingFor.LIMIT if is_beyond else what
 

@@ -129,7 +129,7 @@ class Reason:
         except InputError:
             return None
 
-    def says(self, field: str) -> Any:
+    def value_of(self, field: str) -> Any:
         """Return the value of a field, or None if the reason has none."""
         return (self.values or {}).get(field)
 
@@ -195,7 +195,6 @@ def _shown(field: str, kind: str, values: Mapping[str, Any], nodes: Sequence[str
         return ""
     if field in _NODES:
         value = nodes[value]
-    # An amount is shown in the unit of its resource.
     return (
         format_resource(values["resource"], value) if kind == "amount" else _KINDS[kind].show(value)
     )
@@ -295,7 +294,11 @@ _KINDS: Mapping[str, _Kind] = {
     "objections": _Kind(_read_objections, _objections_text),
     "others": _Kind(_read_objections, _others_text, is_optional=True),
 }
-"""Kinds of fields, by their names in placeholders."""
+"""Kinds of fields, by their names in placeholders.
+
+`_shown` also uses what is outside the field: the resource gives an amount its unit, and the list of
+nodes gives `node` and `other` their names.
+"""
 
 
 def _fields(code: str, sentence: str) -> dict[str, _Kind]:

@@ -23,8 +23,9 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 from kfp_placement_engine.model.step_state import StepState, waiting_text
+from kfp_placement_engine.readers.argo.step_pods import StepPod
+from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.views.formatting import shown
-from kfp_placement_engine.views.pods import PodView
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.steps import NOT_BEGUN, UNKNOWN_STATE, StepView, step_view
 
@@ -62,8 +63,9 @@ class NamedRun:
 
 def named_run(raw: Mapping[str, Any]) -> NamedRun:
     """Read the names of a run from a Workflow or PipelinePlacement; never fail."""
-    metadata = _mapping(raw.get("metadata"))
-    labels, notes = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
+    metadata = mapping_or_empty(raw.get("metadata"))
+    labels = mapping_or_empty(metadata.get("labels"))
+    notes = mapping_or_empty(metadata.get("annotations"))
     return NamedRun(
         namespace=_word(metadata.get("namespace")),
         name=_word(metadata.get("name")),
@@ -217,7 +219,7 @@ def _without_times(step: StepView) -> StepView:
 def run_view(
     raw: Mapping[str, Any],
     now: datetime,
-    pods: Mapping[str, PodView] | None = None,
+    pods: Mapping[str, StepPod] | None = None,
     run_name: str = "",
 ) -> RunView:
     """Read a PipelinePlacement; never fail, as anybody may have written it.
@@ -271,12 +273,8 @@ def run_view(
     )
 
 
-def _mapping(value: object) -> Mapping[Any, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _word(value: object) -> str:
-    return value[:MAX_RUN_NAME_CHARACTERS] if isinstance(value, str) else ""
+    return text_or_empty(value)[:MAX_RUN_NAME_CHARACTERS]
 
 
 def waiting_run(view: QueueView, now: datetime) -> RunView:

@@ -10,8 +10,8 @@ from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason, reason_text
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting
 from kfp_placement_engine.plans.planned_step import Alternative
+from kfp_placement_engine.readers.argo.step_pods import StepPod
 from kfp_placement_engine.units.durations import round_trip_text
-from kfp_placement_engine.views.pods import PodView
 
 UNKNOWN_STATE = "unknown"
 """State of a step that the status does not list, as it follows another revision of the plan."""
@@ -83,7 +83,7 @@ class StepView:
     reason: str = ""
     alternatives: tuple[OtherNode, ...] = ()
     waiting: Waiting | None = None
-    pod: PodView | None = None
+    pod: StepPod | None = None
 
     @property
     def starts(self) -> TimeRange | None:
@@ -149,7 +149,7 @@ class StepView:
 
 
 def step_view(
-    placement: PipelinePlacement, row: PlannedRow, state: StateRow, pod: PodView | None
+    placement: PipelinePlacement, row: PlannedRow, state: StateRow, pod: StepPod | None
 ) -> StepView:
     """Return the view of a step, joined from plan, status and pod.
 
@@ -205,16 +205,18 @@ def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
     """Return the location, and the round trip from the planned node, that the reason names."""
     if reason is None:
         return "", None
-    trip_ms = reason.says("own_ms" if reason.code in FAR_FROM_USERS else "latency_ms")
-    return reason.says("location") or "", None if trip_ms is None else float(trip_ms)
+    trip_ms = reason.value_of("own_ms" if reason.code in FAR_FROM_USERS else "latency_ms")
+    return reason.value_of("location") or "", None if trip_ms is None else float(trip_ms)
 
 
 def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
     """Return the number of nodes beyond the limit, the location and the limit in the reason."""
-    objections = None if reason is None else reason.says("others") or reason.says("objections")
+    objections = (
+        None if reason is None else reason.value_of("others") or reason.value_of("objections")
+    )
     for number, each in objections or ():
         if each.code == "latency" and each.values is not None:
-            return number, each.says("location"), float(each.says("limit_ms"))
+            return number, each.value_of("location"), float(each.value_of("limit_ms"))
     return None, "", None
 
 
@@ -224,8 +226,8 @@ def _loss_seconds(reason: Reason | None, other: Alternative) -> float:
     If the reason names that node, its figure is returned, so that both texts agree.
     """
     is_named = reason is not None and reason.code == "run-later"
-    if reason is None or not is_named or reason.says("node") != other.node:
+    if reason is None or not is_named or reason.value_of("node") != other.node:
         return other.loss_seconds
-    seconds = float(reason.says("seconds"))
+    seconds = float(reason.value_of("seconds"))
     is_same = abs(seconds - other.loss_seconds) <= _ROUNDED_SECONDS
     return seconds if is_same else other.loss_seconds

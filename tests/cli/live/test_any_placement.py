@@ -6,9 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kfp_placement.live.documents import explanation_document, runs_document, serialized
+from kfp_placement_engine.readers.argo.step_pods import pods_by_step
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
 from kfp_placement_engine.views.explanation import explanation, progress, snapshot
-from kfp_placement_engine.views.pods import pods_by_step
 from kfp_placement_engine.views.run_list import runs_table
 from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.run_texts import summary

@@ -55,7 +55,7 @@ def test_what_another_revision_says_is_shown_as_it_stands_and_kept(row, golden):
 
 def test_every_code_has_a_sentence_and_an_example():
     found = [read_row(row) for row in rows_of("reasons")]
-    (against,) = (each.says("objections") for each in found if each.code == "unschedulable")
+    (against,) = (each.value_of("objections") for each in found if each.code == "unschedulable")
     shown = {each.code for each in found} | {each.code for _, each in against}
     assert shown == set(FIELDS) == set(SENTENCES)
 
@@ -68,7 +68,7 @@ def test_what_is_no_position_is_kept_as_it_came(argument):
 
 
 def test_a_whole_number_with_a_point_is_a_position():
-    assert read_row(["run-later", 1200, 1.0]).says("node") == 1
+    assert read_row(["run-later", 1200, 1.0]).value_of("node") == 1
     assert reason("run-later", seconds=1200, node=1) == Reason("run-later", (1200, 1))
     with pytest.raises(TypeError, match="typo"):
         reason("ended", typo=3)

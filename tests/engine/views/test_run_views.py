@@ -8,9 +8,9 @@ import pytest
 from kfp_placement.live.documents import explanation_document, runs_document, serialized
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_engine.readers.argo.step_pods import pods_by_step
 from kfp_placement_engine.render.text import document_text, table_lines
 from kfp_placement_engine.views.explanation import explanation
-from kfp_placement_engine.views.pods import pods_by_step
 from kfp_placement_engine.views.run_list import runs_table
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, condition, placement

@@ -1,4 +1,4 @@
-"""Views of a run's pods: nodes, gates, latency limits, and messages from Kubernetes."""
+"""A reader of the pods of a run's steps: nodes, gates, limits, and messages of Kubernetes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
+from kfp_placement_engine.readers.kubernetes.gates import read_gates
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
@@ -26,7 +27,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
-class PodView:
+class StepPod:
     """Pod of a step.
 
     Attributes:
@@ -64,7 +65,7 @@ def pods_by_step(
     events: Iterable[RawMapping],
     workflow: str,
     steps: Iterable[str],
-) -> dict[str, PodView]:
+) -> dict[str, StepPod]:
     """Return the latest pod of each step that has one; skip pods that cannot be read.
 
     Args:
@@ -75,18 +76,18 @@ def pods_by_step(
     """
     names = frozenset(steps)
     deviations = _messages(events)
-    latest: dict[str, PodView] = {}
+    latest: dict[str, StepPod] = {}
     for raw in pods:
         try:
             step = _step(raw, workflow, names)
             if step is None:
                 continue
-            view = _view(raw, deviations)
+            pod = _read(raw, deviations)
         except InputError:
             continue
         before = latest.get(step)
-        if before is None or before.created_at <= view.created_at:
-            latest[step] = view
+        if before is None or before.created_at <= pod.created_at:
+            latest[step] = pod
     return latest
 
 
@@ -96,15 +97,15 @@ def _step(raw: RawMapping, workflow: str, names: frozenset[str]) -> str | None:
     return step_of_executor(node_name, workflow, names) if node_name else None
 
 
-def _view(raw: RawMapping, deviations: Mapping[str, str]) -> PodView:
+def _read(raw: RawMapping, deviations: Mapping[str, str]) -> StepPod:
     pod = Fields(raw, _POD)
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
-    return PodView(
+    return StepPod(
         name=_text(metadata, "name"),
         node=_text(spec, "nodeName"),
         phase=_text(status, "phase") or "Pending",
-        gates=gates_of(raw),
+        gates=tuple(_text(Fields(gate, _POD), "name") for gate in read_gates(raw)),
         message=_message(status),
         deviation=deviations.get(_text(metadata, "uid"), ""),
         created_at=_text(metadata, "creationTimestamp"),
@@ -114,16 +115,6 @@ def _view(raw: RawMapping, deviations: Mapping[str, str]) -> PodView:
         max_latency_ms=max_latency_ms_in(annotations.text(HINTS_ANNOTATION)),
         requires_hosts=requires_hosts(pod),
     )
-
-
-def gates_of(pod: RawMapping) -> tuple[str, ...]:
-    """Return the scheduling gates of a pod.
-
-    Raises:
-        InputError: the pod is malformed.
-    """
-    gates = Fields(pod, _POD).flat("spec").each_flat("schedulingGates")
-    return tuple(_text(gate, "name") for gate in gates)
 
 
 def _message(status: Fields) -> str:
