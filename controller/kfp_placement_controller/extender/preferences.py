@@ -20,7 +20,7 @@ from kfp_placement_engine.model.latency import (
     policy_tolerance,
     policy_types,
 )
-from kfp_placement_engine.units.resources import Resources, room_beside
+from kfp_placement_engine.units.resources import Resources
 
 _UNKNOWN_NODE = KnownNode(Node("", {}), {})
 _NOTHING: Resources = {}
@@ -119,7 +119,7 @@ def ranked(
     loss = _losses(knowledge, target, is_ruled=band is not None)
     headroom = knowledge.rules.headroom
     least = {"cpu": headroom.cpu_milli, "memory": headroom.memory_bytes}
-    room = room_beside(pod.requests, least)
+    rate = room_beside(pod.requests, least)
     for name in names:
         node = knowledge.nodes.get(name, _UNKNOWN_NODE)
         beyond_ms = 0.0
@@ -128,8 +128,37 @@ def ranked(
         # A node that was not seen yet counts as full, but not as tight.
         is_tight, share = False, 1.0
         if node is not _UNKNOWN_NODE:
-            is_tight, share = room(node.node.allocatable, knowledge.used.get(name, _NOTHING))
+            is_tight, share = rate(node.node.allocatable, knowledge.used.get(name, _NOTHING))
         yield Ranked(Rank(beyond_ms, name != planned, is_tight, loss(name)), share, name)
+
+
+def room_beside(
+    requests: Resources, headroom: Resources
+) -> Callable[[Resources, Resources], tuple[bool, float]]:
+    """Return a function that rates a node with one more pod on it, by allocatable and used.
+
+    Its answer: whether less than the headroom of CPU or memory is left, and the fuller of the two
+    as a share of what the node has, 1 where it has none. It is asked of every node of a large
+    cluster while kube-scheduler waits, so all that does not depend on the node is looked up once.
+
+    Args:
+        requests: requests of the pod.
+        headroom: room that is to stay free, of `cpu` and `memory`.
+    """
+    cpu_beside = requests.get("cpu", 0)
+    memory_beside = requests.get("memory", 0)
+    least_cpu, least_memory = headroom.get("cpu", 0), headroom.get("memory", 0)
+
+    def rate(allocatable: Resources, used: Resources) -> tuple[bool, float]:
+        cpu, memory = allocatable.get("cpu", 0), allocatable.get("memory", 0)
+        cpu_left = cpu - used.get("cpu", 0) - cpu_beside
+        memory_left = memory - used.get("memory", 0) - memory_beside
+        is_tight = cpu_left < least_cpu or memory_left < least_memory
+        if not cpu or not memory:
+            return is_tight, 1.0
+        return is_tight, 1.0 - min(cpu_left / cpu, memory_left / memory)
+
+    return rate
 
 
 def _losses(knowledge: Knowledge, target: StepTarget, *, is_ruled: bool) -> Callable[[str], float]:

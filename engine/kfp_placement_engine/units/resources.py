@@ -8,13 +8,13 @@ An amount that is absent is 0. Nothing here changes what it is given, except for
 name says so (`add_to`, `subtract_from`, `raise_to`): they are for sums over many pods.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 Resources = Mapping[str, int]
 """Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
 
 Amounts = dict[str, int]
-"""Amounts likewise, which may be changed: sums, and what is made of other amounts."""
+"""Resources that may be changed in place, such as a sum."""
 
 SCORED_DEFAULTS: Resources = {"cpu": 100, "memory": 200 * 2**20}
 """Amounts that kube-scheduler's resource scores count for a container that requests nothing.
@@ -92,7 +92,7 @@ def lacking(requests: Resources, free: Resources) -> list[str]:
 
 
 def fits(requests: Resources, free: Resources) -> bool:
-    """Return whether nothing lacks (`lacking`)."""
+    """Return whether a pod with these requests fits into the free room."""
     return not lacking(requests, free)
 
 
@@ -109,32 +109,3 @@ def without_zeros(amounts: Resources) -> Amounts:
 def bounded(amounts: Resources, most: int = MAX_SUM) -> Amounts:
     """Return sums with which a plan can be made: at most `most` each, and none of 0 or less."""
     return {name: min(amount, most) for name, amount in amounts.items() if amount > 0}
-
-
-def room_beside(
-    requests: Resources, headroom: Resources
-) -> Callable[[Resources, Resources], tuple[bool, float]]:
-    """Return a function that rates a node with one more pod on it, by allocatable and used.
-
-    Its answer: whether less than the headroom of CPU or memory is left, and the fuller of the two
-    as a share of what the node has, 1 where it has none. It is asked of every node of a large
-    cluster while kube-scheduler waits, so all that does not depend on the node is looked up once.
-
-    Args:
-        requests: requests of the pod.
-        headroom: room that is to stay free, of `cpu` and `memory`.
-    """
-    cpu_beside = requests.get("cpu", 0)
-    memory_beside = requests.get("memory", 0)
-    least_cpu, least_memory = headroom.get("cpu", 0), headroom.get("memory", 0)
-
-    def room(allocatable: Resources, used: Resources) -> tuple[bool, float]:
-        cpu, memory = allocatable.get("cpu", 0), allocatable.get("memory", 0)
-        cpu_left = cpu - used.get("cpu", 0) - cpu_beside
-        memory_left = memory - used.get("memory", 0) - memory_beside
-        is_tight = cpu_left < least_cpu or memory_left < least_memory
-        if not cpu or not memory:
-            return is_tight, 1.0
-        return is_tight, 1.0 - min(cpu_left / cpu, memory_left / memory)
-
-    return room

@@ -13,6 +13,7 @@ from kfp_placement_controller.extender.decisions import (
     prioritize_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.preferences import room_beside
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import Cluster, asked, predict
 
@@ -361,3 +362,13 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
 @given(pods, st.lists(names, unique=True))
 def test_who_knows_nothing_changes_nothing(pod, offered):
     assert filter_nodes(Knowledge(DEFAULT_SOURCES), pod, offered).nodes == tuple(offered)
+
+
+def test_how_a_node_would_stand_with_one_more_pod():
+    """The fuller of CPU and memory counts; headroom is what must be left of both."""
+    rate = room_beside({"cpu": 250, "memory": 10}, {"cpu": 500, "memory": 20})
+    assert rate({"cpu": 1_000, "memory": 100}, {}) == (False, 0.25)
+    assert rate({"cpu": 1_000, "memory": 100}, {"cpu": 250, "memory": 60}) == (False, 0.7)
+    assert rate({"cpu": 1_000, "memory": 100}, {"cpu": 251}) == (True, 0.501)
+    assert rate({"cpu": 1_000, "memory": 100}, {"memory": 71})[0]
+    assert rate({"cpu": 1_000}, {}) == (True, 1.0)

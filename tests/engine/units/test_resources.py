@@ -8,7 +8,6 @@ from kfp_placement_engine.units.resources import (
     is_less,
     lacking,
     raise_to,
-    room_beside,
     subtract_from,
     with_pod,
 )
@@ -67,13 +66,3 @@ def test_sums_to_plan_with_leave_room_to_add():
         "cpu": MAX_SUM,
         "memory": 5,
     }
-
-
-def test_how_a_node_would_stand_with_one_more_pod():
-    """The fuller of CPU and memory counts; headroom is what must be left of both."""
-    room = room_beside({"cpu": 250, "memory": 10}, {"cpu": 500, "memory": 20})
-    assert room({"cpu": 1_000, "memory": 100}, {}) == (False, 0.25)
-    assert room({"cpu": 1_000, "memory": 100}, {"cpu": 250, "memory": 60}) == (False, 0.7)
-    assert room({"cpu": 1_000, "memory": 100}, {"cpu": 251}) == (True, 0.501)
-    assert room({"cpu": 1_000, "memory": 100}, {"memory": 71})[0]
-    assert room({"cpu": 1_000}, {}) == (True, 1.0)
