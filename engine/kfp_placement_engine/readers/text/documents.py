@@ -83,7 +83,8 @@ def load_documents(
     _check_size(data, name, max_bytes)
     progress(0.0, f"reading {name}")
     try:
-        documents = _load(data, name, progress, drop)
+        values = _load(data, name, progress, drop)
+        documents = [value for value in values if value is not None]
     except MemoryError as error:
         raise LimitError(f"{name}: does not fit into memory; give a smaller file") from error
     if not documents:
@@ -128,8 +129,7 @@ def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> l
     if text[start] not in "{[":
         return _load_yaml(data, name, progress)
     try:
-        values = _load_json(text, data, Place(name), progress, drop)
-        return [value for value in values if value is not None]
+        return _load_json(text, data, Place(name), progress, drop)
     except LimitError:
         raise
     except InputError:

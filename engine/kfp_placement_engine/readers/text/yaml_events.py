@@ -47,7 +47,7 @@ _NO_KEY = object()
 def load_yaml(
     data: bytes, *, name: str, max_depth: int, progress: Callable[[float], None]
 ) -> list[Any]:
-    """Read every document of `data` (UTF-8) that is not empty.
+    """Read every document of `data` (UTF-8); None = an empty one.
 
     Raises:
         InputError: the text is not YAML, or has a key twice, or an unknown tag or anchor; the
@@ -129,7 +129,7 @@ class _Builder:
         self._aliased = 0
 
     def documents(self, events: Iterator[Any]) -> list[Any]:
-        """Return the documents that are not empty."""
+        """Return the documents; None = an empty one."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._start,
@@ -145,7 +145,7 @@ class _Builder:
                 handler(event)
             if number % _PROGRESS_EVENTS == 0:
                 self._progress(min(1.0, event.start_mark.index / self._length))
-        return [document for document in self._documents if document is not None]
+        return self._documents
 
     def _start(self, event: Any) -> None:
         if event.tag is not None and event.tag not in _COLLECTION_TAGS:
