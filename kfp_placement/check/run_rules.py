@@ -136,8 +136,8 @@ def shared_volumes(prepared: PreparedRun) -> Iterator[Finding]:
     graph = prepared.run
     users: dict[str, list[Step]] = {}
     for step in graph.steps:
-        for claim in step.claims:
-            users.setdefault(claim, []).append(step)
+        for name in step.claims:
+            users.setdefault(name, []).append(step)
     seen: set[str] = set()
     for claim in graph.claims:
         maker = "" if claim.is_workspace else task_of(claim.created_by)

@@ -83,8 +83,8 @@ def paths_of(problem: PlacementProblem, least: LeastSeconds) -> Paths:
         for later in after[activity]:
             tail[activity] = max(tail[activity], seconds[later] + tail[later])
         if loops is not None:
-            tail[activity] = max(tail[activity], loops.rest(after[activity]))
-            loops.pass_back(activity, tail[activity])
+            tail[activity] = max(tail[activity], loops.tail(after[activity]))
+            loops.backward(activity, tail[activity])
     return Paths(least.shortest, *(np.array(each, np.float64) for each in (head, end, tail)))
 
 
@@ -106,7 +106,7 @@ def _heads_and_ends(
         for earlier in before[activity]:
             head[activity] = max(head[activity], end[earlier])
         if loops is not None:
-            head[activity] = loops.pass_through(activity, before[activity], head[activity])
+            head[activity] = loops.forward(activity, before[activity], head[activity])
         heapq.heappush(next_bound, (head[activity], activity))
 
     for activity, count in enumerate(open_before):

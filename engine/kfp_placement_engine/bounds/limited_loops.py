@@ -39,7 +39,8 @@ def together_seconds(limit: int, spans: Iterable[float]) -> float:
 class LimitedLoops:
     """The bounds that limited loops add to the paths of a run.
 
-    The caller passes the activities in topological order, and then in the reverse order.
+    Call `forward` for the activities in topological order, then `measure_iterations`, then `tail`
+    and `backward` for each of them in the reverse order.
     """
 
     def __init__(self, problem: PlacementProblem, shortest: list[float]) -> None:
@@ -58,12 +59,12 @@ class LimitedLoops:
         self._around = [chains[iteration] for iteration in arrays.iteration.tolist()]
         # By iteration and activity inside: least time from the iteration's start to the activity's.
         self._start: dict[int, dict[int, float]] = {iteration: {} for iteration in chains}
-        # The same to the start of an iteration, from that of the one around it.
-        self._entered = [0.0] * len(parents)
+        # By iteration: least time from the start of the iteration around it to its own.
+        self._begin = [0.0] * len(parents)
         self._span = [0.0] * len(parents)
         self._after = [float("inf")] * len(parents)
 
-    def pass_through(self, activity: int, before: list[int], head: float) -> float:
+    def forward(self, activity: int, before: list[int], head: float) -> float:
         """Add an activity after its predecessors, and return its head, which loops may raise."""
         around = self._around[activity]
         for depth, iteration in enumerate(around):
@@ -76,7 +77,7 @@ class LimitedLoops:
             self._start[iteration][activity] = max(start, head) if iteration == RUN else start
         entered = self._entry[activity]
         if entered >= 0:
-            self._entered[entered] = self._start[around[-2]][activity]
+            self._begin[entered] = self._start[around[-2]][activity]
         return self._start[RUN][activity]
 
     def measure_iterations(self) -> None:
@@ -88,16 +89,16 @@ class LimitedLoops:
                     iteration, len(around) - 1, self._start[iteration]
                 )
 
-    def pass_back(self, activity: int, tail: float) -> None:
+    def backward(self, activity: int, tail: float) -> None:
         """Record the least time after an activity, and so after the iterations that it is in."""
         for iteration in self._around[activity][1:]:
             self._after[iteration] = min(self._after[iteration], tail)
 
-    def rest(self, after: list[int]) -> float:
+    def tail(self, after: list[int]) -> float:
         """Return the least time from now to the end of the run, if these activities start next."""
         longest = 0.0
-        entered = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
-        for limit, members in self._crowded(entered):
+        iterations = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
+        for limit, members in self._crowded(iterations):
             together = together_seconds(limit, (self._span[member] for member in members))
             longest = max(longest, together + min(self._after[member] for member in members))
         return longest
@@ -123,10 +124,10 @@ class LimitedLoops:
             return latest
         spans = {nested: self._end(nested, deeper, members) for nested, members in inner.items()}
         for nested, span in spans.items():
-            latest = max(latest, self._entered[nested] + span)
+            latest = max(latest, self._begin[nested] + span)
         for limit, members in self._crowded(list(spans)):
             together = together_seconds(limit, (spans[member] for member in members))
-            latest = max(latest, min(self._entered[member] for member in members) + together)
+            latest = max(latest, min(self._begin[member] for member in members) + together)
         return latest
 
     def _end_of_one(self, depth: int, activity: int) -> float:
@@ -134,7 +135,7 @@ class LimitedLoops:
         around, seconds = self._around[activity], self._shortest[activity]
         end = self._start[around[-1]][activity] + seconds
         for place in range(len(around) - 2, depth - 1, -1):
-            inside = self._entered[around[place + 1]] + end
+            inside = self._begin[around[place + 1]] + end
             end = max(0.0, self._start[around[place]][activity] + seconds, inside)
         return end
 

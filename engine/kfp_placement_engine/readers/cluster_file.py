@@ -36,9 +36,9 @@ from kfp_placement_engine.readers.cluster_form import (
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
+    node_size,
     read_rate,
     read_speed,
-    room,
 )
 from kfp_placement_engine.readers.run_files import run_in
 from kfp_placement_engine.readers.text.documents import (
@@ -191,7 +191,7 @@ def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
         node_name = entry.name if entry.count == 1 else f"{entry.name}-{number}"
         yield Node(
             name=node_name,
-            allocatable=room({**extended, **sizes}),
+            allocatable=node_size({**extended, **sizes}),
             used=without_zeros(entry.used),
             scored_used=without_zeros({key: scored.get(key, 0) for key in ("cpu", "memory")}),
             labels={HOST_LABEL: node_name, **entry.labels},

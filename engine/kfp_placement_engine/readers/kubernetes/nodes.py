@@ -49,7 +49,7 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     cordoned = spec.get("unschedulable") is True
     node = Node(
         name=name,
-        allocatable=room(status.resources(size)),
+        allocatable=node_size(status.resources(size)),
         labels=labels,
         taints=_taints(spec, status, cordoned),
         unschedulable=cordoned,
@@ -62,7 +62,7 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
 
 
 def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
-    """Return a notice for each label with the name of a location whose value is not a latency.
+    """Return a notice for each node label that is named like a location but holds no latency.
 
     Args:
         nodes: nodes whose labels are read.
@@ -87,7 +87,7 @@ def _with_others(first: str, *others: str) -> str:
     return f"{first}, nor on {len(others)} more node{'s' if len(others) > 1 else ''}"
 
 
-def room(resources: Resources) -> dict[str, int]:
+def node_size(resources: Resources) -> dict[str, int]:
     """Return a node's size: always CPU, memory and pods, and other resources if it has any."""
     least = {name: resources.get(name, 0) for name in ("cpu", "memory", "pods")}
     return {**least, **without_zeros(resources)}

@@ -21,12 +21,12 @@ from kfp_placement_engine.readers.tree.expansion_results import (
     Result,
 )
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader
+from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader, numeric_arguments
 from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
-from kfp_placement_engine.readers.tree.step_inputs import DataIndex, numeric_arguments
+from kfp_placement_engine.readers.tree.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, OutputKind, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import (

@@ -71,20 +71,22 @@ class DagResult:
 class LoopResult:
     """Result of a loop with its iterations; an output is the collection of their outputs."""
 
-    runs: tuple[Result, ...]
+    iterations: tuple[Result, ...]
     upstream: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def sinks(self) -> Names:
         """Last steps of all iterations; for a loop without any, the steps that it waits for."""
-        names = {name for run in self.runs for name in run.sinks}
-        return tuple(sorted(names)) if self.runs else self.upstream
+        names = {name for iteration in self.iterations for name in iteration.sinks}
+        return tuple(sorted(names)) if self.iterations else self.upstream
 
     def output(self, kind: OutputKind, key: str) -> Value:
         """Return an output collected from the iterations."""
         if (kind, key) not in self._values:
-            self._values[kind, key] = joined([run.output(kind, key) for run in self.runs])
+            self._values[kind, key] = joined(
+                [iteration.output(kind, key) for iteration in self.iterations]
+            )
         return self._values[kind, key]
 
 

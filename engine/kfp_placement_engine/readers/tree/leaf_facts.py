@@ -1,6 +1,6 @@
 """A reader of a leaf of the task tree in one iteration, to the fields of its `Step`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
+from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
@@ -187,6 +188,27 @@ class _LeafRead:
                 message = f"its {setting} is known only at run time and is not used"
                 self._warnings.append(("unknown-constraint", message))
         return values
+
+
+def numeric_arguments(
+    parameters: Mapping[str, Value], numeric_inputs: Collection[str]
+) -> dict[str, float]:
+    """Return the numbers that a step is given, as far as they are known before the run.
+
+    Texts that look like numbers do not count: they may be secrets, and numbers are stored.
+
+    Args:
+        parameters: values of its input parameters.
+        numeric_inputs: names of parameters that the component declares as numbers or booleans.
+    """
+    arguments: dict[str, float] = {}
+    for name in sorted(numeric_inputs):
+        value = parameters.get(name)
+        if isinstance(value, Known) and is_usable_argument(value.value):
+            arguments[name] = float(value.value)
+            if len(arguments) == MOST_ARGUMENTS:
+                break
+    return arguments
 
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:

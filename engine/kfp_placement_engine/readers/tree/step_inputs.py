@@ -1,31 +1,9 @@
-"""Inputs of steps: the data that each reads from which step, and numeric arguments."""
+"""Data that steps read: which outputs of which steps, and their sizes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
-from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.run_graph import DataInput
-from kfp_placement_engine.readers.tree.values import Known, Produced, Value
-
-
-def numeric_arguments(
-    parameters: Mapping[str, Value], numeric_inputs: Collection[str]
-) -> dict[str, float]:
-    """Return the numbers that a step is given, as far as they are known before the run.
-
-    Texts that look like numbers do not count: they may be secrets, and numbers are stored.
-
-    Args:
-        parameters: values of its input parameters.
-        numeric_inputs: names of parameters that the component declares as numbers or booleans.
-    """
-    arguments: dict[str, float] = {}
-    for name in sorted(numeric_inputs):
-        value = parameters.get(name)
-        if isinstance(value, Known) and is_usable_argument(value.value):
-            arguments[name] = float(value.value)
-            if len(arguments) == MOST_ARGUMENTS:
-                break
-    return arguments
+from kfp_placement_engine.readers.tree.values import Produced, Value
 
 
 class DataIndex:
@@ -37,8 +15,8 @@ class DataIndex:
 
     def __init__(self) -> None:
         self._output_bytes: dict[str, Mapping[str, int]] = {}
-        # Wide loops that read one wide collection share one tuple; the value is kept so that its
-        # identity stays its own.
+        # Wide loops that read one wide collection share one tuple; the value is kept
+        # alive so that no other object gets its id.
         self._shared: dict[tuple[int, int | None], tuple[Value, tuple[DataInput, ...]]] = {}
 
     def add_producer(self, step: str, output_bytes: Mapping[str, int]) -> None:

@@ -7,7 +7,7 @@ from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Column, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import counted, duration, shown
-from kfp_placement_engine.views.plans.step_texts import told_names
+from kfp_placement_engine.views.plans.step_texts import names_in_sentences
 
 _MOST_ROWS = 12
 """Rows of the critical path that are shown; the shortest are summed up in the last."""
@@ -38,13 +38,13 @@ def limits_table(plan: Plan) -> Table | None:
     there is no table.
     """
     total = sum(piece.seconds for piece in plan.limits.critical_path)
-    told = told_names(plan.steps)
+    names = names_in_sentences(plan.steps)
     rows: list[tuple[float, str]] = []
     for pieces in _by_sentence(plan):
         seconds = sum(piece.seconds for piece in pieces)
         is_driver = pieces[0].kind is PieceKind.DRIVER
         drivers = f"{counted(len(pieces), 'driver pod')} of KFP"
-        rows.append((seconds, drivers if is_driver else _sentence(pieces[0], told)))
+        rows.append((seconds, drivers if is_driver else _sentence(pieces[0], names)))
     ranked = sorted(rows, key=lambda row: -row[0])
     long = [row for row in ranked[: _MOST_ROWS - 1] if row[0] >= _LEAST * total]
     short = [row for row in rows if row not in long]
@@ -108,11 +108,11 @@ def _by_sentence(plan: Plan) -> list[list[CriticalPiece]]:
     return list(groups.values())
 
 
-def _sentence(piece: CriticalPiece, told: Mapping[str, str]) -> str:
+def _sentence(piece: CriticalPiece, names: Mapping[str, str]) -> str:
     """Describe a piece in a few words; steps have their names for sentences."""
     is_caused_by_step = piece.kind in (PieceKind.NODE_FULL, PieceKind.HELD_BACK)
-    behind = told.get(piece.cause, piece.cause) if is_caused_by_step else piece.cause
-    step = shown(told.get(piece.step, piece.step), _NAME_CHARACTERS)
+    behind = names.get(piece.cause, piece.cause) if is_caused_by_step else piece.cause
+    step = shown(names.get(piece.step, piece.step), _NAME_CHARACTERS)
     cause = shown(behind, _NAME_CHARACTERS)
     on = f" on {shown(piece.node, _NAME_CHARACTERS)}" if piece.node else ""
     until = f" until {cause} ends" if cause else ""

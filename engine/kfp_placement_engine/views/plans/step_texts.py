@@ -50,15 +50,15 @@ def short_task(step: PlannedStep) -> str:
     return _short(step, step.spec.task, ("*",) * step.spec.task.count("[*]"))
 
 
-def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
+def names_in_sentences(steps: Sequence[PlannedStep]) -> dict[str, str]:
     """Return a name for each step in sentences: the author's, if no other step has it.
 
     The table shows the author's name too; a step without one has its own, whole.
     """
-    told = {step.name: short_name(step) if display_name(step) else step.name for step in steps}
-    counts = Counter(told.values())
+    names = {step.name: short_name(step) if display_name(step) else step.name for step in steps}
+    counts = Counter(names.values())
     return {
-        step.name: told[step.name] if counts[told[step.name]] == 1 else title(step)
+        step.name: names[step.name] if counts[names[step.name]] == 1 else title(step)
         for step in steps
     }
 

@@ -17,7 +17,7 @@ from kfp_placement_engine.views.plans.comparison import (
     spread,
     taken_liberties,
 )
-from kfp_placement_engine.views.plans.step_texts import told_names
+from kfp_placement_engine.views.plans.step_texts import names_in_sentences
 
 DEFAULT_SCHEDULER = "kube-default"
 """Baseline with which the sentence compares the plan."""
@@ -125,8 +125,8 @@ def _gated(plan: Plan) -> str:
 
 
 def _endless(plan: Plan) -> str:
-    told = told_names(plan.steps)
-    names = [shown(told.get(name, name), _NAME_CHARACTERS) for name, _ in plan.unschedulable]
+    names_of = names_in_sentences(plan.steps)
+    names = [shown(names_of.get(name, name), _NAME_CHARACTERS) for name, _ in plan.unschedulable]
     if len(names) == 1:
         return f"The run does not end: no node can take step {names[0]}."
     return (

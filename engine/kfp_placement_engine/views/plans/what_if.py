@@ -3,11 +3,11 @@
 import math
 
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.plans.what_if import LEAST_GAIN, ChangedPlan, Suggestions, end_seconds
 from kfp_placement_engine.views.document import Column, Note, Notes, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
 from kfp_placement_engine.views.plans import promises
-from kfp_placement_engine.views.plans.step_texts import told_names
+from kfp_placement_engine.views.plans.step_texts import names_in_sentences
 
 Answer = ChangedPlan | Suggestions
 """Answer to `what_if`."""
@@ -85,8 +85,8 @@ def _heading(present: Plan, answer: Suggestions) -> str:
     if does_not_end:
         return f"{none} lets the run end: {_unplaced(present)}"
     return (
-        f"{none} makes the run 1% shorter. Others can be named, such as NODE speed=2 or step STEP"
-        " duration=10m."
+        f"{none} makes the run {LEAST_GAIN:.0%} shorter. Others can be named, such as NODE speed=2"
+        " or step STEP duration=10m."
     )
 
 
@@ -117,7 +117,7 @@ def _differs(present: Plan, answer: ChangedPlan) -> bool:
 def _unplaced(plan: Plan) -> str:
     """Describe a step without a node: `train fits no node: none of 3 nodes can take it`."""
     (name, reason), *others = plan.unschedulable
-    step = shown(told_names(plan.steps).get(name, name), 60)
+    step = shown(names_in_sentences(plan.steps).get(name, name), 60)
     who = f"{step} fits no node"
     if others:
         who = f"{counted(len(plan.unschedulable), 'step')} fit no node, such as {step}"
@@ -129,9 +129,9 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
     if not _differs(present, answer) or answer.plan.unschedulable:
         return ""
     before = {step.name: step.node for step in present.steps}
-    told = told_names(answer.plan.steps)
+    names = names_in_sentences(answer.plan.steps)
     moved = [
-        (told[step.name], step.node)
+        (names[step.name], step.node)
         for step in answer.plan.steps
         if step.node is not None and step.node != before.get(step.name)
     ]
@@ -147,8 +147,8 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Explain why a run may end later with more resources, or return ""."""
-    told = answer.is_anomaly and _differs(present, answer)
-    if not told or answer.plan.search.dispatch != "ready":
+    is_noticeable = answer.is_anomaly and _differs(present, answer)
+    if not is_noticeable or answer.plan.search.dispatch != "ready":
         return ""
     return (
         "Steps start as soon as they fit, which may now be in another order. Gates keep the order"
