@@ -7,6 +7,9 @@ from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.what_if_changes import Change
 
+LEAST_GAIN = 0.01
+"""Smallest gain, as a share of the run's time, that is worth a change."""
+
 
 @dataclass(frozen=True)
 class ChangedPlan:
@@ -50,7 +53,7 @@ class Suggestions:
     """The single changes that make a run shorter.
 
     Attributes:
-        best: changes that gain at least 1% of the run, the best first.
+        best: changes that gain at least `LEAST_GAIN`, the best first.
         tried: number of changes that were tried.
         present_seconds: makespan of the present plan; infinite = it does not end.
         unchanged_gain_seconds: gain of a longer search without any change; no other gain includes

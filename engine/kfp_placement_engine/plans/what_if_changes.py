@@ -35,7 +35,7 @@ class AddNodes:
 
     @property
     def text(self) -> str:
-        """`+2 of worker`."""
+        """Text of the change as people write it: `+2 of worker`."""
         return f"+{self.count} of {self.like}"
 
 
@@ -53,7 +53,7 @@ class RemoveNodes:
 
     @property
     def text(self) -> str:
-        """`-1 of worker`."""
+        """Text of the change as people write it: `-1 of worker`."""
         return f"-{self.count} of {self.nodes}"
 
 
@@ -69,7 +69,7 @@ class HoldImage:
 
     @property
     def text(self) -> str:
-        """`image python:3.12 everywhere`."""
+        """Text of the change as people write it: `image python:3.12 everywhere`."""
         return f"image {self.image} everywhere"
 
 
@@ -89,7 +89,10 @@ class SetProperties:
 
     @property
     def text(self) -> str:
-        """`gpu-node cpu=32 speed=2`, `step train duration=10m`; nodes need no word before them."""
+        """Text of the change as people write it: `step train duration=10m`.
+
+        Nodes need no word before them: `gpu-node cpu=32 speed=2`.
+        """
         kind = [] if self.kinds[0] == "node" else [self.kinds[0]]
         return " ".join([*kind, self.name, *map("=".join, self.values)])
 

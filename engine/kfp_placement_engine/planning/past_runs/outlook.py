@@ -17,7 +17,10 @@ from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.plans.plan import Plan
 
 _USUAL = math.log(1.1)
-"""Logarithm of the factor up to which deviations are in all parts of a run, and not in some."""
+"""Logarithm of the largest usual factor between actual and planned time.
+
+Up to it all parts of a run take longer alike; beyond it the deviation is in some of them.
+"""
 
 _POWER = 0.5
 """Power by which ranges shrink with the time that is left: with a quarter left, to half the width.
@@ -109,9 +112,10 @@ def _ranges(
 
     Where runs usually take about as long as planned, the rest of the run takes longer by the same
     factor. Where they do not, waits may be over or still to come. Then the end that was promised at
-    the start holds as long as the plan allows it: not earlier than planned, and not later than by
-    the square of the usual factor. In between the two are mixed. Where runs take far longer, the
-    whole deviation may be still to come, so ranges do not shrink as the end comes near.
+    the start holds, but limited: the rest takes at least the planned time (less if runs are usually
+    quicker), at most that times the square of the factor. In between the two are mixed. Where runs
+    take far longer, the whole deviation may be still to come, so ranges do not shrink as the end
+    comes near.
 
     Args:
         outlook: rest of the run by its plan.
@@ -143,7 +147,7 @@ def _ranges(
 
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:
-    """Return why there is no promise, or "": a step fits no node, or has no past runs."""
+    """Return the reason why nothing can be promised, or "" if something can."""
     if not outlook.is_placed:
         return "a step fits no node"
     if outlook.end_seconds <= outlook.from_seconds:
@@ -163,19 +167,21 @@ def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> st
         if each.learned_width is not None and each.learned_width.width == 0
     )
     is_any_seen = any(step.name in seen for step in steps)
-    missing = [
-        step.task
+    unseen = [
+        step
         for step in steps
-        if step.name not in seen
-        and step.duration_source is not DurationSource.GIVEN
-        and (
-            outlook.has_begun(step)
-            or not (is_any_seen and (step.conditions or step.name.startswith(empty)))
-        )
+        if step.name not in seen and step.duration_source is not DurationSource.GIVEN
     ]
-    if missing:
+    if is_any_seen:
+        # What a run may skip is not promised before it begins.
+        unseen = [
+            step
+            for step in unseen
+            if outlook.has_begun(step) or not (step.conditions or step.name.startswith(empty))
+        ]
+    if unseen:
         # There may be runs of the pipeline whose steps came from the cache or had other names.
         is_new = not is_any_seen and not forecast.ends.runs
-        names = listed(list(dict.fromkeys(missing)), _NAMED)
+        names = listed(list(dict.fromkeys(step.task for step in unseen)), _NAMED)
         return "no run seen" if is_new else f"no run seen of {names}"
     return "all run times are given" if steps and not is_any_seen else ""

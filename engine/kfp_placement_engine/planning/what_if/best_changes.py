@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -17,7 +18,13 @@ from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.single_changes import single_changes
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.plans.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
+from kfp_placement_engine.plans.what_if import (
+    LEAST_GAIN,
+    Suggestion,
+    Suggestions,
+    end_seconds,
+    gain_seconds,
+)
 from kfp_placement_engine.plans.what_if_changes import Change
 from kfp_placement_engine.search.refine import refine
 
@@ -45,7 +52,7 @@ class SuggestionParams:
     work: int = 1_500_000
     finalists: int = 4
     finalist_work: int = 34_000_000
-    least: float = 0.01
+    least: float = LEAST_GAIN
     alike: float = 0.001
 
 
@@ -72,22 +79,21 @@ def best_changes(
     params = SuggestionParams()
     changes = single_changes(graph, cluster, present, params.busiest)
 
-    def end(work: int, *change: Change) -> float:
-        return _end_seconds(*with_changes(graph, cluster, change), present, options, work)
-
+    end_with = partial(_end_seconds, graph, cluster, present, options)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # The gain of the search alone, without a change, must not count. This search takes longest,
         # so it begins first, and runs on one core while the changed runs are read on the other.
-        unchanged = pool.submit(end, params.finalist_work)
-        ends = _ends(changes, pool, end, params, progress)
+        unchanged = pool.submit(end_with, params.finalist_work)
+        ends = _ends(changes, pool, end_with, params, progress)
     before = end_seconds(present.figures)
     reachable = min(before, unchanged.result())
-    gaining = [
-        _suggestion(change, ends[change], reachable, graph, cluster)
-        for change in changes
-        if ends[change] < reachable
-    ]
-    worth = [each for each in gaining if each.gain_seconds >= params.least * reachable]
+    worth = []
+    for change, end in ends.items():
+        if end < reachable and reachable - end >= params.least * reachable:
+            _, after = with_changes(graph, cluster, (change,))
+            nodes_added = len(after.nodes) - len(cluster.nodes)
+            cpu_added = _cpu(after) - _cpu(cluster)
+            worth.append(Suggestion(change, end, reachable - end, nodes_added, cpu_added))
     # A run that does not end has no time of its own; the earliest end stands for it.
     run_seconds = reachable if reachable < math.inf else min(ends.values(), default=0.0)
     alike_seconds = params.alike * run_seconds or 1.0
@@ -98,7 +104,7 @@ def best_changes(
 def _ends(
     changes: Sequence[Change],
     pool: ThreadPoolExecutor,
-    end: Callable[[int, Change], float],
+    end_with: Callable[..., float],
     params: SuggestionParams,
     progress: Progress,
 ) -> dict[Change, float]:
@@ -107,33 +113,20 @@ def _ends(
     Args:
         changes: single changes.
         pool: threads of the searches.
-        end: function that returns the end of the run, by some work, with a change.
+        end_with: function that returns the end of the run, by some work, with a change.
         params: work for each search, and number of finalists.
         progress: callback with the progress of the search.
     """
     ends: dict[Change, float] = {}
     chosen = list(changes)
     for stage, work in enumerate((params.work, params.finalist_work)):
-        jobs = [pool.submit(end, work, change) for change in chosen]
+        jobs = [pool.submit(end_with, work, change) for change in chosen]
         for number, (change, job) in enumerate(zip(chosen, jobs, strict=True)):
             share = (stage + number / len(jobs)) / 2
             progress(share, f"trying change {number + 1} of {len(jobs)}")
             ends[change] = job.result()
         chosen = sorted(chosen, key=ends.__getitem__)[: params.finalists]
     return ends
-
-
-def _suggestion(
-    change: Change, end: float, reachable: float, graph: RunGraph, cluster: Cluster
-) -> Suggestion:
-    _, after = with_changes(graph, cluster, (change,))
-    return Suggestion(
-        change,
-        makespan_seconds=end,
-        gain_seconds=gain_seconds(reachable, end),
-        nodes_added=len(after.nodes) - len(cluster.nodes),
-        cpu_added_milli=_cpu(after) - _cpu(cluster),
-    )
 
 
 def _rank(suggestion: Suggestion, alike_seconds: float) -> tuple[float, ...]:
@@ -143,13 +136,19 @@ def _rank(suggestion: Suggestion, alike_seconds: float) -> tuple[float, ...]:
 
 
 def _end_seconds(
-    graph: RunGraph, cluster: Cluster, present: Plan, options: PlanOptions, work: int
+    graph: RunGraph,
+    cluster: Cluster,
+    present: Plan,
+    options: PlanOptions,
+    work: int,
+    *change: Change,
 ) -> float:
-    """Return the end of the run, planned by some work from the present plan; infinite = no end.
+    """Return the end of the run with a change, planned by some work from the present plan.
 
-    A longer search does not start from the result of a shorter one: it would find less, since its
-    plans would all be similar.
+    It is infinite if the run does not end. A longer search does not start from the result of a
+    shorter one: it would find less, since its plans would all be similar.
     """
+    graph, cluster = with_changes(graph, cluster, change)
     lowered = lower(graph, cluster, lowering_options_of((ActiveRun("", graph),), cluster, options))
     start = placement_by_plan(lowered, present)
     result = refine(lowered.problem, start, work, options.seed, options.params)

@@ -2,8 +2,8 @@
 
 Each change is one of these: one more empty node of a shape; one node with twice the CPU or twice
 the memory; the limit of one loop raised by one, or removed; one image held by every node; one
-volume made ReadWriteMany. Nodes of one kind run the same pods
-equally fast now; nodes of one shape would do so if they were empty (`_kinds_of_nodes`).
+volume made ReadWriteMany. Nodes of one kind run the same pods equally fast now; nodes of one shape
+would do so if they were empty (`_kinds_of_nodes`).
 """
 
 from collections import Counter, defaultdict
