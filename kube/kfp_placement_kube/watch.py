@@ -256,7 +256,7 @@ class Watcher(Generic[T]):
 
 
 def _identity(item: JsonObject) -> tuple[Key, str, str]:
-    """Return the key, the uid and the version of an object; "" for what its metadata lacks."""
+    """Return the key, the uid and the version of an object; "" = it does not say."""
     metadata = item.get("metadata") or {}
     namespace, name, uid, version = (
         metadata.get(field, "") for field in ("namespace", "name", "uid", "resourceVersion")

@@ -142,14 +142,7 @@ def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, na
         client, CONFIG_MAPS, value_of, namespace,
         params=params, listed=lambda: lists.append(1), label_selector="watched=yes",
     ) as followed:  # fmt: skip
-        opened = []
-        stream = client.stream
-
-        def counted(*arguments, **options):
-            opened.append(1)
-            return stream(*arguments, **options)
-
-        client.stream = counted
+        opened = keep_streams(client)
         wait_until(lambda: len(opened) >= 2, "two more streams")
         api.create(config_map("late", namespace, watched="yes"))
         followed.wait_now({"late": "1"})

@@ -1,8 +1,8 @@
-"""Guess a step's type from its name, and find typing errors in marks.
+"""Words in marks: a step's type guessed from its name, and typing errors in types and schedulers.
 
 A guess is always marked as one.
 
-The rule, in this order:
+A type is guessed by this rule, in this order:
 
 1. The name is cut into lower-case words at everything that is not a letter and where a capital
    follows a small letter: `XGBoostTrain-2` becomes `xg boost train`.

@@ -123,9 +123,8 @@ class RunEnds:
     """Ends of the runs of one namespace, or of one pipeline in it.
 
     Attributes:
-        of_namespace: ends of the whole namespace, if these are of one pipeline: they are asked of
-            a pipeline without runs. None = this object holds the whole
-            namespace.
+        of_namespace: ends of the whole namespace, if these are of one pipeline: they answer for a
+            pipeline without runs. None = this object holds the whole namespace.
         ranges: misses of forecasts in the namespace.
     """
 

@@ -36,7 +36,7 @@ SPREADS = {
 """Standard deviations of run times of steps before any is seen, by level."""
 
 _WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
-"""Largest factor by which forecasts lie off further than expected, for this many values or more."""
+"""Factor by which first ranges are widened, by the least number of values an estimate rests on."""
 
 LEAST_SECONDS = 0.5
 """Shortest run time in seconds; shorter ones count as this."""
@@ -54,10 +54,16 @@ MOST_ITERATIONS = 1_000
 """Iterations of a step, likewise."""
 
 _VALUES_OF_STEP, _LEAST_OF_ITERATION = 2_000, 5
-"""Values of all iterations of a step that are kept, but of none fewer than the second."""
+"""Largest number of values kept for a step, shared by its iterations.
+
+Each iteration keeps at least the second number.
+"""
 
 _MOST_ALIKE = 50
-"""Steps with something in common, or iterations of a step, that are asked: those seen last."""
+"""Largest number of similar steps, or of iterations of a step, that an estimate uses.
+
+Those seen last are used.
+"""
 
 _NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
@@ -67,7 +73,7 @@ class _Step:
     """Past run times of one step.
 
     Attributes:
-        component, image: the last that it ran.
+        component, image: component and image of its last run.
         runs: number of runs in which it was seen.
         last_run: number of the last of these among the runs of its pipeline.
         log_seconds: run times whatever the iteration, as logarithms.
@@ -91,7 +97,7 @@ class _Step:
             values = [*unpacked(self.iterations.pop(iteration, packed(()))), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
             self.iterations[iteration] = packed(values[-min(KEPT, room) :])
-        # A new one: one that entries were taken out of stays twice as large.
+        # A new dict: after removals a dict keeps its old size.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
         self.log_seconds = median([log_value for log_value, _ in self.typical()])
 
@@ -107,8 +113,8 @@ class StepTimes:
     its component, its image, all steps. The same runs in the same order make the same forecasts.
 
     Attributes:
-        of_namespace: run times of the whole namespace, if this is of one pipeline: that is
-            asked for steps that this has not seen. None = this is it.
+        of_namespace: run times of the namespace, which answer for steps that this pipeline has not
+            run; None = this object is the namespace's.
         ranges: misses of forecasts in the namespace.
     """
 
@@ -151,7 +157,7 @@ class StepTimes:
     def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
         """Learn from the steps of one run that has ended.
 
-        All are compared first with what was forecast of them before the run, then they are kept.
+        Every step is compared with its forecast before any of them is added.
 
         Args:
             steps: steps that ended well; others are left out.
@@ -188,7 +194,7 @@ class StepTimes:
             self.ranges.learn(estimate, log_value)
 
     def _compare_with_each_other(self, iterations: Sequence[Value]) -> None:
-        """Learn by how much those of a new step are missed by the others of its first run."""
+        """Learn how far iterations of a new step differ: forecast each from the others."""
         for at, (log_value, factors) in enumerate(iterations if len(iterations) > 1 else ()):
             others = [*iterations[:at], *iterations[at + 1 :]]
             self._learn_miss(_estimate(others, Level.STEP, factors, 1), log_value)
@@ -232,7 +238,8 @@ def _estimate(values: Sequence[Value], level: Level, factors: Factors, runs: int
     recent = RECENT if level is Level.ITERATION else len(values)
     estimate = next_value(values, SPREADS[level], factors, recent)
     spread = math.hypot(estimate.spread, _RESOLUTION_SECONDS / math.exp(estimate.log_value))
-    # Of steps that only share an image the times say little of how far another lies off.
+    # Steps that share only a component or an image tell little about each other, so few of their
+    # misses count.
     misses = (
         estimate.misses[:RECENT] if level in (Level.COMPONENT, Level.IMAGE) else estimate.misses
     )

@@ -27,8 +27,8 @@ class DemandProfile:
         """Keep the requests and times of a plan's pods.
 
         Args:
-            plan: plan of the run from its submission on, best of the run alone: else the run would
-                demand less while others are in its way, and more runs would be admitted.
+            plan: plan of the run from its submission on, preferably of this run alone: beside
+                others its steps wait, its peaks are too low, and too many runs are admitted.
             graph: run that was planned; it says which steps make workers.
         """
         drivers = [

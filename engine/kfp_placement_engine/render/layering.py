@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, pairwise
 
 _SWEEPS = 4
-"""Times forth and back."""
+"""Number of sweeps through the layers in each direction."""
 
 _MAX_BENDS = 4_000
 _GRID_COLUMNS = 5
@@ -30,7 +30,10 @@ Point = str | tuple[str, str, int]
 Layers = list[list[Point]]
 Neighbours = Mapping[Point, Sequence[Point]]
 Sweeps = Sequence[tuple[Layers, Neighbours]]
-"""Forth and back in turn: the layers, and the neighbours in those that come before."""
+"""Sweeps through the layers, forward and backward in turn.
+
+Of each sweep: the layers in its order, and each point's neighbours in the layer before.
+"""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def _mean(point: Point, neighbours: Neighbours, places: Mapping[Point, float], o
 
 
 def _sort(layers: Layers, sweeps: Sweeps, after: Neighbours) -> None:
-    """Sort each layer by the mean place of its neighbours, forth and back; keep the best."""
+    """Sort each layer by the mean place of its neighbours, forward and backward; keep the best."""
     best, least = [list(layer) for layer in layers], _crossings(layers, after)
     for sweep, neighbours in sweeps:
         if least == 0:

@@ -24,7 +24,7 @@ _Fits = Callable[[str], bool]
 """Function that returns whether text is short enough."""
 
 _WIDER = 4
-"""Times as many characters as of one text may fit of another: letters differ in width."""
+"""Longest text to try, as a multiple of one that fits: narrow letters take less width."""
 
 _CONTEXT = 2
 """Characters kept before the place where names begin to differ."""
@@ -39,7 +39,7 @@ def clip_columns(text: str, limit: int) -> str:
         characters -= 1
     shorter = clip(text, characters)
     # A single wide character may be all there is, and too much.
-    return shorter if width(shorter) <= limit else "…"[:limit]
+    return shorter if width(shorter) <= limit else ELLIPSIS[:limit]
 
 
 def clip_path(path: str, limit: int) -> str:
@@ -55,10 +55,10 @@ def clip_path(path: str, limit: int) -> str:
     for kept in range(1, len(groups) + 1):
         start = "".join(indexes[:kept])
         rest = ".".join(groups[kept:])
-        shorter = "…" + ".".join(part for part in (start, rest, last) if part)
+        shorter = ELLIPSIS + ".".join(part for part in (start, rest, last) if part)
         if width(shorter) <= limit:
             return shorter
-    start = "…" + "".join(indexes) + ("." if any(indexes) else "")
+    start = ELLIPSIS + "".join(indexes) + ("." if any(indexes) else "")
     room = limit - width(start)
     return (
         start + clip_columns(last, room) if groups and room >= _FEW else clip_columns(path, limit)
@@ -68,8 +68,8 @@ def clip_path(path: str, limit: int) -> str:
 def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -> dict[str, str]:
     """Shorten texts where necessary, so that two that differ stay different.
 
-    Most are clipped as usual. Of those that this makes the same the beginning is kept, or what fits
-    from where they begin to differ. Where that does not tell them apart, they are numbered:
+    Most are clipped as usual. Texts that would share a short form keep their beginning instead, or
+    else the part from where they differ. Where that does not tell them apart, they are numbered:
     `preprocess-th~2`.
 
     Args:
@@ -108,7 +108,10 @@ def distinct_columns(
 
 
 def _same_beginning(text: str, other: str) -> int:
-    """Characters until two texts differ; of the first and the last of many, until any do."""
+    """Return how many first characters two texts share.
+
+    Of the smallest and largest of many texts this is how many all of them share.
+    """
     same = zip(text, other, strict=False)
     return next((at for at, (a, b) in enumerate(same) if a != b), min(len(text), len(other)))
 

@@ -48,7 +48,9 @@ def fifo(problem: PlacementProblem, seed: int = 0) -> Schedule:
 
 
 def tie_breaks(problem: PlacementProblem, seed: int) -> list[TieBreak]:
-    """Return different tie-breaks; the first is that of plans, and the only one of a single node.
+    """Return different tie-breaks; the first is the one that plans use.
+
+    With one node there is no other.
 
     Args:
         problem: problem; the larger it is, the fewer tie-breaks, down to one.
