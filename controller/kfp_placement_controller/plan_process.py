@@ -13,11 +13,7 @@ from kfp_placement_controller.actuators.prometheus import Prometheus
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.clock import wall_clock
-from kfp_placement_controller.connection import (
-    COMPONENT,
-    connect,
-    transport_to,
-)
+from kfp_placement_controller.connection import COMPONENT, connect, transport_to
 from kfp_placement_controller.kinds import (
     PIPELINE_HISTORIES,
     PLACEMENTS,

@@ -7,11 +7,7 @@ from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.clock import wall_clock
-from kfp_placement_controller.connection import (
-    COMPONENT,
-    configuration,
-    connect,
-)
+from kfp_placement_controller.connection import COMPONENT, configuration, connect
 from kfp_placement_controller.handlers.kueue_kinds import follow_kueue
 from kfp_placement_controller.handlers.operator import OperatorThread
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS

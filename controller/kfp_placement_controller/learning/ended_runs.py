@@ -16,10 +16,7 @@ from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.pipeline_history import (
-    MAX_PIPELINE_CHARACTERS,
-    step_identity,
-)
+from kfp_placement_engine.contract.pipeline_history import MAX_PIPELINE_CHARACTERS, step_identity
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastRun, PastStep

@@ -9,13 +9,7 @@ from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
 from kfp_placement_controller.planning.deviations import DeviationWatch
-from kfp_placement_controller.planning.gates import (
-    Cause,
-    GatedPod,
-    OpenGate,
-    UnboundStep,
-    releases,
-)
+from kfp_placement_controller.planning.gates import Cause, GatedPod, OpenGate, UnboundStep, releases
 from kfp_placement_controller.runs.open_runs import PlannedRun
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.keys import PLAN_GATE

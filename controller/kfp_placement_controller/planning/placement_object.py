@@ -32,12 +32,7 @@ from kfp_placement_engine.contract.placement_size import (
     json_bytes,
 )
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
-from kfp_placement_engine.contract.rows import (
-    PlannedRow,
-    StateRow,
-    planned_row,
-    state_row,
-)
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 

@@ -9,10 +9,7 @@ from typing import NamedTuple
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
-from kfp_placement_controller.planning.placement_object import (
-    PlacementState,
-    placement_of,
-)
+from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
 from kfp_placement_controller.runs.current_plan import plan_of_placement
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_promises import RunPromises

@@ -9,11 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.pauses import lasts
-from kfp_placement_controller.runs.run_reading import (
-    FindPast,
-    RunReader,
-    RunReading,
-)
+from kfp_placement_controller.runs.run_reading import FindPast, RunReader, RunReading
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE

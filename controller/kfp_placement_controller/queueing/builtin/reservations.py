@@ -4,12 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
-from kfp_placement_controller.queueing.runs import (
-    NO_RULES,
-    AdmittedRun,
-    Rules,
-    WaitingRun,
-)
+from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey

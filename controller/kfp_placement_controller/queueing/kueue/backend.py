@@ -11,11 +11,7 @@ from kfp_placement_controller.queueing.backend import Decisions
 from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.kueue.decisions import KueueDecision, simulations
-from kfp_placement_controller.queueing.kueue.kueue_run import (
-    KueueRun,
-    StoppedWorkloads,
-    kueue_run,
-)
+from kfp_placement_controller.queueing.kueue.kueue_run import KueueRun, StoppedWorkloads, kueue_run
 from kfp_placement_controller.queueing.kueue.objects import KUEUE_KINDS, KueueObjects
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.situation import Situation

@@ -20,10 +20,7 @@ from kfp_placement_controller.queueing.statuses.queue_status import (
     findings_of,
     status_patch,
 )
-from kfp_placement_controller.queueing.statuses.request_status import (
-    RunPlace,
-    request_status_patch,
-)
+from kfp_placement_controller.queueing.statuses.request_status import RunPlace, request_status_patch
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of

@@ -5,10 +5,7 @@ from datetime import datetime
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodKeys
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
-from kfp_placement_controller.sources.argo.workflows import (
-    node_name,
-    observe_workflow,
-)
+from kfp_placement_controller.sources.argo.workflows import node_name, observe_workflow
 from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun
 from kfp_placement_controller.sources.source import PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
