@@ -66,15 +66,23 @@ class PipelineTimes:
 class StepMemory:
     """Memory of a step by past runs, in bytes; None = not known.
 
+    Documents for programs have all of these fields.
+
     Attributes:
         asked: request of the last run.
         largest: largest use.
-        advice: advice in words; "" = the present request is good.
+        runs: number of runs in which the use was measured.
+        killed_with: limit at which the step was killed in its last run; None = it was not killed.
+        advised: request that it should have; None = the present one.
+        advice: advice in words.
     """
 
     asked: float | None
     largest: float | None
-    advice: str
+    runs: int
+    killed_with: float | None
+    advised: int | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,9 +213,11 @@ def _memory(step: StepIdentity, past: Past) -> StepMemory | None:
     found = None if past.memory is None else past.memory.predict(step)
     if found is None:
         return None
+    used = StepMemory(found.asked_bytes, found.largest_bytes, found.runs, found.killed_bytes)
     advice = memory_advice(found, found.asked_bytes)
-    text = "" if advice is None else advice.text
-    return StepMemory(found.asked_bytes, found.largest_bytes, text)
+    if advice is None:
+        return used
+    return replace(used, advised=advice.amount_bytes, advice=advice.text)
 
 
 def pipelines_table(
