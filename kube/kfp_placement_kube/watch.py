@@ -258,7 +258,5 @@ class Watcher(Generic[T]):
 def _identity(item: JsonObject) -> tuple[Key, str, str]:
     """Return the key, the uid and the version of an object; "" = it does not say."""
     metadata = item.get("metadata") or {}
-    namespace, name, uid, version = (
-        metadata.get(field, "") for field in ("namespace", "name", "uid", "resourceVersion")
-    )
-    return (namespace, name), uid, version
+    key = metadata.get("namespace", ""), metadata.get("name", "")
+    return key, metadata.get("uid", ""), metadata.get("resourceVersion", "")

@@ -14,6 +14,9 @@ TRAIN = StepIdentity("taxi", "train", "", "c1", "i1")
 FIT = StepIdentity("taxi", "fit", "a", "c2", "i1")
 GIB = 2**30
 
+WIDE = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
+"""Iterations of a wide loop."""
+
 
 def seen(*seconds, identity=TRAIN, times=None, **others):
     """What is known after a run for each of these times."""
@@ -181,12 +184,11 @@ def test_runs_in_a_row_without_a_step_are_counted():
 
 def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
     """A thousand: with a hundred, a wider loop forgets each before it comes to it again."""
-    wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
     known = StepTimes()
     for _ in range(3):
-        known.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(wide)])
+        known.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(WIDE)])
     for at in (0, 500, 999):
-        found = forecast(known, wide[at])
+        found = forecast(known, WIDE[at])
         assert found.basis.level is Level.ITERATION
         assert found.typical_seconds == pytest.approx(10 + at % 97)
 
@@ -209,8 +211,7 @@ def test_what_is_known_is_bounded(monkeypatch):
 
 
 def test_a_wide_loop_takes_little_memory():
-    wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
-    runs = [[PastStep(each, 10.0, input_bytes=GIB) for each in wide] for _ in range(20)]
+    runs = [[PastStep(each, 10.0, input_bytes=GIB) for each in WIDE] for _ in range(20)]
     tracemalloc.start()
     try:
         known = StepTimes()
@@ -221,5 +222,5 @@ def test_a_wide_loop_takes_little_memory():
         taken = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert known.predict(wide[0]) is not None
+    assert known.predict(WIDE[0]) is not None
     assert taken < 250_000

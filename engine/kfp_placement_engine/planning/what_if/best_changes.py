@@ -1,6 +1,5 @@
 """The search for single changes that make a run shorter, by trying them."""
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,8 +43,8 @@ class SuggestionParams:
         finalist_work: work to spend on each of these, and on the run without a change; by default
             0.4 s.
         least: smallest gain, as a share of the run's time, that is worth a change.
-        alike: largest difference between two ends that count as equal, as a share of the run's
-            time.
+        alike: largest difference between two ends that count as equal, as a share of the earliest
+            end: a run that does not end has no time of its own.
     """
 
     busiest: int = 3
@@ -94,9 +93,7 @@ def best_changes(
             nodes_added = len(after.nodes) - len(cluster.nodes)
             cpu_added = _cpu(after) - _cpu(cluster)
             worth.append(Suggestion(change, end, reachable - end, nodes_added, cpu_added))
-    # A run that does not end has no time of its own; the earliest end stands for it.
-    run_seconds = reachable if reachable < math.inf else min(ends.values(), default=0.0)
-    alike_seconds = params.alike * run_seconds or 1.0
+    alike_seconds = params.alike * min([reachable, *ends.values()]) or 1.0
     best = sorted(worth, key=lambda each: _rank(each, alike_seconds))
     return Suggestions(tuple(best), len(changes), before, gain_seconds(before, reachable))
 

@@ -217,14 +217,13 @@ def _figures(plan: Plan) -> list[Figure]:
 
 def _compared(plan: Plan) -> list[Figure]:
     """Compare the plan with the first baseline, as a figure."""
-    if not plan.comparison.baselines:
-        return []
-    name, figures = next(iter(plan.comparison.baselines.items()))
-    words = verdict(plan, figures)
-    if words == NONE:
-        return []
-    share = change(plan, figures) or 0.0
-    word = "than" if share else "against"
-    breaks = ", which breaks a latency rule" if breaks_more(plan, figures) else ""
-    tone = Tone.GOOD if share < 0 else Tone.PLAIN
-    return [Figure("The plan is", words, f"{word} {name} ({makespan(figures)}){breaks}", tone)]
+    for name, figures in plan.comparison.baselines.items():
+        words = verdict(plan, figures)
+        if words == NONE:
+            return []
+        share = change(plan, figures) or 0.0
+        word = "than" if share else "against"
+        breaks = ", which breaks a latency rule" if breaks_more(plan, figures) else ""
+        tone = Tone.GOOD if share < 0 else Tone.PLAIN
+        return [Figure("The plan is", words, f"{word} {name} ({makespan(figures)}){breaks}", tone)]
+    return []

@@ -153,11 +153,11 @@ def every_limit(run, cluster):
 
 
 def in_order(tried, present):
-    """The earliest end first; of ends within 0.1% of the run what adds no machine, then no CPU."""
+    """The earliest end first; of ends within 0.1% what adds no machine, then no CPU."""
     gaining = [each for each in tried if each.end < present]
     if math.isfinite(present):
         gaining = [each for each in gaining if present - each.end >= 0.01 * present]
-    scale = present if math.isfinite(present) else min((each.end for each in gaining), default=1)
+    scale = min((each.end for each in gaining), default=1.0)
     return sorted(
         gaining,
         key=lambda each: (round(1000 * each.end / scale), each.machines, each.cpu, each.end),
