@@ -19,7 +19,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_engine.units.times import parse_time
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject
@@ -107,8 +107,7 @@ def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
     if raw is None:
         return None
     # What Argo writes into the status does not count, except for the template of the run.
-    status = raw.get("status")
-    template = status.get("storedWorkflowTemplateSpec") if isinstance(status, dict) else None
+    template = mapping_or_empty(raw.get("status")).get("storedWorkflowTemplateSpec")
     is_marked = SCHEDULER_LABEL in json.dumps({**raw, "status": template})
     return is_marked or _is_of_all_pipelines(api, namespace, raw)
 

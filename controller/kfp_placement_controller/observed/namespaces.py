@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
+from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_kube.kinds import JsonObject
 
 SYSTEM_NAMESPACE = "kube-system"
@@ -23,12 +24,9 @@ class ObservedNamespace(NamedTuple):
 
 def observe_namespace(raw: JsonObject) -> ObservedNamespace:
     """Slim a namespace as the API server prints it."""
-    labels = raw["metadata"].get("labels")
-    if not isinstance(labels, dict):
-        return ObservedNamespace()
-    enabled = labels.get(ENABLED_LABEL)
+    labels = mapping_or_empty(raw["metadata"].get("labels"))
     return ObservedNamespace(
-        enabled if isinstance(enabled, str) else "", labels.get(PIPELINES_LABEL) == ALL_PIPELINES
+        text_or_empty(labels.get(ENABLED_LABEL)), labels.get(PIPELINES_LABEL) == ALL_PIPELINES
     )
 
 

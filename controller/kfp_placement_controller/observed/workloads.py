@@ -16,7 +16,7 @@ from kfp_placement_controller.observed.kueue_fields import (
 from kfp_placement_engine.contract.quota_units import QuotaUnits
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
 from kfp_placement_engine.units.resources import is_extended
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject
@@ -188,5 +188,4 @@ def _values(value: object) -> Iterable[object]:
 
 
 def _part(fields: Fields, key: str) -> Fields:
-    value = fields.get(key)
-    return Fields(value if isinstance(value, dict) else {}, fields.place)
+    return Fields(mapping_or_empty(fields.get(key)), fields.place)

@@ -22,7 +22,7 @@ from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline
 from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_leaf, input_defaults
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, Nesting, Task, TaskTree
 
@@ -39,8 +39,7 @@ _METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
 
 def is_kfp_workflow(spec: Mapping[str, Any]) -> bool:
     """Return whether a Workflow spec was made by KFP's compiler."""
-    arguments = spec.get("arguments")
-    parameters = arguments.get("parameters") if isinstance(arguments, dict) else None
+    parameters = mapping_or_empty(spec.get("arguments")).get("parameters")
     return isinstance(parameters, list) and any(
         isinstance(entry, dict) and entry.get("name") == "components-root" for entry in parameters
     )
@@ -48,8 +47,7 @@ def is_kfp_workflow(spec: Mapping[str, Any]) -> bool:
 
 def is_older_kfp_workflow(metadata: Mapping[str, Any]) -> bool:
     """Return whether a Workflow is from KFP before 2.3, with its components in annotations."""
-    annotations = metadata.get("annotations")
-    return isinstance(annotations, dict) and _OLD_ROOT in annotations
+    return _OLD_ROOT in mapping_or_empty(metadata.get("annotations"))
 
 
 def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:

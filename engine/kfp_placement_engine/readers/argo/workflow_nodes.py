@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.text.place import text_or_empty
+from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.units.times import read_moment
 
 MAX_NODES = 300_000
@@ -81,7 +81,7 @@ def _node(raw: dict[str, Any]) -> ArgoNode:
 
 
 def _outputs(outputs: Any) -> Mapping[str, str]:
-    parameters = outputs.get("parameters") if isinstance(outputs, dict) else None
+    parameters = mapping_or_empty(outputs).get("parameters")
     if not isinstance(parameters, list):
         return {}
     known_outputs: dict[str, str] = {}
