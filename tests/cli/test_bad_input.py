@@ -122,7 +122,6 @@ def test_python_files_need_a_name(run, tmp_path):
 def test_a_bare_word_may_have_meant_a_module(run, golden):
     stderr = run.message(3, "check", "mypipe")
     golden(stderr)
-    assert "mypipe:" in stderr
 
 
 def test_names_that_would_steer_a_terminal(run):

@@ -52,7 +52,6 @@ def test_no_memory(plan, planner, golden):
     planner.error = MemoryError()
     stderr = plan.message(1)
     golden(stderr)
-    assert "memory" in stderr
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,12 @@ def test_a_link_stays_a_link(plan, planner, old, tmp_path):
 def test_no_folder_to_write_in(plan, planner, tmp_path, golden):
     stderr = plan.message(3, "--output", "nowhere/plan.html")
     golden(stderr.replace(str(tmp_path), "FOLDER"))
-    assert "nowhere/plan.html: " in stderr
     assert not planner.calls
 
 
 def test_a_folder_instead_of_a_file(plan, planner, tmp_path, golden):
     stderr = plan.message(1, "--output", tmp_path)
     golden(stderr.replace(str(tmp_path), "FOLDER"))
-    assert "is a folder" in stderr
 
 
 def test_a_folder_without_rights(plan, planner, tmp_path):

@@ -86,13 +86,11 @@ def test_the_namespace_of_the_run(plan, planner, golden):
     assert planner.graph.namespace == "team-a"
     stderr = plan.message(2, "--namespace", "Team_A")
     golden(stderr)
-    assert "'Team_A'" in stderr
 
 
 def test_an_unknown_loop_is_a_usage_error(plan, planner, golden):
     stderr = plan.message(2, "--loop-width", "for-loop-1=5")
     golden(stderr)
-    assert "'for-loop-1'" in stderr
 
 
 def test_every_baseline_of_the_engine_can_be_compared():
@@ -155,8 +153,6 @@ def test_unschedulable_is_printed_and_exit_code_4(plan, planner, chosen, golden)
     result = plan("-o", chosen)
     assert result.exit_code == ExitCode.UNSCHEDULABLE
     golden(result.stderr)
-    assert "1 step of 2 " in result.stderr
-    assert "huge\\x1b[31m" in result.stderr
     assert "no node has 512 CPU" in result.stdout
 
 
@@ -165,8 +161,6 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path, golden):
     stderr = plan.message(4, "--output", "p.json")
     assert len(json.loads((tmp_path / "p.json").read_text("utf-8"))["unschedulable"]) == 9
     golden(stderr)
-    assert "9 steps of 9 " in stderr
-    assert "huge-4, ..." in stderr
 
 
 @pytest.mark.parametrize(
@@ -267,8 +261,6 @@ def test_files_that_are_not_there(run, planner):
 def test_a_run_given_as_cluster_is_called_one(run, planner, golden):
     stderr = run.message(1, "plan", RUN, "-c", RUN)
     golden(stderr.replace(RUN, "FILE"))
-    assert "(a KFP pipeline package)" in stderr
-    assert "describes a run" in stderr
 
 
 @pytest.mark.parametrize("which", ["run", "cluster"])

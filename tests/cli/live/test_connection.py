@@ -98,8 +98,6 @@ def test_contexts(tmp_path, run, golden):
     assert ClusterApi.connect(path, "test").namespace == "default"
     stderr = run.message(3, "list", "--kubeconfig", path, "--context", "staging")
     golden(stderr.replace(str(path), "FILE"))
-    assert "'staging'" in stderr
-    assert "prod, test" in stderr
 
 
 @pytest.mark.parametrize(

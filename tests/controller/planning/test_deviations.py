@@ -105,7 +105,6 @@ def test_what_kept_an_overdue_pod_waiting_is_told_too(scene, golden):
     ((ground, why),) = scene.deviations()
     assert ground == "overdue"
     golden(why)
-    assert "cpu" in why
 
 
 def taken(scene):
@@ -193,7 +192,6 @@ def test_after_a_restart_it_is_told_whether_there_was_room(golden):
     ((ground, why),) = full.deviations()
     assert ground == "no-gate"
     golden(why, "full")
-    assert "cpu" in why
 
 
 def test_pods_bound_before_we_led_are_told_without_a_guess(golden):

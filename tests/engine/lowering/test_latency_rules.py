@@ -120,7 +120,6 @@ def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(
     assert node_of(plan) == "n1"
     assert plan.step("predict").latency_ms is None
     golden(sentence_of(plan, "predict"))
-    assert PLACE in sentence_of(plan, "predict")
 
 
 @pytest.mark.parametrize(
@@ -218,8 +217,6 @@ def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason(golden
     ((name, reason),) = plan.unschedulable
     golden(reason)
     assert name == "predict"
-    assert "2 nodes: " in reason
-    assert "1 node: " in reason
     assert plan.figures.unplaced == 1
     assert plan.step("other").node is not None
 
@@ -302,8 +299,6 @@ def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     reasons = {step.node: step.explanation.sentence for step in plan.steps}
     golden(reasons["near"], "near")
     golden(reasons["far"], "far")
-    assert "9.8 ms, next 42.5 ms" in reasons["near"]
-    assert "near (9.8 ms)" in reasons["far"]
     assert plan.figures.latency_excess_ms == pytest.approx(42.55 - 10.3)
     assert plan.figures.latency_ms == pytest.approx(42.55 + 9.8)
     plan = plan_of(run, cluster, dispatch="ordered")
@@ -329,8 +324,6 @@ def test_a_latency_within_the_band_is_said_to_be(golden):
     step = plan_run(a_run(predicting()), cluster).step("predict")
     assert step.node == "n2"
     golden(step.explanation.sentence)
-    assert "tolerance" in step.explanation.sentence
-    assert "10.4 ms, next 10 ms" in step.explanation.sentence
 
 
 @pytest.mark.parametrize(
@@ -356,4 +349,3 @@ def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golde
     assert plan.step("predict").latency_ms == cluster.latencies[location][node]
     assert plan.figures.latency_excess_ms == 0
     golden(sentence_of(plan, "predict"))
-    assert location in sentence_of(plan, "predict")

@@ -225,7 +225,6 @@ def test_running_users_on_two_nodes_leave_no_node(golden):
     ((name, reason),) = plan.unschedulable
     assert name == "a"
     golden(reason)
-    assert "(2 nodes: its volume" in reason
 
 
 def test_a_claim_of_another_namespace_is_another_claim():
@@ -251,7 +250,6 @@ def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them(gol
     plan = plan_of(run, cluster_of(2), marked_only=True, dispatch="ordered")
     assert plan.figures.makespan_seconds == 20
     golden(sentence_of(plan, "other"))
-    assert "default scheduler" in sentence_of(plan, "other")
 
 
 def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():

@@ -271,8 +271,6 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     many = a_run(*equal_steps(7, seconds=None))
     first = planned(many, cluster).grounds.assumptions[0]
     golden(first, "many steps")
-    assert "7 of 7 steps" in first
-    assert "s4, ...)" in first
     plain = a_workflow(a_step("a"), a_step("b"))
     assert len(planned(plain).grounds.assumptions) == 1
     known = a_node(store_bytes_per_second=1e6)
@@ -316,7 +314,6 @@ def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
     plan = planned(run, cluster)
     notice = notice_of(plan, "unmarked-steps")
     golden(notice.message, "planned")
-    assert "1 of 2 steps" in notice.message
     assert {step.node for step in plan.steps} == {"quick"}
     plan = planned(run, cluster, marked_only=True)
     notice = notice_of(plan, "unmarked-steps")
@@ -383,7 +380,6 @@ def test_reason_nothing_takes_it(golden):
         golden(sentence_of(plan, name), name)
         reason = sentence_of(plan, name)
         assert reason.index("(4 nodes: ") < reason.index("1 node: ")
-    assert "2500m" in sentence_of(plan, "a")
 
 
 def test_reason_a_device_and_pods_that_lack(golden):
@@ -393,7 +389,6 @@ def test_reason_a_device_and_pods_that_lack(golden):
     plan = planned(run, a_cluster(full, a_node("n2")))
     golden(sentence_of(plan, "a"), "pods")
     golden(sentence_of(plan, "gpu"), "a device")
-    assert "example.com/gpu" in sentence_of(plan, "gpu")
 
 
 def test_reason_the_run_would_end_later(golden):
@@ -402,8 +397,6 @@ def test_reason_the_run_would_end_later(golden):
     run = a_run(a_step("a", seconds=100))
     reason = reason_of(run, cluster)
     golden(reason)
-    assert " 25s " in reason
-    assert " n3" in reason
 
 
 def test_reason_it_ends_first_though_the_run_does_not():

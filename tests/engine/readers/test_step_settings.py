@@ -157,7 +157,6 @@ def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden)
     )
     (notice,) = read(documents).notices
     golden(notice.message)
-    assert "cpu, memory and accelerator" in notice.message
 
 
 def test_what_a_task_s_output_decides_is_unknown(read):

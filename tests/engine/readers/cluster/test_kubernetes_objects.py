@@ -205,7 +205,6 @@ def test_a_bad_latency_label_of_a_location_is_noted(value, golden):
     golden(notice.message)
     assert notice.message.startswith("node n2, label home-edge: ")
     assert repr(value) in notice.message
-    assert "1 more node" in notice.message
     assert read(*bad).notices == ()
 
 
@@ -234,8 +233,6 @@ def test_a_location_that_hides_labels_of_its_name_is_noted(golden):
     (notice,) = cluster.notices
     assert notice.code == "hidden-node-label"
     golden(notice.message)
-    assert "home-edge" in notice.message
-    assert "(n1, n3)" in notice.message
 
 
 @pytest.mark.parametrize("name", ["home-edge", "elsewhere"])
@@ -341,7 +338,6 @@ def test_malformed_objects_are_left_out_with_a_notice(golden):
     assert cluster.nodes[0].used["pods"] == 1
     assert codes(cluster) == ["malformed-object"] * 3
     golden(notice.message for notice in cluster.notices)
-    assert "pod default/bad: containers: " in cluster.notices[0].message
     assert cluster.claims == ()
 
 
@@ -350,7 +346,6 @@ def test_many_notices_are_cut(golden):
     cluster = read(node_object(), *pods)
     assert len(cluster.notices) == 21
     golden(cluster.notices[-1].message)
-    assert "30 more" in cluster.notices[-1].message
 
 
 def test_other_kinds_and_versions_are_named_once(golden):
@@ -362,7 +357,6 @@ def test_other_kinds_and_versions_are_named_once(golden):
     )
     (notice,) = cluster.notices
     golden(notice.message)
-    assert "2 Service, 1 Node (metal.example/v1)" in notice.message
 
 
 NO_CLUSTERS = {
