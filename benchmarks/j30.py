@@ -23,13 +23,7 @@ from benchmarks.data import data_files
 from benchmarks.measuring import Benchmark, Parts, readable, run_command, searched
 from benchmarks.outcomes import Outcome, baseline_gaps, by_budget
 from benchmarks.processes import on_one_thread
-from benchmarks.psplib import (
-    Project,
-    problem_name,
-    read_optima,
-    read_project,
-    without_instants,
-)
+from benchmarks.psplib import Project, problem_name, read_optima, read_project, without_instants
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
 from kfp_placement_engine.exceptions import InputError

@@ -13,13 +13,7 @@ from typing import Any
 
 from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.queue_report import parts_of, targets_of
-from benchmarks.queue_series import (
-    QUEUED,
-    WITH_GANGS,
-    WITHOUT_GANGS,
-    measure,
-    measure_ranges,
-)
+from benchmarks.queue_series import QUEUED, WITH_GANGS, WITHOUT_GANGS, measure, measure_ranges
 from benchmarks.tables import Page, machine
 from kfp_placement.cli.output import check_target
 

@@ -5,15 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.queue_series import (
-    ALONE,
-    LARGE_GPUS,
-    QUEUED,
-    WHOLE,
-    Ranges,
-    Series,
-    Way,
-)
+from benchmarks.queue_series import ALONE, LARGE_GPUS, QUEUED, WHOLE, Ranges, Series, Way
 from benchmarks.tables import Table, machine, percent
 
 _MOST_LONGER_WITH_GANGS = 0.12

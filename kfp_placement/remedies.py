@@ -11,11 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
-from kfp_placement_engine.model.constraints import (
-    is_not_ready,
-    matches_affinity,
-    untolerated_taint,
-)
+from kfp_placement_engine.model.constraints import is_not_ready, matches_affinity, untolerated_taint
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.plans.plan import Plan

@@ -19,12 +19,7 @@ from kfp_placement._task_metadata import (
     set_annotation,
     set_label,
 )
-from kfp_placement.exceptions import (
-    ConflictError,
-    MarkValueError,
-    PlacementWarning,
-    UsageError,
-)
+from kfp_placement.exceptions import ConflictError, MarkValueError, PlacementWarning, UsageError
 from kfp_placement.workers import Workers
 from kfp_placement_engine.contract.hints import (
     MAX_ANNOTATION_CHARACTERS,

@@ -15,10 +15,7 @@ from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
 from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.run_queues import rules_of
-from kfp_placement_controller.queueing.runs import (
-    AdmittedRun,
-    WaitingRun,
-)
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_engine.contract.run_queue import RunQueueSpec
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey

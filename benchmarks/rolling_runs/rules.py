@@ -7,13 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
-from kfp_placement_engine.units.resources import (
-    Resources,
-    add_to,
-    fits,
-    subtract_from,
-    with_pod,
-)
+from kfp_placement_engine.units.resources import Resources, add_to, fits, subtract_from, with_pod
 
 GateRule = Callable[[Sequence[QueuedStep], Sequence[RunningStep], Resources, float], list[int]]
 """Queue in the plan's order, running steps, free room and time -> positions that start."""

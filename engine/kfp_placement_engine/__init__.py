@@ -51,12 +51,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.search.result import Result
     from kfp_placement_engine.search.simulation import simulate
     from kfp_placement_engine.search.solve import solve
-    from kfp_placement_engine.search.stop import (
-        AnyOf,
-        MaxGenerations,
-        MaxRuntime,
-        MaxSchedules,
-    )
+    from kfp_placement_engine.search.stop import AnyOf, MaxGenerations, MaxRuntime, MaxSchedules
 
 __all__ = [
     "BASELINES",

@@ -15,12 +15,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from kfp_placement._input_file import InputFile
-from kfp_placement_engine.exceptions import (
-    EngineError,
-    InputError,
-    InputNotFoundError,
-    LimitError,
-)
+from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.views.formatting import shown
 
 _CHARACTERS = 200

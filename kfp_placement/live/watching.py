@@ -11,11 +11,7 @@ from enum import Enum
 from functools import partial
 
 from kfp_placement.live.connection import ClusterApi
-from kfp_placement.live.exceptions import (
-    ClusterError,
-    ClusterForbiddenError,
-    ClusterMissingError,
-)
+from kfp_placement.live.exceptions import ClusterError, ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.following import follow
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement.live.queues import queue_of

@@ -10,14 +10,7 @@ from benchmarks.checkouts import Checkout
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.processes import ROOT
 from benchmarks.speed import CASES, main, measured_by
-from benchmarks.speed_case import (
-    CHILDREN,
-    FIRST_PLAN,
-    CountedSearch,
-    SpeedCase,
-    Stopwatch,
-    measure,
-)
+from benchmarks.speed_case import CHILDREN, FIRST_PLAN, CountedSearch, SpeedCase, Stopwatch, measure
 from benchmarks.speed_report import Outcome, figures_of, parts_of
 from benchmarks.tables import as_text
 from kfp_placement_engine import GeneticParams, LoweringOptions, lower

@@ -10,14 +10,7 @@ import pytest
 from benchmarks.budget import Budget
 from benchmarks.cases import Case
 from benchmarks.series import run
-from benchmarks.wfinstances import (
-    CLUSTERS,
-    command,
-    instance_files,
-    load,
-    slot_problem,
-    slot_run,
-)
+from benchmarks.wfinstances import CLUSTERS, command, instance_files, load, slot_problem, slot_run
 from benchmarks.wfinstances_origin import ORIGIN
 from benchmarks.wfinstances_report import files_of
 from kfp_placement_engine import BASELINES

@@ -6,11 +6,7 @@ import pytest
 
 from kfp_placement.cli.group import program_name
 from kfp_placement.exceptions import PlacementError
-from kfp_placement_engine.exceptions import (
-    InputNotFoundError,
-    LimitError,
-    PlanningError,
-)
+from kfp_placement_engine.exceptions import InputNotFoundError, LimitError, PlanningError
 from tests.cli.conftest import CLUSTER, RUN
 
 

@@ -20,15 +20,7 @@ from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdict
-from tests.controller.demonstration import (
-    POLICY,
-    Clock,
-    add_options,
-    at_work,
-    exit_code,
-    say,
-    stay,
-)
+from tests.controller.demonstration import POLICY, Clock, add_options, at_work, exit_code, say, stay
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import PlaneOptions

@@ -9,13 +9,7 @@ import pytest
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.objects import an_object
 from tests.support.custom_resources import CRD_VERSION, a_history, a_placement, installed_crds
-from tests.support.structural_schemas import (
-    MANIFESTS,
-    crds,
-    documents,
-    schema_of,
-    with_defaults,
-)
+from tests.support.structural_schemas import MANIFESTS, crds, documents, schema_of, with_defaults
 
 VERSION = "kfp-placement.dev/v1alpha1"
 

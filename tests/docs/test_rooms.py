@@ -8,14 +8,7 @@ import pytest
 
 from tests.support.checkout import ROOT
 from tests.support.docstrings import findings
-from tests.support.rooms import (
-    DISTRIBUTIONS,
-    Module,
-    cycles,
-    imported,
-    product,
-    token_count,
-)
+from tests.support.rooms import DISTRIBUTIONS, Module, cycles, imported, product, token_count
 
 PAGE = (ROOT / "docs/design/architecture.md").read_text("utf-8")
 BUDGETS = {

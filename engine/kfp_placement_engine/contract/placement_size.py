@@ -4,12 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kfp_placement_engine.contract.rows import (
-    PlannedRow,
-    StateRow,
-    planned_row,
-    state_row,
-)
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.step_state import ENDED_STATES
 

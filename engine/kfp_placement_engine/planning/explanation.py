@@ -16,11 +16,7 @@ from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.reasons import Argument, Reason, counted, reason
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
-from kfp_placement_engine.planning.alternatives import (
-    move_step,
-    reason_against,
-    seconds_on_nodes,
-)
+from kfp_placement_engine.planning.alternatives import move_step, reason_against, seconds_on_nodes
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Booleans
 from kfp_placement_engine.problem.schedule import Schedule

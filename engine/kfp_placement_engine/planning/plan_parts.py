@@ -12,12 +12,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_notices import notices_of, used_assumptions
-from kfp_placement_engine.planning.plan_rows import (
-    Explanations,
-    driver_rows,
-    phases_of,
-    step_rows,
-)
+from kfp_placement_engine.planning.plan_rows import Explanations, driver_rows, phases_of, step_rows
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.plans.comparison import Bounds, Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep

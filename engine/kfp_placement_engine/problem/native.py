@@ -21,13 +21,7 @@ from kfp_placement_engine.problem.kernel import (
     pointer,
 )
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import (
-    FLOAT,
-    INTEGER,
-    Floats,
-    Integers,
-    PlacementProblem,
-)
+from kfp_placement_engine.problem.problem import FLOAT, INTEGER, Floats, Integers, PlacementProblem
 from kfp_placement_engine.problem.schedule import Schedule, TieBreak
 
 _NO_MEMORY = "no memory left for the plan's search"

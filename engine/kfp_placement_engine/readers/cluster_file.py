@@ -41,11 +41,7 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_speed,
 )
 from kfp_placement_engine.readers.run_files import run_in
-from kfp_placement_engine.readers.text.documents import (
-    CLUSTER_MAX_BYTES,
-    load_documents,
-    read_file,
-)
+from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.forms import FormError, key_advice
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
 from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES

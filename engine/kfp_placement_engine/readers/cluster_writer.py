@@ -17,11 +17,7 @@ from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_file import node_term
 from kfp_placement_engine.readers.cluster_form import ASSUMPTION_FIELDS, KIND, NodeEntry
-from kfp_placement_engine.readers.kubernetes.nodes import (
-    from_label,
-    read_rate,
-    read_speed,
-)
+from kfp_placement_engine.readers.kubernetes.nodes import from_label, read_rate, read_speed
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
 from kfp_placement_engine.units.durations import exact_latency_text, exact_seconds_text
 from kfp_placement_engine.units.quantities import format_resource

@@ -13,11 +13,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
-from kfp_placement_engine.readers.text.documents import (
-    RUN_MAX_BYTES,
-    load_documents,
-    read_file,
-)
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, kind_of
 from kfp_placement_engine.readers.tree.options import ReadOptions

@@ -6,18 +6,9 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import command
-from kfp_placement.cli.live_options import (
-    Target,
-    connect,
-    connection_options,
-    namespace_options,
-)
+from kfp_placement.cli.live_options import Target, connect, connection_options, namespace_options
 from kfp_placement.cli.terminal import tell_error
-from kfp_placement.live.exceptions import (
-    ClusterError,
-    ClusterMissingError,
-    ClusterUnreachableError,
-)
+from kfp_placement.live.exceptions import ClusterError, ClusterMissingError, ClusterUnreachableError
 from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:

@@ -9,11 +9,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.following import (
-    MAX_REFUSALS,
-    PAUSE_BETWEEN_STREAMS_SECONDS,
-    follow,
-)
+from kfp_placement.live.following import MAX_REFUSALS, PAUSE_BETWEEN_STREAMS_SECONDS, follow
 from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.views.run_news import news

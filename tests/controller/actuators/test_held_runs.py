@@ -11,11 +11,7 @@ from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
-from kfp_placement_engine.contract.keys import (
-    PREEMPTED_ANNOTATION,
-    PREEMPTED_LABEL,
-    QUEUE_INSTANCE,
-)
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import LEASES

@@ -4,11 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_controller.actuators.policies import (
-    ensure_policy,
-    set_paused,
-    write_findings,
-)
+from kfp_placement_controller.actuators.policies import ensure_policy, set_paused, write_findings
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource

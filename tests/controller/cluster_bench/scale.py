@@ -20,13 +20,7 @@ from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import (
-    EXTEND,
-    PLANNER,
-    SCHEDULER,
-    Installation,
-    InstallationOptions,
-)
+from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation, InstallationOptions
 from tests.support.process_usage import cpu_seconds
 from tests.support.scraping import Scraped, quantile
 

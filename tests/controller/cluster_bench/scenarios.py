@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.keys import (
-    HINTS_ANNOTATION,
-    SPEED_LABEL,
-    STORE_BANDWIDTH_LABEL,
-)
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, SPEED_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.runs import StepShape, fan_out, taxi_like, trainings, workflow
 from tests.controlplane import objects

@@ -9,12 +9,7 @@ from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import (
-    bound,
-    executors,
-    schedulers_at_end,
-    taxi,
-)
+from tests.controller.end_to_end.taxi_runs import bound, executors, schedulers_at_end, taxi
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation

@@ -3,11 +3,7 @@
 import pytest
 
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.end_to_end.placements import (
-    actual_node,
-    nodes_planned_for,
-    why_deviating,
-)
+from tests.controller.end_to_end.placements import actual_node, nodes_planned_for, why_deviating
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import bound, executors, is_marked
 from tests.controlplane import housekeeping, objects

@@ -7,12 +7,7 @@ import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.history import History
-from tests.controller.end_to_end.queues import (
-    request,
-    set_queue,
-    status,
-    wait_for_phase,
-)
+from tests.controller.end_to_end.queues import request, set_queue, status, wait_for_phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import Team, team_of

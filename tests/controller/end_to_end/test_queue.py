@@ -2,10 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.readers.argo.keys import (
-    INSTANCE_LABEL,
-    NODE_NAME_ANNOTATION,
-)
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL, NODE_NAME_ANNOTATION
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     are_past_deadline,

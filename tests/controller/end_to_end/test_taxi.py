@@ -3,10 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from kfp_placement_engine.contract.keys import (
-    DEFAULT_SCHEDULER,
-    LOCATION_LABEL,
-)
+from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, LOCATION_LABEL
 from tests.controller.end_to_end.placements import why_deviating
 from tests.controller.end_to_end.taxi_runs import (
     STEPS,

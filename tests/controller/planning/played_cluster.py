@@ -17,12 +17,7 @@ from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADAT
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
-from kfp_placement_controller.planning.actions import (
-    Action,
-    Announce,
-    DeletePod,
-    WritePlacement,
-)
+from kfp_placement_controller.planning.actions import Action, Announce, DeletePod, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import (

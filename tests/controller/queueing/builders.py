@@ -3,11 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.queueing.runs import (
-    AdmittedRun,
-    QueueRules,
-    WaitingRun,
-)
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.resources import Resources

@@ -10,11 +10,7 @@ from kfp_placement_controller.observed.kueue_quotas import (
     observe_local_queue,
 )
 from kfp_placement_controller.observed.workloads import observe_workload
-from kfp_placement_controller.queueing.kueue.actions import (
-    ApplyStatus,
-    CreateWorkload,
-    KueueAction,
-)
+from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, CreateWorkload, KueueAction
 from kfp_placement_engine.exceptions import InputError
 from tests.controller.queueing.scene import TEAM, Played
 

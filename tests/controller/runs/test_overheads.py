@@ -5,11 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
-from kfp_placement_controller.runs.overheads import (
-    WINDOW,
-    LearnedOverheads,
-    RunningCentre,
-)
+from kfp_placement_controller.runs.overheads import WINDOW, LearnedOverheads, RunningCentre
 from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.tracked_run import TrackedRun

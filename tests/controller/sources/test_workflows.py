@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.sources.argo import workflows
-from kfp_placement_controller.sources.argo.workflows import (
-    WorkflowContent,
-    observe_workflow,
-)
+from kfp_placement_controller.sources.argo.workflows import WorkflowContent, observe_workflow
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,

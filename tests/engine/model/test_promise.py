@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_engine.model.promise import (
-    Promise,
-    PromiseOutcome,
-    StepPromise,
-    TimeRange,
-)
+from kfp_placement_engine.model.promise import Promise, PromiseOutcome, StepPromise, TimeRange
 
 HOUR = TimeRange(3500.0, 3600.0, 3700.0)
 

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import Claim, Cluster, Node, RunGraph, Step
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.run_graph import (
-    Group,
-    GroupKind,
-    RunClaim,
-)
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunClaim
 from tests.engine.planning.mixed_runs import (
     IMAGES_AND_PULLS,
     LOCATION,

@@ -8,12 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.exceptions import (
-    EngineError,
-    InputError,
-    InputNotFoundError,
-    LimitError,
-)
+from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.readers.text.documents import (
     MAX_DEPTH,
     load_documents,

@@ -4,10 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.readers.argo.executors import (
-    MAX_NODE_NAME_CHARACTERS,
-    step_of_executor,
-)
+from kfp_placement_engine.readers.argo.executors import MAX_NODE_NAME_CHARACTERS, step_of_executor
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 from tests.engine.readers.recorded_runs import recorded_pods
 

@@ -12,11 +12,7 @@ from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Ste
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.argo.workflow_nodes import (
-    MAX_NODES,
-    ArgoNode,
-    read_nodes,
-)
+from kfp_placement_engine.readers.argo.workflow_nodes import MAX_NODES, ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.units.times import read_moment

@@ -7,11 +7,7 @@ import pytest
 
 from benchmarks.paper import is_constant
 from kfp_placement_engine import GeneticParams, MaxGenerations, solve
-from kfp_placement_engine.search.paper_genetic import (
-    exchange,
-    gene_values,
-    swap_node_lists,
-)
+from kfp_placement_engine.search.paper_genetic import exchange, gene_values, swap_node_lists
 from tests.support.builders import (
     GIBIBYTE,
     PAPER,

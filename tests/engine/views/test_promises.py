@@ -15,14 +15,7 @@ from kfp_placement_engine.render.plan_json import plan_document, plan_json
 from kfp_placement_engine.views.plans.promises import headline
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import assert_described
-from tests.support.plans import (
-    a_plan,
-    a_step,
-    random_plan,
-    stuck_plan,
-    taxi_plan,
-    varied,
-)
+from tests.support.plans import a_plan, a_step, random_plan, stuck_plan, taxi_plan, varied
 from tests.support.renderings import plan_fragment, plan_page, plan_table
 
 LEARNED = {"train": Basis(Level.ITERATION, 9), "fetch": Basis(Level.IMAGE, 3, by_size=True)}

@@ -11,10 +11,7 @@ from kfp_placement_engine.views.plans.step_texts import (
     short_task,
     title,
 )
-from tests.support.plans import (
-    a_step,
-    varied,
-)
+from tests.support.plans import a_step, varied
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,7 @@ from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.views.plans.detail import TEXT, WIDE
 from kfp_placement_engine.views.plans.step_texts import reference_seconds, why
 from kfp_placement_engine.views.plans.steps import grouped, steps_table
-from tests.support.plans import (
-    a_plan,
-    a_step,
-    unplaced_step,
-    varied,
-)
+from tests.support.plans import a_plan, a_step, unplaced_step, varied
 from tests.support.renderings import plan_table, steps_of_table
 
 

@@ -4,13 +4,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from kfp_placement_engine.units.resources import (
-    Resources,
-    fits,
-    plus,
-    subtract_from,
-    with_pod,
-)
+from kfp_placement_engine.units.resources import Resources, fits, plus, subtract_from, with_pod
 
 
 class RoomOverTime:

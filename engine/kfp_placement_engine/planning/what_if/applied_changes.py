@@ -8,11 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kfp_placement_engine.contract.keys import HOST_LABEL
-from kfp_placement_engine.exceptions import (
-    ChangeError,
-    UnknownLoopError,
-    UnknownStepError,
-)
+from kfp_placement_engine.exceptions import ChangeError, UnknownLoopError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.images import canonical, held_sizes, normalised
 from kfp_placement_engine.model.run_graph import (

@@ -6,11 +6,7 @@ clock runs. `spec.suspend` would begin the Workflow, and its deadline with it.
 
 from typing import Any
 
-from kfp_placement_engine.contract.keys import (
-    PREEMPTED_ANNOTATION,
-    PREEMPTED_LABEL,
-    QUEUE_INSTANCE,
-)
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping

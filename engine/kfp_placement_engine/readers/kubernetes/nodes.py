@@ -3,11 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from kfp_placement_engine.contract.keys import (
-    PULL_RATE_LABEL,
-    SPEED_LABEL,
-    STORE_BANDWIDTH_LABEL,
-)
+from kfp_placement_engine.contract.keys import PULL_RATE_LABEL, SPEED_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
@@ -16,10 +12,7 @@ from kfp_placement_engine.model.round_trips import location_labels
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.durations import parse_latency_ms
-from kfp_placement_engine.units.quantities import (
-    parse_quantity,
-    parse_resource,
-)
+from kfp_placement_engine.units.quantities import parse_quantity, parse_resource
 from kfp_placement_engine.units.resources import Resources, without_zeros
 
 MAX_SPEED = 1000.0
