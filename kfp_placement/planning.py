@@ -102,7 +102,7 @@ class PreparedRun:
         options: options of the planner: as asked for, else by the cluster's policy, else as usual.
         policy: settings taken from the policy: `objective: packing`.
         known: knowledge of past runs.
-        forecast: the same of this run; None = nobody asked.
+        forecast: forecast of this run by its past runs; None = no past runs are known.
     """
 
     as_read: RunGraph

@@ -97,8 +97,9 @@ def _release_pods(
             say(f"would free {namespace}/{name}")
             continue
         try:
-            freed += open_gate(client, namespace, name, pod["metadata"].get("uid", ""))
-            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
+            if open_gate(client, namespace, name, pod["metadata"].get("uid", "")):
+                freed += 1
+                say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
         except (KubernetesError, InputError) as error:
             failed += 1
             say(f"could not free {namespace}/{name}: {error}")

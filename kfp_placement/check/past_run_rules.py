@@ -80,7 +80,7 @@ def wrong_speeds(prepared: PreparedRun) -> Iterator[Finding]:
             Level.WARNING,
             "node-speed",
             f"steps take {factor:.2g} times as long on {name} as on other nodes: declare its speed,"
-            f" for example with the node label {SPEED_LABEL}: {speed:.3g}",
+            f" for example with the node label {SPEED_LABEL}: {speed:.4g}",
         )
 
 

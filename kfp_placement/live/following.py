@@ -68,6 +68,7 @@ def follow(
             stopped.wait(PAUSE_BETWEEN_STREAMS_SECONDS)
         except ClusterExpiredError:
             version = ""
+            stopped.wait(PAUSE_BETWEEN_STREAMS_SECONDS)
         except ClusterError as error:
             version = ""
             failures += 1

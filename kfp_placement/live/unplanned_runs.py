@@ -77,8 +77,6 @@ def unplanned_text(runs: Collection[RunKey], names: str) -> str:
     if not runs:
         return ""
     which, has = ("1 run", "has") if len(runs) == 1 else (f"{len(runs)} runs", "have")
-    if len(runs) == MAX_LOOKED_AT:
-        which += " or more"
     after = f"{whole_seconds_text(PLANNED_AFTER_SECONDS)} after the submission"
     return f"{which} should have a plan and {has} none {after} ({names}): {_NOT_PLANNED}"
 

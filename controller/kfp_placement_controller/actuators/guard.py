@@ -89,7 +89,7 @@ class Guard:
     def findings(self) -> list[PolicyFinding]:
         """Return the findings that the policy's status does not contain yet.
 
-        That a planner is alive only the planner itself writes.
+        Only the planner itself reports that it is alive.
         """
         knowledge, monotonic_seconds = self.knowledge(), self.monotonic()
         with self._lock:

@@ -1,11 +1,11 @@
 """Rules that let pods of other schedulers take contested room before ours.
 
-Both wait for the same thing, the end of a pod, and would take its room within milliseconds of each
-other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
-want the room that we are about to give away, the answer is held back until that scheduler has had
-its turn, and is then given from what has happened to the room. A moment is enough, and it passes:
-nobody is waited for twice, and room that nobody else wants is given at once. Pods that the
-kubelet fails in spite of that are counted.
+Their pods and ours wait for the same thing, the end of a pod, and would take its room within
+milliseconds of each other; the kubelet then fails one of the two pods for good. So where pods of
+another scheduler may want the room that we are about to give away, the answer is held back until
+that scheduler has had its turn, and is then given from what has happened to the room. A moment is
+enough, and it passes: nobody is waited for twice, and room that nobody else wants is given at once.
+Pods that the kubelet fails in spite of that are counted.
 """
 
 from collections.abc import Iterable, Sequence

@@ -81,7 +81,7 @@ class Histories:
         self._is_readable = is_readable
 
     def lead(self) -> None:
-        """Answer from now on, by all objects as the previous leader has left them."""
+        """Answer from now on; rebuild all pasts from the stored objects."""
         self.leads = True
         self.pasts.outdated()
 

@@ -17,10 +17,10 @@ MOST_STEPS = 100_000
 its oldest."""
 
 WRITE_PAUSE_SECONDS = 30.0
-"""Between two writes of one object. It doubles with each that fails."""
+"""Pause between two writes of one object; it doubles after each failure."""
 
 LONGEST_PAUSE_SECONDS = 16 * WRITE_PAUSE_SECONDS
-"""Even what has failed for days is tried every eight minutes."""
+"""Longest pause between two tries of a write that keeps failing."""
 
 
 @dataclass

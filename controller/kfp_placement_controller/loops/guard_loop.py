@@ -54,8 +54,10 @@ class GuardLoop:
         keep_what_is_there()
         while not self._stopping.wait(TICK_SECONDS):
             try:
-                self.guard.tick()
-                self.store.forget_moments()
+                try:
+                    self.guard.tick()
+                finally:
+                    self.store.forget_moments()
             except Exception:
                 # The outermost loop of this thread. Nobody else may be left to take gates off: a
                 # defect ends one round, not all.

@@ -74,7 +74,7 @@ class MemoryHistory:
         for each in run.steps:
             by_step[each.identity.key].append(each)
         for key, iterations in by_step.items():
-            # Of steps that nobody has measured nothing is kept.
+            # Steps that were never measured are not kept.
             if key in self._steps or any(each.tells_memory for each in iterations):
                 peak = _largest(each.peak_bytes for each in iterations)
                 peaks = self._steps.get(key, _Step()).peaks

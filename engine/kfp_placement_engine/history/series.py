@@ -13,7 +13,7 @@ RECENT = 5
 """The median of this many last values is the next one: a change is followed within three runs."""
 
 KEPT = 20
-"""Values of a series."""
+"""Largest number of values that a series keeps."""
 
 SAME = math.log(1.1)
 """Amounts nearer to each other than this are one amount."""

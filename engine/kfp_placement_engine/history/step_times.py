@@ -51,7 +51,7 @@ MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
 
 MOST_ITERATIONS = 1_000
-"""Iterations of a step, likewise."""
+"""Largest number of iterations kept for a step: those seen last."""
 
 _VALUES_OF_STEP, _LEAST_OF_ITERATION = 2_000, 5
 """Largest number of values kept for a step, shared by its iterations.

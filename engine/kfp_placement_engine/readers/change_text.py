@@ -126,18 +126,18 @@ def _read(cleaned: str) -> Change | None:
         values[name] = value
     kinds, called = _subject(subject, values)
     for name in values:
-        if not _has(kinds[0], name):
-            properties = list(_PROPERTIES[kinds[0]])
+        if not any(_has(kind, name) for kind in kinds):
+            properties = [*dict.fromkeys(each for kind in kinds for each in _PROPERTIES[kind])]
             if "cpu" in properties:
                 properties.append("and devices in full, such as amd.com/gpu")
             advice = key_advice(name, properties)
-            raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
+            raise ChangeError(f"{name!r:.60} is not a property of a {' or '.join(kinds)}; {advice}")
+    kinds = tuple(kind for kind in kinds if all(_has(kind, name) for name in values))
     # Only checked here: a change keeps what people wrote.
     read_values(values.items())
     if "node" in kinds and len(called.split()) > 1:
         # Names of nodes have no spaces; `+1 of worker cpu=8` does not name a step either.
-        is_counted = _COUNTED.match(called)
-        kinds = () if is_counted else tuple(kind for kind in kinds if kind != "node")
+        kinds = () if _COUNTED.match(called) else tuple(kind for kind in kinds if kind != "node")
     is_change = values and kinds and "=" not in called
     return SetProperties(kinds, called, tuple(values.items())) if is_change else None
 

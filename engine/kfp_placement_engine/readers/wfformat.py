@@ -194,8 +194,7 @@ def _step(
     inputs = tuple(
         DataInput(parent, file, sizes.get(file))
         for parent in parents
-        for file in task.inputs
-        if file in tasks[parent].outputs
+        for file in sorted(task.inputs.keys() & tasks[parent].outputs.keys())
     )
     seconds = _seconds(task)
     return Step(

@@ -110,7 +110,7 @@ def distinct_columns(
 def _same_beginning(text: str, other: str) -> int:
     """Return how many first characters two texts share.
 
-    Of the smallest and largest of many texts this is how many all of them share.
+    For the smallest and largest of many texts, this is what all of them share.
     """
     same = zip(text, other, strict=False)
     return next((at for at, (a, b) in enumerate(same) if a != b), min(len(text), len(other)))

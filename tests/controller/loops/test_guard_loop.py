@@ -44,6 +44,7 @@ def test_a_defect_ends_one_round_and_not_all(caplog):
     assert went_on.wait(PATIENCE_SECONDS)
     loop.stop()
     assert "defect in the guard" in caplog.text
+    assert store.forget_moments.call_count >= 3
 
 
 def test_nothing_is_guarded_before_everything_is_known():

@@ -56,7 +56,7 @@ def test_every_filtering_taint_needs_a_toleration():
 
 
 def test_preferred_taints_do_not_filter():
-    """PreferNoSchedule only costs score."""
+    """PreferNoSchedule keeps no pod away."""
     node = tainted("a:PreferNoSchedule")
     assert objection(node) is None
 
@@ -71,7 +71,7 @@ def test_preferred_taints_are_counted_one_by_one():
 
 
 def test_only_tolerations_of_that_effect_count_for_preferred_taints():
-    """A toleration for NoSchedule does not help; one without effect does."""
+    """A toleration for NoSchedule does not help."""
     node = tainted("a:PreferNoSchedule")
     assert untolerated_preferred_taints([Toleration("a", "Exists", "", "NoSchedule")], node) == 1
     assert (

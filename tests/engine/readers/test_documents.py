@@ -181,6 +181,7 @@ def test_bombs_are_refused_quickly(text):
         (b"a: !!int x", "does not fit its tag"),
         (b"<<: 1", "<< merges something"),
         (b"a: " + b"9" * 5000, "number of 5000 characters"),
+        (b"a: 0x" + b"f" * 4998, "number of 5000 characters"),
         (b"[" + b"9" * 5000 + b"]", "not valid JSON"),
         (b'["\\ud800"]', "surrogate"),
         (b"a: \x01", "YAML"),

@@ -76,8 +76,8 @@ class GangRoom:
     def take(self, groups: Sequence[PodGroup]) -> int:
         """Give pods room, and return the number of those that find no node."""
         self._left, missing = self._packed(self._pods(groups))
-        # Pods that did not fit before do not fit now, though more of them may be missing. With less
-        # room, packing can find a way that it missed before: nobody behind may have that.
+        # Packing is a heuristic: with less room it may fit pods that it refused before. They stay
+        # refused, so that no later run overtakes; more of them may be missing now.
         self._refused |= {pods for pods, count in self._missing.items() if count}
         self._missing = {}
         return missing

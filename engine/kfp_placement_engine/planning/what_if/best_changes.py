@@ -93,8 +93,8 @@ def best_changes(
             nodes_added = len(after.nodes) - len(cluster.nodes)
             cpu_added = _cpu(after) - _cpu(cluster)
             worth.append(Suggestion(change, end, reachable - end, nodes_added, cpu_added))
-    alike_seconds = params.alike * min([reachable, *ends.values()]) or 1.0
-    best = sorted(worth, key=lambda each: _rank(each, alike_seconds))
+    earliest_seconds = min([reachable, *ends.values()])
+    best = sorted(worth, key=lambda each: _rank(each, earliest_seconds, params.alike))
     return Suggestions(tuple(best), len(changes), before, gain_seconds(before, reachable))
 
 
@@ -126,10 +126,11 @@ def _ends(
     return ends
 
 
-def _rank(suggestion: Suggestion, alike_seconds: float) -> tuple[float, ...]:
+def _rank(suggestion: Suggestion, earliest_seconds: float, alike: float) -> tuple[float, ...]:
     """Return the order: earliest end; of similar ends the fewest nodes, then the least CPU."""
     end = suggestion.makespan_seconds
-    return (round(end / alike_seconds), suggestion.nodes_added, suggestion.cpu_added_milli, end)
+    later = (end - earliest_seconds) // (alike * earliest_seconds or 1.0)
+    return (later, suggestion.nodes_added, suggestion.cpu_added_milli, end)
 
 
 def _end_seconds(

@@ -15,6 +15,9 @@ import yaml
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 
+_MOST_DIGITS = 3_500
+"""Length of the longest integer, in any base: Python writes none of more than 4,300 digits."""
+
 MAX_ALIASED_VALUES = 1_000_000
 """Largest number of values that the aliases of a file repeat in total; a bomb repeats billions."""
 
@@ -90,6 +93,8 @@ def parse_scalar(text: str) -> Any:
 
 
 def _integer(text: str) -> Any:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError
     digits = text.lstrip("+-")
     if not digits.removeprefix("0b").removeprefix("0x"):
         return text

@@ -157,10 +157,10 @@ def in_order(tried, present):
     gaining = [each for each in tried if each.end < present]
     if math.isfinite(present):
         gaining = [each for each in gaining if present - each.end >= 0.01 * present]
-    scale = min((each.end for each in gaining), default=1.0)
+    best = min((each.end for each in gaining), default=1.0)
     return sorted(
         gaining,
-        key=lambda each: (round(1000 * each.end / scale), each.machines, each.cpu, each.end),
+        key=lambda each: ((each.end - best) // (best / 1000), each.machines, each.cpu, each.end),
     )
 
 
