@@ -2,7 +2,7 @@
 # Runs all tests this machine can run; `make test` is this script. Arguments are pytest's and choose
 # among the tests; without any, the share of the code that the tests reach is judged too.
 #
-# WORKERS: how many processes for the tests (default: 2); on a control plane there is one more.
+# WORKERS: how many processes for the tests (default: 2).
 # CLUSTER: `yes` also runs the tests on a control plane, which take longer than all others (default: `no`).
 # COVERAGE: `yes` judges it, `no` does not. Before Python 3.14 measuring more than doubles the tests'
 # time: there the default is `no`.
@@ -76,10 +76,9 @@ fi
 with_cluster || exit "$failed"
 
 # Every process starts a control plane of its own, so it gets whole files, in their order: sorted by
-# their number of tests the longest would come last. These tests mostly wait for each other's programs,
-# so there is one process more. The first test that needs the programs waits for them; until then the
-# builder's output is shown.
+# their number of tests the longest would come last. The first test that needs the programs waits for
+# them; until then the builder's output is shown.
 tail -n +1 -f "$log" &
 reader=$!
-run_pytest "$@" -n $((${WORKERS:-2} + 1)) --dist loadfile --no-loadscope-reorder --cluster -m cluster
+run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --no-loadscope-reorder --cluster -m cluster
 exit "$failed"
