@@ -12,6 +12,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.text.place import mapping_or_empty
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.kinds import JsonObject, Kind
 
@@ -81,5 +82,4 @@ def follow(
 
 
 def _version(raw: JsonObject) -> str:
-    metadata = raw.get("metadata")
-    return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
+    return str(mapping_or_empty(raw.get("metadata")).get("resourceVersion") or "")

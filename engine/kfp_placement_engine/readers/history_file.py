@@ -9,6 +9,7 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.documents import load_documents
+from kfp_placement_engine.readers.text.place import mapping_or_empty
 
 MAX_FILE_BYTES = 64 * 2**20
 """Size of the largest file: 200 pipelines with 256 KiB each, and some more for YAML."""
@@ -42,7 +43,7 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
 def _objects(documents: Iterable[Any]) -> Iterator[Any]:
     """Yield the objects, also those in lists; `load_documents` limits how deep lists are nested."""
     for document in documents:
-        given = document if isinstance(document, dict) else {}
+        given = mapping_or_empty(document)
         kind, version = given.get("kind"), given.get("apiVersion")
         if kind in ("List", f"{_KIND}List") and isinstance(given.get("items"), list):
             yield from _objects(given["items"])

@@ -88,11 +88,12 @@ def best_changes(
     reachable = min(before, unchanged.result())
     worth = []
     for change, end in ends.items():
-        if end < reachable and reachable - end >= params.least * reachable:
+        gain = gain_seconds(reachable, end)
+        if gain > 0 and gain >= params.least * reachable:
             _, after = with_changes(graph, cluster, (change,))
             nodes_added = len(after.nodes) - len(cluster.nodes)
             cpu_added = _cpu(after) - _cpu(cluster)
-            worth.append(Suggestion(change, end, reachable - end, nodes_added, cpu_added))
+            worth.append(Suggestion(change, end, gain, nodes_added, cpu_added))
     earliest_seconds = min([reachable, *ends.values()])
     best = sorted(worth, key=lambda each: _rank(each, earliest_seconds, params.alike))
     return Suggestions(tuple(best), len(changes), before, gain_seconds(before, reachable))
