@@ -20,11 +20,11 @@ COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
 
 _PROMPT_TIMEOUT_SECONDS = 5.0
-"""Longest request for a Lease, well within the ten seconds after which we no longer lead, and for
-a history; a late write of one fails by the version that it names."""
+"""Timeout of requests for Leases and histories. A Lease is lost after ten seconds, so a request
+must end well before. A history that is written too late is refused: its version is old."""
 
-_MEMORY_TIMEOUT_SECONDS = 5.0
-_MOST_MEMORY_BYTES = 2**20
+_PROMETHEUS_TIMEOUT_SECONDS = 5.0
+_MOST_PROMETHEUS_BYTES = 2**20
 """Size of one answer; that of 50 pods has some 10 kB."""
 
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
@@ -98,10 +98,10 @@ def transport_to(url: str) -> Transport:
     """Return a way to a server of metrics that asks for no account; it is never given ours."""
     params = TransportParams(
         _USER_AGENT,
-        timeout_seconds=_MEMORY_TIMEOUT_SECONDS,
-        connect_timeout_seconds=_MEMORY_TIMEOUT_SECONDS,
+        timeout_seconds=_PROMETHEUS_TIMEOUT_SECONDS,
+        connect_timeout_seconds=_PROMETHEUS_TIMEOUT_SECONDS,
         connections=1,
-        max_answer_bytes=_MOST_MEMORY_BYTES,
+        max_answer_bytes=_MOST_PROMETHEUS_BYTES,
     )
     return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
 

@@ -92,7 +92,7 @@ def _say_what_is_missing(client: KubeClient, wanted: tuple[Need, ...]) -> None:
     try:
         check_access(client, wanted)
     except AccessError as error:
-        _LOG.warning("past runs count for no plan until this is changed: %s", error)
+        _LOG.warning("plans do not use past runs until this is changed: %s", error)
 
 
 class PlanProcess(LeadingProcess):
@@ -111,21 +111,24 @@ class PlanProcess(LeadingProcess):
         )
         inbox: Inbox[Coordinator] = Inbox()
 
-        def told(take: Callable[[AnswerT, datetime], None]) -> Callable[[AnswerT], None]:
+        def to_coordinator(take: Callable[[AnswerT, datetime], None]) -> Callable[[AnswerT], None]:
             """Let the coordinator take an answer in its own thread."""
             return lambda answer: inbox.put(lambda _coordinator, now: take(answer, now))
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
-        searches = SearchWorker(told(coordinator.round_ended))
+        searches = SearchWorker(to_coordinator(coordinator.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_keys.containers}
         prometheus = Prometheus(transport_to, containers)
         memory = Worker(
-            "memory", prometheus.answer, told(coordinator.memory_answered), prometheus.failed
+            "memory",
+            prometheus.answer,
+            to_coordinator(coordinator.memory_answered),
+            prometheus.failed,
         )
         election = election_of(settings, settings.planner_lease_name, inbox.wake)
         writer = HistoryWriter(connect(settings, promptly=True), lambda: election.epoch)
         histories = Worker(
-            "histories", writer.write, told(coordinator.history_answered), writer.failed
+            "histories", writer.write, to_coordinator(coordinator.history_answered), writer.failed
         )
         runner = ActionRunner(client, events, searches, wall_clock, memory.submit, histories.submit)
         leading = Leading(election, runner, wall_clock, time.monotonic)

@@ -8,6 +8,8 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from typing_extensions import override
 
+from kfp_placement_controller.exceptions import SettingsError
+
 Check = Callable[[], str]
 """Says what is wrong; "" = nothing."""
 
@@ -23,9 +25,15 @@ class ProbeServer:
             port: port to listen on; 0 = one that is free.
             healthy: check for what only a restart fixes.
             ready: check for what the process still waits for.
+
+        Raises:
+            SettingsError: nobody can listen there, for example since the port is in use.
         """
-        checks = {"/healthz": healthy, "/readyz": ready}
-        self._server = ThreadingHTTPServer((address, port), _handler(checks))
+        handler = _handler({"/healthz": healthy, "/readyz": ready})
+        try:
+            self._server = ThreadingHTTPServer((address, port), handler)
+        except OSError as error:
+            raise SettingsError(f"cannot listen on {address}:{port}: {error.strerror}") from error
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="probes", daemon=True

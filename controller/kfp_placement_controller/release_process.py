@@ -121,7 +121,8 @@ def _release_runs(
         Number of runs and queues that could not be written.
     """
     stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
-    names = (settings.planner_lease_name, settings.queue_lease_name)
+    # Who frees by hand needs no Lease, and perhaps may not read one.
+    names = (settings.planner_lease_name, settings.queue_lease_name) if settings.overdue else ()
     silence = silence_of(client, settings.own_namespace, names)
 
     def holding_of(queue: ObservedQueue | None) -> Holding:

@@ -127,7 +127,7 @@ class ReleaseSettings(Settings):
     """Settings of `release`."""
 
     process = "release"
-    purpose = "pause the policy and remove our gates from all pods"
+    purpose = "free pods and runs that wait for us, even where our processes are dead"
 
     overdue: bool = False
     """Release only what is past its deadline, and leave the policy as it is."""

@@ -92,7 +92,7 @@ def test_a_planner_without_the_right_to_histories_says_so_and_starts(monkeypatch
     monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: process)
     assert (plan_process.run(PlanSettings(history=True)), ran) == (0, ["ran"])
     (said,) = caplog.messages
-    assert said.startswith("past runs count for no plan until this is changed: this account may")
+    assert said.startswith("plans do not use past runs until this is changed: this account may")
 
 
 def rights_to_histories(*, history: bool) -> set[tuple[str, str]]:

@@ -5,6 +5,7 @@ import urllib.request
 
 import pytest
 
+from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.probes import ProbeServer
 
 
@@ -40,7 +41,12 @@ def test_what_is_wrong_is_said(server, wrong, path):
 def test_metrics_are_served(server):
     status, text = ask(server, "/metrics")
     assert status == 200
-    assert "kfp_placement_plans_at_once_total" in text or "python_info" in text
+    assert "python_info" in text
+
+
+def test_a_port_in_use_is_an_error_of_settings(server):
+    with pytest.raises(SettingsError, match="cannot listen on 127"):
+        ProbeServer("127.0.0.1", server.port, str, str)
 
 
 def test_nothing_else_is(server):

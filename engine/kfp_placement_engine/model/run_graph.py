@@ -103,6 +103,11 @@ class NodeSelectorTerm:
     requirements: tuple[Requirement, ...] = ()
 
 
+def node_term(name: str) -> NodeSelectorTerm:
+    """Return the term that only the node of this name fulfils."""
+    return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
+
+
 @dataclass(frozen=True)
 class PreferredTerm:
     """A preferred node-affinity term and its weight (1 to 100)."""

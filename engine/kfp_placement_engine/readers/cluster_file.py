@@ -23,7 +23,7 @@ from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import Actuator, PlanningPolicy
 from kfp_placement_engine.model.round_trips import latencies_from_labels
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, node_term
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.cluster_form import (
     CLUSTER,
@@ -228,11 +228,6 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
             raise InputError(f"{place}: give node or nodeAffinity, not both")
         terms = (node_term(entry.node),)
     return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
-
-
-def node_term(name: str) -> NodeSelectorTerm:
-    """Return the term that only the node of this name fulfils."""
-    return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
 
 
 def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:

@@ -16,7 +16,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, whole_number
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.units.quantities import is_whole, parse_cpu, parse_quantity
+from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity
 
 KIND = "Cluster"
 
@@ -114,16 +114,7 @@ ASSUMPTION_FIELDS = {
     "loop_width": "loop_width",
     "link_bandwidth": "link_bytes_per_second",
 }
-"""Fields of `Assumptions` by key of `defaults` in snake case."""
-
-
-def _extended(place: Place, value: Any) -> dict[str, int]:
-    """Read other resources; devices must be whole numbers: half a GPU must not become one."""
-    amounts = place.resources(value)
-    for name in amounts:
-        if "/" in name and not is_whole(value[name]):
-            raise place.error(f"{name:.80}: {value[name]!r:.80} is not a whole number of devices")
-    return amounts
+"""Key of `defaults`, in snake case -> field of `Assumptions`."""
 
 
 def _taint(place: Place, value: Any) -> Taint:
@@ -168,7 +159,7 @@ NODE = Form(
         "cpu": amount(parse_cpu),
         "memory": _SIZE,
         "pods": _SIZE,
-        "extended": _extended,
+        "extended": Place.resources,
         "speed": amount(read_speed),
         "labels": Place.text_mapping,
         "taints": list_of(_taint),

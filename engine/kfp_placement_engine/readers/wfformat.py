@@ -57,7 +57,7 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     Raises:
         ArgumentError: arguments or loop widths are given.
         InputError: the instance is malformed, or has dangling or circular dependencies or absurd
-                numbers.
+            numbers.
         LimitError: the instance has more tasks or dependencies than allowed.
     """
     if options.arguments or options.loop_widths:
@@ -90,11 +90,12 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
 
 
 def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
-    """Read tasks of version 1.5, and fill `sizes` with the sizes of all files."""
+    """Read tasks of version 1.5, and fill `sizes` with the sizes of files that have one."""
     specification = workflow.fields("specification")
     for file in specification.each("files"):
         key = file.name("id")
-        sizes[key] = _bytes(file.at(": file {:.80}", key), "sizeInBytes")
+        if "sizeInBytes" in file:
+            sizes[key] = _bytes(file.at(": file {:.80}", key), "sizeInBytes")
     execution = workflow.fields("execution")
     measured: dict[str, Fields] = {}
     for fields in execution.each("tasks"):
@@ -120,7 +121,7 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
 
 
 def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
-    """Tasks up to version 1.4, where tasks refer to each other by name and list their files."""
+    """Read tasks up to version 1.4, which refer to each other by name and list their files."""
     tasks: _Tasks = {}
     listed = "tasks" if "tasks" in workflow else "jobs"
     for fields in workflow.each(listed):
@@ -130,7 +131,8 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
         for file in task.each("files"):
             file_id = file.text("path") + file.name("name")
             size = "sizeInBytes" if "sizeInBytes" in file else "size"
-            sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size)
+            if size in file:
+                sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size)
             link = file.text("link").lower()
             files["input" if link == "input" else "output"][file_id] = None
         workflow_task = _WorkflowTask(
@@ -171,7 +173,7 @@ def _bytes(fields: Fields, key: str) -> int:
 
 
 def _parents(tasks: _Tasks, options: ReadOptions, name: str) -> dict[str, tuple[str, ...]]:
-    """Parents of each task, whichever end of the edge names it, sorted."""
+    """Return the sorted parents of each task, whichever end of the edge names it."""
     parents_of: dict[str, set[str]] = {task: set() for task in tasks}
     for task in tasks.values():
         for other in (*task.parents, *task.children):

@@ -123,11 +123,6 @@ def parse_quantity(text: object) -> int:
     return _amount(text, 1)
 
 
-def is_whole(text: object) -> bool:
-    """Return whether a quantity is a whole number of units: "2" and "2k", not 1.5."""
-    return _quantity(text, 1).denominator == 1
-
-
 def parse_cpu(text: object) -> int:
     """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
 
@@ -156,9 +151,12 @@ def parse_resource(name: str, text: object) -> int:
     """Read one entry of a resource list in canonical units.
 
     Raises:
-        QuantityError: malformed, negative, or beyond int64; the message names the resource.
+        QuantityError: malformed, negative, beyond int64, or a part of a device; the message names
+            the resource.
     """
     try:
+        if "/" in name and _quantity(text, 1).denominator != 1:
+            raise QuantityError(f"{shown_value(text)} is not a whole number of devices")
         return parse_cpu(text) if name == "cpu" else parse_quantity(text)
     except QuantityError as error:
         raise QuantityError(f"{name}: {error}") from error

@@ -134,6 +134,7 @@ WRONG = (
     "train duration=5m cpus=2",
     "worker cpu=4, memory=8Gi",
     "loop for-loop-1 limit=1000000001",
+    "worker gpu=0.5",
 )
 
 

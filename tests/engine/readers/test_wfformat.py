@@ -125,7 +125,7 @@ def test_older_versions_name_tasks_and_list_their_files(version, runtime, size, 
             "id": "ID2",
             runtime: 6,
             "parents": ["a"],
-            "files": [{"link": "input", "name": "f", size: 11}],
+            "files": [{"link": "input", "name": "f"}],
         },
     ]
     document = {"name": "old", "schemaVersion": version, "workflow": {"tasks": tasks}}

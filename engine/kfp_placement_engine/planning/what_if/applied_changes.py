@@ -15,12 +15,11 @@ from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
     GroupKind,
-    NodeSelectorTerm,
-    Requirement,
     RunClaim,
     RunGraph,
     Step,
     StepKind,
+    node_term,
 )
 from kfp_placement_engine.model.step_names import StepNames, task_of
 from kfp_placement_engine.plans.what_if_changes import (
@@ -141,7 +140,9 @@ def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[st
     for kind, things in things_of.items():
         meant = StepNames(things).resolve(wanted)
         if not meant and "*" in wanted:
-            meant = tuple(fnmatch.filter([name for name, *_ in things], wanted))
+            # The only pattern is `*`: `[0]` belongs to the name of an iteration.
+            pattern = wanted.replace("[", "[[]")
+            meant = tuple(fnmatch.filter([name for name, *_ in things], pattern))
         if meant:
             return kind, set(meant)
     noun = " or ".join(things_of)
@@ -243,10 +244,7 @@ def _with_requirements(
         )
     if node:
         # In Kubernetes a match of fields has a single value, and any of several terms may hold.
-        required = tuple(
-            NodeSelectorTerm((Requirement("metadata.name", "In", (each.name,), is_field=True),))
-            for each in node
-        )
+        required = tuple(node_term(each.name) for each in node)
         affinity = replace(step.affinity, required=required)
         step = replace(step, node_selector={}, affinity=affinity)
     if "duration_seconds" in fields:

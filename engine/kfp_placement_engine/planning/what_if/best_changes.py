@@ -44,7 +44,7 @@ class SuggestionParams:
             0.4 s.
         least: smallest gain, as a share of the run's time, that is worth a change.
         alike: largest difference between two ends that count as equal, as a share of the earliest
-            end: a run that does not end has no time of its own.
+            end; not of the present end, since the run may not end at present.
     """
 
     busiest: int = 3
@@ -80,8 +80,8 @@ def best_changes(
 
     end_with = partial(_end_seconds, graph, cluster, present, options)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
-        # The gain of the search alone, without a change, must not count. This search takes longest,
-        # so it begins first, and runs on one core while the changed runs are read on the other.
+        # A longer search alone may shorten the run, and no change may take credit for that. This
+        # search takes longest: it begins first, and the changed runs are read beside it.
         unchanged = pool.submit(end_with, params.finalist_work)
         ends = _ends(changes, pool, end_with, params, progress)
     before = end_seconds(present.figures)

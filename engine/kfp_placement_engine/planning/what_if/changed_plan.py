@@ -65,7 +65,7 @@ def plan_with_changes(
 
 
 def _is_later(present: Plan, plan: Plan) -> bool:
-    """Return whether the run ends later although no term before its end explains it."""
+    """Return whether the run ends later, although nothing that counts before its end got better."""
     one, other = present.figures, plan.figures
     return (
         end_seconds(one) < end_seconds(other)

@@ -120,7 +120,7 @@ def test_steps_loops_and_volumes_change():
     assert changed("loop for-loop-1 limit=2")[0].groups[1].parallelism == 2
     assert changed("step predict max-latency=off")[0].step("predict").max_latency_ms is None
     assert changed("step work duration=1s")[0].steps[2].duration_seconds == 1
-    assert changed("step t*n duration=1s")[0].step("train").duration_seconds == 1
+    assert changed("step f*[1].w* duration=1s")[0].steps[3].duration_seconds == 1
 
 
 def test_a_loop_may_be_called_as_its_author_does():
