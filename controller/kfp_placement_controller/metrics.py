@@ -128,8 +128,8 @@ LEARNED_SECONDS = Gauge(
 )
 RUN_PROMISES = Counter(
     f"{PREFIX}_run_promises",
-    "Runs that have ended well, by how that was beside the range that was first promised of their"
-    " end: early, kept or late. At a confidence of 90% nine of ten should be kept.",
+    "Runs that have ended well, by whether they ended before, within or after the range that was"
+    " first promised: early, kept or late. At a confidence of 90% nine of ten should be kept.",
     ["outcome"],
 )
 PROMISE_COVERAGE = Gauge(
@@ -191,8 +191,8 @@ RUN_WAIT_SECONDS = Histogram(
 )
 RUN_STARTS = Counter(
     f"{PREFIX}_run_starts",
-    "Runs that their queue has let begin, by how that was beside the range that was first said of"
-    " their start: early, kept or late. Of five runs four should be kept.",
+    "Runs that their queue has started, by whether they started before, within or after the range"
+    " that was first said: early, kept or late. Four of five should be kept.",
     ["outcome"],
 )
 LONGEST_WAIT_SECONDS = Gauge(
