@@ -206,8 +206,8 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
         f"building {program} {module.version}, {total} packages: takes minutes the first time, then"
         " never again"
     )
-    # Go names each package that it compiles; those compiled before are in its cache. The linker would
-    # leave out what the compiler writes for debuggers.
+    # Go names each package that it compiles; those compiled before are in its cache. What the
+    # compiler writes for debuggers would not be linked anyway.
     command = [go, "build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"]
     command += ["-gcflags=all=-dwarf=false"]
     command += ["-ldflags", module.linker_flags, "-o", str(into / program)]
