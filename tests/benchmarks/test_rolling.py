@@ -122,62 +122,68 @@ def test_drift_replans_and_arrivals_alone_do_not():
     assert play(series, replace(SLACK, replans=True), 7, quick).plans > 3
 
 
-class TestDrift:
-    def task(self, **fields):
-        return Task(0, "a", {}, 1.0, **fields)
-
-    def test_the_limit_grows_with_the_run(self):
-        drift, task = Drift(), self.task()
-        assert drift.is_apart(task, 10.1, 0.0)
-        drift.planned({0: 400.0})
-        assert not drift.is_apart(task, 20.0, 0.0)
-        assert drift.is_apart(task, 20.1, 0.0)
-
-    def test_a_step_that_stays_overdue_counts_once_a_plan_and_later_each_time(self):
-        drift, steps = Drift(), {"a": self.task(state=State.RUNS, finish=50.0)}
-        drift.planned({0: 100.0})
-        assert not drift.is_overdue(0, steps, 60.0)
-        assert drift.is_overdue(0, steps, 60.1)
-        assert not drift.is_overdue(0, steps, 61.0)
-        drift.planned({0: 100.0})
-        assert not drift.is_overdue(0, steps, 70.0)
-        assert drift.is_overdue(0, steps, 70.1)
-
-    def test_a_step_that_has_ended_is_not_overdue(self):
-        assert not Drift().is_overdue(0, {"a": self.task(state=State.DONE)}, 1e6)
+def a_task(**fields):
+    return Task(0, "a", {}, 1.0, **fields)
 
 
-class TestRules:
-    """Four CPUs, one of them in use until 30; `big` needs all, was planned for now, and is next."""
+def test_the_limit_grows_with_the_run():
+    drift, task = Drift(), a_task()
+    assert drift.is_apart(task, 10.1, 0.0)
+    drift.planned({0: 400.0})
+    assert not drift.is_apart(task, 20.0, 0.0)
+    assert drift.is_apart(task, 20.1, 0.0)
 
-    BUSY = (RunningStep({"cpu": 1}, 0.0, 30.0),)
-    BIG = QueuedStep({"cpu": 4}, 0.0, 10.0, is_ready=True)
-    SHORT = QueuedStep({"cpu": 1}, 5.0, 30.0, is_ready=True)
-    LONG = SHORT._replace(seconds=31.0)
 
-    def started(self, rule, *queue):
-        return rule(queue, self.BUSY, {"cpu": 3, "pods": 110}, 0.0)
+def test_a_step_that_stays_overdue_counts_once_a_plan_and_later_each_time():
+    drift, steps = Drift(), {"a": a_task(state=State.RUNS, finish=50.0)}
+    drift.planned({0: 100.0})
+    assert not drift.is_overdue(0, steps, 60.0)
+    assert drift.is_overdue(0, steps, 60.1)
+    assert not drift.is_overdue(0, steps, 61.0)
+    drift.planned({0: 100.0})
+    assert not drift.is_overdue(0, steps, 70.0)
+    assert drift.is_overdue(0, steps, 70.1)
 
-    def test_strict_lets_nobody_pass(self):
-        assert self.started(strict, self.BIG, self.SHORT) == []
-        assert self.started(strict, self.SHORT, self.BIG, self.LONG) == [0]
 
-    def test_kept_room_lets_those_pass_that_end_before(self):
-        assert self.started(kept_room, self.BIG, self.LONG, self.SHORT) == [2]
+def test_a_step_that_has_ended_is_not_overdue():
+    assert not Drift().is_overdue(0, {"a": a_task(state=State.DONE)}, 1e6)
 
-    def test_kept_room_counts_one_that_is_not_there_as_beginning_when_planned(self):
-        absent = self.BIG._replace(is_ready=False, start_seconds=30.0)
-        assert self.started(kept_room, absent, self.LONG, self.SHORT) == [2]
-        late = absent._replace(start_seconds=-1.0)
-        assert self.started(kept_room, late, self.SHORT) == []
 
-    def test_ready_and_fits_lets_everybody_pass(self):
-        assert self.started(ready_and_fits, self.BIG, self.LONG, self.SHORT) == [1, 2]
+# Four CPUs, one of them in use until 30; `big` needs all, was planned for now, and is next.
+BUSY = (RunningStep({"cpu": 1}, 0.0, 30.0),)
+BIG = QueuedStep({"cpu": 4}, 0.0, 10.0, is_ready=True)
+SHORT = QueuedStep({"cpu": 1}, 5.0, 30.0, is_ready=True)
+LONG = SHORT._replace(seconds=31.0)
 
-    @pytest.mark.parametrize("rule", [strict, kept_room, ready_and_fits, steps_to_start])
-    def test_one_that_goes_already_has_its_room(self, rule):
-        going = QueuedStep({"cpu": 3}, 0.0, 10.0, is_allowed=True)
-        assert self.started(rule, going, self.SHORT) == []
+
+def started(rule, *queue):
+    return rule(queue, BUSY, {"cpu": 3, "pods": 110}, 0.0)
+
+
+def test_strict_lets_nobody_pass():
+    assert started(strict, BIG, SHORT) == []
+    assert started(strict, SHORT, BIG, LONG) == [0]
+
+
+def test_kept_room_lets_those_pass_that_end_before():
+    assert started(kept_room, BIG, LONG, SHORT) == [2]
+
+
+def test_kept_room_counts_one_that_is_not_there_as_beginning_when_planned():
+    absent = BIG._replace(is_ready=False, start_seconds=30.0)
+    assert started(kept_room, absent, LONG, SHORT) == [2]
+    late = absent._replace(start_seconds=-1.0)
+    assert started(kept_room, late, SHORT) == []
+
+
+def test_ready_and_fits_lets_everybody_pass():
+    assert started(ready_and_fits, BIG, LONG, SHORT) == [1, 2]
+
+
+@pytest.mark.parametrize("rule", [strict, kept_room, ready_and_fits, steps_to_start])
+def test_one_that_goes_already_has_its_room(rule):
+    going = QueuedStep({"cpu": 3}, 0.0, 10.0, is_allowed=True)
+    assert started(rule, going, SHORT) == []
 
 
 def test_the_command_prints_a_row_and_writes_its_schedule(figures, tmp_path):

@@ -55,7 +55,8 @@ class UnplannedReader:
         for pod in self.registry.pods_of(observed):
             # Nobody has followed them: what they say themselves counts.
             run.observe_pod(None, pod, now + _LONG_AFTER)
-        run.evaluate(policy, now, self.params)
+        # Evaluated once, so it does not matter when: nothing has held it back until now.
+        run.evaluate(policy, now, 0.0, self.params)
         return run
 
 

@@ -277,7 +277,7 @@ class Coordinator:
         placement = self.publisher.taken_over(run)
         if placement is None:
             return
-        self.plans.evaluate_adopted(run, now)
+        self.plans.evaluate_adopted(run, now, self.monotonic())
         self.publisher.adopt(run, placement)
         self.gates.deviations.evaluate_bound(run)
         # A run that ended while no planner led is not evaluated again.

@@ -70,7 +70,7 @@ class RunPlans:
         """Evaluate what has changed, plan new ones, and return what to search next."""
         evaluated = self._to_evaluate(monotonic_seconds)
         for run in evaluated:
-            self._take_turn(run, partial(self._evaluate, run, now))
+            self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
         planned = self.first_plans.due(monotonic_seconds)
         for new in planned:
             self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, now))
@@ -81,9 +81,10 @@ class RunPlans:
         )
         return PlanUpdate(evaluated, planned, next_round)
 
-    def evaluate_adopted(self, run: TrackedRun, now: datetime) -> None:
+    def evaluate_adopted(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> None:
         """Evaluate a run whose plan another planner has made, before that plan is adopted."""
-        self._take_turn(run, partial(run.evaluate, self.registry.policy(), now, self.params))
+        policy = self.registry.policy()
+        self._take_turn(run, partial(run.evaluate, policy, now, monotonic_seconds, self.params))
 
     def _to_evaluate(self, monotonic_seconds: float) -> list[TrackedRun]:
         """Return the runs that have changed, and from time to time all that can be planned."""
@@ -98,10 +99,10 @@ class RunPlans:
             if run.changed or (everything and run.is_open)
         ]
 
-    def _evaluate(self, run: TrackedRun, now: datetime) -> None:
+    def _evaluate(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> None:
         """Evaluate a run, plan it again if there is a reason, and learn from it."""
         was_held = run.held
-        if run.evaluate(self.registry.policy(), now, self.params):
+        if run.evaluate(self.registry.policy(), now, monotonic_seconds, self.params):
             self.planner.trigger(run)
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain()

@@ -1,11 +1,13 @@
 """State of one run: its object, its pods, the statuses of its steps, and its plan."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.histories.known_pasts import KnownPast
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.current_plan import CurrentPlan, as_placed
 from kfp_placement_controller.runs.drift import DriftWatch
@@ -33,12 +35,13 @@ class HoldWatch:
 
     why: str = ""
     last_at: datetime | None = None
-    _evaluated_since: datetime | None = None
+    _evaluated_since: float = math.inf
 
     def evaluate(
         self,
         state: RunState,
         now: datetime,
+        monotonic_seconds: float,
         *,
         has_pods: bool,
         begin_seconds: float,
@@ -47,14 +50,16 @@ class HoldWatch:
 
         Args:
             state: state of the run, as last observed.
-            now: the time. The wait counts from the first evaluation, so that only our clock counts.
+            now: the time.
+            monotonic_seconds: the time on the monotonic clock. The wait counts from the first
+                evaluation, so that only our clock counts.
             has_pods: whether there are pods of the run.
             begin_seconds: longest time until a run begins, unless something holds it back.
         """
-        self._evaluated_since = self._evaluated_since or now
+        self._evaluated_since = min(self._evaluated_since, monotonic_seconds)
         before = self.why
         self.why = state.blocked
-        if not has_pods and now - self._evaluated_since > timedelta(seconds=begin_seconds):
+        if not (has_pods or lasts(begin_seconds, self._evaluated_since, monotonic_seconds)):
             self.why = state.blocked or state.idle
         if self.why:
             self.last_at = now
@@ -187,7 +192,13 @@ class TrackedRun:
             self.pods.forget(old)
         self.changed = True
 
-    def evaluate(self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams) -> bool:
+    def evaluate(
+        self,
+        policy: PlacementPolicySpec,
+        now: datetime,
+        monotonic_seconds: float,
+        params: PlanningParams,
+    ) -> bool:
         """Update the statuses of the steps; return whether the run must be planned again."""
         reading = self.reading
         self.changed = False
@@ -195,7 +206,11 @@ class TrackedRun:
             return False
         was_held, has_pods = self.held, any(True for _ in self.pods)
         goes_on = self.hold.evaluate(
-            self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
+            self.observed.state,
+            now,
+            monotonic_seconds,
+            has_pods=has_pods,
+            begin_seconds=params.begin_seconds,
         )
         if goes_on:
             self._outdate()

@@ -63,7 +63,7 @@ def evaluated(raw: dict[str, Any], *pods: ObservedPod, policy=NO_POLICY, now=NOW
     run = a_tracked_run(raw, policy)
     for pod in pods:
         run.observe_pod(None, pod, now)
-    run.evaluate(policy, now, PlanningParams())
+    run.evaluate(policy, now, 0.0, PlanningParams())
     return run
 
 

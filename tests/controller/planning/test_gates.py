@@ -1,7 +1,5 @@
 """Gates: whose turn it is, and that nothing waits for ever."""
 
-from typing import ClassVar
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,41 +50,44 @@ def test_a_pod_uses_room_that_those_before_it_do_not_need():
     assert [each.pod.name for each in opened([gated("b")], planned_steps)] == ["b"]
 
 
-class TestGaps:
-    """2 CPU, 1 of them taken by a step that ends in 30 s; `big` needs both and is next."""
+# 2 CPU, 1 of them taken by a step that ends in 30 s; `big` needs both and is next.
+GAP_NODES = {"n1": a_node("n1", allocatable={"cpu": 2000}, used={"cpu": 1000})}
+BUSY = (RunningStep({"cpu": 1000}, after(0).timestamp(), after(31).timestamp()),)
+BIG = gated("big", requests={"cpu": 2000})
 
-    NODES: ClassVar = {"n1": a_node("n1", allocatable={"cpu": 2000}, used={"cpu": 1000})}
-    BUSY = (RunningStep({"cpu": 1000}, after(0).timestamp(), after(31).timestamp()),)
-    BIG = gated("big", requests={"cpu": 2000})
 
-    def opened(
-        self, seconds: float, *, running=BUSY, big=True, is_allowed=False, others=(), planned=21.0
-    ):
-        pods = [gated("small"), *map(gated, others), *([self.BIG] if big else [])]
-        start = after(planned).timestamp()
-        first = turn("big", start, cpu=2000, is_allowed=is_allowed)
-        rest = [turn(name, start + 1, seconds=seconds) for name in ("small", *others)]
-        found = opened(pods, [first, *rest], nodes=self.NODES, running={"n1": running})
-        return [each.pod.name for each in found]
+def filled(seconds: float, *, running=BUSY, big=True, is_allowed=False, others=(), planned=21.0):
+    pods = [gated("small"), *map(gated, others), *([BIG] if big else [])]
+    start = after(planned).timestamp()
+    first = turn("big", start, cpu=2000, is_allowed=is_allowed)
+    rest = [turn(name, start + 1, seconds=seconds) for name in ("small", *others)]
+    found = opened(pods, [first, *rest], nodes=GAP_NODES, running={"n1": running})
+    return [each.pod.name for each in found]
 
-    def test_a_step_that_ends_before_the_next_can_begin_fills_the_gap(self):
-        assert self.opened(30.0) == ["small"]
 
-    def test_a_longer_one_waits(self):
-        assert self.opened(30.1) == []
+def test_a_step_that_ends_before_the_next_can_begin_fills_the_gap():
+    assert filled(30.0) == ["small"]
 
-    def test_a_gap_is_filled_once(self):
-        assert self.opened(10.0, others=("other",)) == ["other"]
 
-    def test_nobody_overtakes_while_the_next_waits_for_what_has_no_known_end(self):
-        assert self.opened(1.0, running=(), planned=1.0) == []
+def test_a_longer_one_waits():
+    assert filled(30.1) == []
 
-    def test_a_step_without_a_pod_is_expected_when_it_is_planned(self):
-        assert self.opened(30.0, big=False, planned=31.0) == ["small"]
-        assert self.opened(30.1, big=False, planned=31.0) == []
 
-    def test_room_of_a_pod_that_is_on_its_way_is_taken(self):
-        assert self.opened(1.0, big=False, is_allowed=True) == []
+def test_a_gap_is_filled_once():
+    assert filled(10.0, others=("other",)) == ["other"]
+
+
+def test_nobody_overtakes_while_the_next_waits_for_what_has_no_known_end():
+    assert filled(1.0, running=(), planned=1.0) == []
+
+
+def test_a_step_without_a_pod_is_expected_when_it_is_planned():
+    assert filled(30.0, big=False, planned=31.0) == ["small"]
+    assert filled(30.1, big=False, planned=31.0) == []
+
+
+def test_room_of_a_pod_that_is_on_its_way_is_taken():
+    assert filled(1.0, big=False, is_allowed=True) == []
 
 
 def test_starts_follow_the_plan_not_the_order_of_creation():

@@ -184,14 +184,14 @@ def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
 
 def looked(hold, seconds, *, has_pods=False, **workflow):
     state = a_workflow(**workflow).state
-    goes_on = hold.evaluate(state, after(seconds), has_pods=has_pods, begin_seconds=10)
+    goes_on = hold.evaluate(state, after(seconds), seconds, has_pods=has_pods, begin_seconds=10)
     return bool(hold.why), goes_on
 
 
 def test_a_new_run_is_not_held_back():
     hold = HoldWatch()
     assert looked(hold, 1000) == (False, False)  # however old it is by the API server's clock
-    assert looked(hold, 1010) == (False, False)
+    assert looked(hold, 1009) == (False, False)
     assert looked(hold, 1011) == (True, False)
     assert looked(hold, 1012, phase="Running") == (False, True)
     assert looked(hold, 1013, phase="Running") == (False, False)
