@@ -83,10 +83,10 @@ Check = Callable[[Given], Any]
 """Check of a value; returns it in the form of the planner or of KFP."""
 
 
-def unknown(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
+def unknown(subject: str, name: str, allowed: Sequence[str]) -> UnknownOptionError:
     """Return the error for an option that does not exist, with the closest one that does."""
-    close = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
+    close = difflib.get_close_matches(name, allowed, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(allowed)
     return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
 
 
@@ -161,14 +161,14 @@ def sizes(given: Given) -> dict[str, int]:
     if not isinstance(given.value, Mapping):
         remedy = f"write for example {given.option}={{'model': '50Mi'}}"
         raise given.bad("is not a mapping of names to sizes", remedy)
-    found: dict[str, int] = {}
+    bytes_by_name: dict[str, int] = {}
     for name, size in given.value.items():
         if not isinstance(name, str) or not name:
             named = replace(given, value=name)
             raise named.bad("is not a name", "use the component's own names")
         own = Given(given.subject, f"{given.option}[{name!r:.60}]", size)
-        found[name] = own.read(parse_quantity)
-    return found
+        bytes_by_name[name] = own.read(parse_quantity)
+    return bytes_by_name
 
 
 def whole_number(least: int, most: int, problem: str, remedy: str) -> Check:

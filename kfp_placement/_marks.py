@@ -44,7 +44,7 @@ class Marks:
         subject: str,
         options: Mapping[str, object],
         *,
-        known: Sequence[str] = (),
+        allowed: Sequence[str] = (),
         constants_only: bool = False,
     ) -> "Marks":
         """Check what the author wrote.
@@ -52,7 +52,7 @@ class Marks:
         Args:
             subject: subject of the marks, for messages (`step 'train'`).
             options: the options by name; None = not given.
-            known: names of the options that exist here; all of `place` if empty.
+            allowed: names of the options that exist here; all of `place` if empty.
             constants_only: whether pipeline parameters are refused even where KFP takes them.
 
         Raises:
@@ -62,8 +62,8 @@ class Marks:
         """
         values, hints = dict[str, Any](), dict[str, Any]()
         for name, value in options.items():
-            if name not in (known or _STEP_OPTIONS):
-                raise unknown_option(subject, name, known or _STEP_OPTIONS)
+            if name not in (allowed or _STEP_OPTIONS):
+                raise unknown_option(subject, name, allowed or _STEP_OPTIONS)
             if value is None:
                 continue
             attribute, check = _OPTIONS[name]
@@ -100,7 +100,7 @@ def _refined(hints: StepHints, given: StepHints) -> StepHints:
     return replace(hints, **changes)
 
 
-def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
+def unknown_option(subject: str, name: str, allowed: Sequence[str]) -> UnknownOptionError:
     """Return the error for an option that does not exist, with the closest one that does."""
     if name == "queue":
         return UnknownOptionError(
@@ -108,12 +108,12 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
             " use @placed_pipeline(queue=...)"
         )
     if name in _OPTIONS:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        close = difflib.get_close_matches(name, allowed, n=1, cutoff=0.8)
         here = f", or here {close[0]!r}" if close else ""
         return UnknownOptionError(
             f"{subject}: {name!r} applies to single steps; use place() or @placed{here}"
         )
-    return _mark_values.unknown(subject, name, known)
+    return _mark_values.unknown(subject, name, allowed)
 
 
 def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:

@@ -197,9 +197,9 @@ def _placed_function(
     function: Any, options: Mapping[str, Any], guess_types: bool
 ) -> Callable[..., Any]:
     _check_function(function)
-    known = ("type", "location", "image_size", "priority", "queue", "scheduler")
+    allowed = ("type", "location", "image_size", "priority", "queue", "scheduler")
     subject = f"pipeline {function.__name__!r}"
-    marks = Marks.checked(subject, options, known=known, constants_only=True)
+    marks = Marks.checked(subject, options, allowed=allowed, constants_only=True)
 
     @functools.wraps(function)
     def marked(*args: Any, **kwargs: Any) -> Any:

@@ -98,11 +98,11 @@ def read_histories(
     given = source.given
     if not isinstance(given, InputFile):
         given = read_input(str(given), history_file.MAX_FILE_BYTES)
-    found = history_file.read_histories(given.data, name=given.name)
-    own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
-    if own or not found:
+    histories = history_file.read_histories(given.data, name=given.name)
+    own = [each for each in histories if namespace in ("", each.metadata.namespace or namespace)]
+    if own or not histories:
         return own, []
-    named = listed(sorted({each.metadata.namespace or "" for each in found}), _SHOWN)
+    named = listed(sorted({each.metadata.namespace or "" for each in histories}), _SHOWN)
     return [], [f"{given.name} has no run of namespace {namespace}, but of {named}"]
 
 
@@ -129,7 +129,7 @@ def read_past(
     if source.cluster is not None:
         namespace = namespace or source.cluster.namespace
     try:
-        found, problems = read_histories(source, namespace)
+        histories, problems = read_histories(source, namespace)
     except (ClusterForbiddenError, ClusterMissingError) as error:
         if is_asked:
             raise
@@ -138,7 +138,7 @@ def read_past(
             return NO_PAST
         text = f"may not read pipelinehistories: no run time is taken from past runs ({error})"
         return KnownPast(notices=(Notice("not-allowed", text),))
-    named = sorted({each.metadata.namespace or "" for each in found} - {""})
+    named = sorted({each.metadata.namespace or "" for each in histories} - {""})
     if not namespace and len(named) > 1:
         raise InputError(
             f"the history is of {len(named)} namespaces ({listed(named, _SHOWN)}); name that of the"
@@ -147,7 +147,7 @@ def read_past(
     namespace = namespace or "".join(named)
     policy = cluster.policy and cluster.policy.history
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
-    pipelines = {each.spec.pipeline: each for each in found}
+    pipelines = {each.spec.pipeline: each for each in histories}
     history = pipelines.pop(pipeline, None)
     runs, forgotten = 0, None
     if history is not None:
@@ -163,8 +163,8 @@ def read_past(
     name = given.name if isinstance(given, InputFile) else given or LIVE
     of_namespace = f" of {namespace}" if namespace else ""
     text = f"past runs: {runs}{of_namespace} ({name})"
-    past = past_of(found, pipeline, keep_days)
-    return KnownPast(past, tuple(notices), namespace, text, found)
+    past = past_of(histories, pipeline, keep_days)
+    return KnownPast(past, tuple(notices), namespace, text, histories)
 
 
 def _why_none_counts(
@@ -183,6 +183,6 @@ def _why_none_counts(
     if forgotten:
         return f"{text}: what ended before {time_text(forgotten)} is forgotten"
     if others:
-        known = listed(others, _SHOWN)
-        return f"{text}, but of {known}; a pipeline must have the same name as in its past runs"
+        names = listed(others, _SHOWN)
+        return f"{text}, but of {names}; a pipeline must have the same name as in its past runs"
     return f"{text}, nor of another"

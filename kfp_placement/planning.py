@@ -101,7 +101,7 @@ class PreparedRun:
         cluster: the cluster.
         options: options of the planner: as asked for, else by the cluster's policy, else as usual.
         policy: settings taken from the policy: `objective: packing`.
-        known: knowledge of past runs.
+        known_past: knowledge of past runs.
         forecast: forecast of this run by its past runs; None = no past runs are known.
     """
 
@@ -110,7 +110,7 @@ class PreparedRun:
     cluster: Cluster
     options: PlanOptions
     policy: tuple[str, ...]
-    known: KnownPast
+    known_past: KnownPast
     forecast: "RunForecast | None"
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
@@ -124,7 +124,7 @@ class PreparedRun:
             PlanningError: a run without steps, or a cluster without nodes.
         """
         options = replace(self.options, limits=limits)
-        return _told(plan_run(self.run, self.cluster, options, progress), self)
+        return _completed(plan_run(self.run, self.cluster, options, progress), self)
 
     def after(self, changes: "Iterable[Change]") -> "PreparedRun":
         """Return the run as it is after changes.
@@ -158,7 +158,7 @@ class PreparedRun:
         answer = plan_with_changes(self.run, self.cluster, present, changes, options, progress)
         if answer.plan is present:
             return answer
-        return replace(answer, plan=_told(answer.plan, self.after(changes)))
+        return replace(answer, plan=_completed(answer.plan, self.after(changes)))
 
     def best_changes(self, present: Plan, progress: Progress = no_progress) -> "Suggestions":
         """Return the single changes that make the run shorter.
@@ -200,7 +200,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
     """
     prepared, changes = prepare(request, progress), request.changes
     api = None if request.where is None else request.where.api
-    if api is not None and prepared.known.past is not None:
+    if api is not None and prepared.known_past.past is not None:
         from kfp_placement.live.queues import queue_notices
 
         queued = queue_notices(api, prepared.run.namespace or api.namespace)
@@ -329,7 +329,7 @@ def _with_history(
     return learned.graph, learned.forecast
 
 
-def _told(plan: Plan, prepared: PreparedRun) -> Plan:
+def _completed(plan: Plan, prepared: PreparedRun) -> Plan:
     """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
     if prepared.forecast is not None:
         from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of

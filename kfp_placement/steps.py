@@ -210,11 +210,11 @@ def check_names(subject: str, spec: Any, hints: StepHints) -> None:
     Raises:
         MarkValueError: there is one.
     """
-    for option, sizes, known in (
+    for option, sizes, declared in (
         ("outputs", hints.output_bytes, spec.outputs),
         ("inputs", hints.input_bytes, spec.inputs),
     ):
-        names = list(known or {})
+        names = list(declared or {})
         for name in sizes:
             if name not in names:
                 close = difflib.get_close_matches(name, names, n=1)

@@ -23,7 +23,7 @@ _MAX_FACTOR = 2.0
 def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield hints that are off by more than 2 times, where enough runs of the step are known."""
     # The run as read: past runs have not changed its run times.
-    run, past = prepared.as_read, prepared.known.past
+    run, past = prepared.as_read, prepared.known_past.past
     if past is None:
         return
     for step in container_tasks(run):
@@ -54,7 +54,7 @@ def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
 
 def memory_off(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield steps that request far too much memory, too little, or were killed for using more."""
-    run, past = prepared.run, prepared.known.past
+    run, past = prepared.run, prepared.known_past.past
     for step in container_tasks(run):
         advice = past and past.memory and step_advice(run.name, step, past.memory)
         if advice:
@@ -70,7 +70,7 @@ def wrong_speeds(prepared: PreparedRun) -> Iterator[Finding]:
     taken to have the usual speed.
     """
     cluster = prepared.cluster
-    runs = [run for history in prepared.known.histories for run in history.past_runs()]
+    runs = [run for history in prepared.known_past.histories for run in history.past_runs()]
     declared = {node.name: node.speed for node in cluster.nodes}
     for name, factor in sorted(undeclared_speeds(runs).items()):
         if cluster.nodes and name not in declared:

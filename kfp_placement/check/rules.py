@@ -56,7 +56,7 @@ def check_run(prepared: PreparedRun) -> CheckReport:
 
 def _rules(prepared: PreparedRun) -> Iterator[Rule]:
     """Yield the rules whose input is given."""
-    if prepared.known.past is not None:
+    if prepared.known_past.past is not None:
         # Imported here, because the import is slow and most checks have no past runs.
         from kfp_placement.check.past_run_rules import PAST_RUN_RULES
 

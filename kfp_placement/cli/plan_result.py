@@ -34,7 +34,7 @@ def rendered(planned_run: "PlannedRun", output_format: str, target: Path | None)
     from kfp_placement_engine.views.plans.view import plan_view
 
     detail = {"html": PAGE, "wide": WIDE}.get(output_format, TEXT)
-    past_runs = planned_run.prepared.known.text
+    past_runs = planned_run.prepared.known_past.text
     view = plan_view(planned_run.plan, detail, past_runs=past_runs, answer=planned_run.answer)
     if output_format == "html":
         from kfp_placement_engine.render.html import html_page

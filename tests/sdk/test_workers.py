@@ -133,4 +133,4 @@ def test_an_option_that_does_not_exist_names_the_closest_one(option, advice):
 
 def test_a_long_value_is_quoted_to_its_end():
     with pytest.raises(MarkValueError, match=r"queue = 'a{75}\.\.\.' "):
-        Marks.checked("pipeline", {"queue": "a" * 300}, known=("queue",))
+        Marks.checked("pipeline", {"queue": "a" * 300}, allowed=("queue",))

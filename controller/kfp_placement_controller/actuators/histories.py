@@ -97,10 +97,10 @@ class HistoryWriter:
 
         Its namespace has too many.
         """
-        found = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
+        stored = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
         self._must_lead(epoch)
-        if found is not None:
-            version = found["metadata"]["resourceVersion"]
+        if stored is not None:
+            version = stored["metadata"]["resourceVersion"]
             self.client.delete(
                 PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version
             )
@@ -148,8 +148,8 @@ def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:
         ) from error
     seen = (history.status.runs_seen or 0) + len({run.uid for run in write.runs} - runs.keys())
     for run in write.runs:
-        known = runs.get(run.uid, run)
-        runs[run.uid] = max(run, known, key=lambda each: each.ended_at)
+        earlier = runs.get(run.uid, run)
+        runs[run.uid] = max(run, earlier, key=lambda each: each.ended_at)
     # What ended much later than what has just ended had a wrong clock.
     latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
     possible = [run for run in runs.values() if run.ended_at <= latest_at]

@@ -25,13 +25,13 @@ def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T 
     Raises:
         KubernetesError: refused, or no answer.
     """
-    found = []
+    objects = []
     for raw in client.list(kind).items:
         try:
-            found.append(read(raw))
+            objects.append(read(raw))
         except InputError as error:
             _LOG.warning("%s %s/%s is not read: %.300s", kind.kind, *key_of(raw), error)
-    return [each for each in found if each is not None]
+    return [each for each in objects if each is not None]
 
 
 def merge_patch(part: ResourceModel) -> JsonObject:

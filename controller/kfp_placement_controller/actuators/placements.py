@@ -70,32 +70,32 @@ class PlacementWriter:
     client: KubeClient
 
     def write_plan(
-        self, placement: PipelinePlacement, known: StoredVersion | None
+        self, placement: PipelinePlacement, version: StoredVersion | None
     ) -> StoredVersion:
         """Write the plan; the status stays as it is.
 
         Args:
             placement: placement to write; its name, namespace and owner count when it is new.
-            known: version that was last seen; None = no version.
+            version: version that was last seen; None = no version.
 
         Raises:
             SupersededError: a planner of a higher epoch has written.
             KubernetesError: refused, or no answer.
         """
         try:
-            return self._write(placement, known, {"spec": merge_patch(placement.spec)})
+            return self._write(placement, version, {"spec": merge_patch(placement.spec)})
         except KubernetesError as error:
             # What the server's rules forbid, even if only because of what is stored already.
             if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             return self._made_anew(placement)
 
-    def write_status(self, placement: PipelinePlacement, known: StoredVersion) -> StoredVersion:
+    def write_status(self, placement: PipelinePlacement, version: StoredVersion) -> StoredVersion:
         """Write what happened to the run; the plan stays as it is.
 
         Args:
             placement: placement to write, with its status.
-            known: version that was last seen.
+            version: version that was last seen.
 
         Raises:
             NotFoundError: there is none: write the plan first.
@@ -103,34 +103,34 @@ class PlacementWriter:
             KubernetesError: refused, or no answer.
         """
         status = placement.status or PipelinePlacementStatus()
-        return self._write(placement, known, {"status": merge_patch(status)}, "status")
+        return self._write(placement, version, {"status": merge_patch(status)}, "status")
 
     def _write(
         self,
         placement: PipelinePlacement,
-        known: StoredVersion | None,
+        version: StoredVersion | None,
         patch: JsonObject,
         part: str = "",
     ) -> StoredVersion:
         """Write the plan, or a part of the object that must be there: `status`."""
         name, namespace = _name_of(placement)
-        if known is not None and not _goes_on_from(placement, known):
-            known = self._current(placement)
+        if version is not None and not _goes_on_from(placement, version):
+            version = self._current(placement)
 
-        def write(known: StoredVersion | None) -> StoredVersion:
-            if known is None:
+        def write(version: StoredVersion | None) -> StoredVersion:
+            if version is None:
                 if part:
                     raise NotFoundError(404, "NotFound", f"no placement {namespace}/{name}")
                 return self._create(placement)
-            _check_epoch(placement, known)
-            versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
+            _check_epoch(placement, version)
+            versioned = {"metadata": {"resourceVersion": version.resource_version}, **patch}
             return stored_version(
                 self.client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
             )
 
         # Without a plan there is nothing that a status could be written into.
         retry_on = (ConflictError,) if part else (ConflictError, NotFoundError)
-        return modify(known, write, partial(self._current, placement), retry_on=retry_on)
+        return modify(version, write, partial(self._current, placement), retry_on=retry_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
         """Return the version that is stored now; one that no write can go on from is removed."""
@@ -184,12 +184,12 @@ def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
     return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= most
 
 
-def _check_epoch(placement: PipelinePlacement, known: StoredVersion) -> None:
-    if known.epoch > placement.spec.epoch:
+def _check_epoch(placement: PipelinePlacement, stored: StoredVersion) -> None:
+    if stored.epoch > placement.spec.epoch:
         name, namespace = _name_of(placement)
         raise SupersededError(
             409,
             "Superseded",
-            f"placement {namespace}/{name} was written in epoch {known.epoch}, ours is"
+            f"placement {namespace}/{name} was written in epoch {stored.epoch}, ours is"
             f" {placement.spec.epoch}: another planner leads",
         )

@@ -77,12 +77,12 @@ class ActionRunner:
     clock: Callable[[], datetime]
     ask_memory: Callable[[AskMemory], None]
     change_history: Callable[[HistoryTask], None]
-    _known: dict[RunKey, StoredVersion] = field(default_factory=dict)
+    _versions: dict[RunKey, StoredVersion] = field(default_factory=dict)
 
     @property
     def highest_epoch(self) -> int:
         """Highest epoch of all placements as last read or written; -1 if there are none."""
-        epochs = (each.epoch for each in self._known.values() if each.epoch <= MOST_EPOCH)
+        epochs = (each.epoch for each in self._versions.values() if each.epoch <= MOST_EPOCH)
         return max(epochs, default=-1)
 
     def read_placements(self) -> list[PipelinePlacement]:
@@ -93,10 +93,10 @@ class ActionRunner:
         """
 
         def read(raw: JsonObject) -> PipelinePlacement:
-            self._known[RunKey(*key_of(raw))] = stored_version(raw)
+            self._versions[RunKey(*key_of(raw))] = stored_version(raw)
             return read_resource(PipelinePlacement, raw)
 
-        self._known.clear()
+        self._versions.clear()
         return read_objects(self.client, PLACEMENTS, read)
 
     def run(self, action: Action, coordinator: Coordinator) -> None:
@@ -119,23 +119,23 @@ class ActionRunner:
             case WriteHistory() | DeleteHistory():
                 self.change_history(HistoryTask(action, coordinator.epoch))
             case ForgetRun():
-                self._known.pop(action.key, None)
+                self._versions.pop(action.key, None)
             case _:
                 self._attempt(action)
 
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
-        writer, known = PlacementWriter(self.client), self._known.get(write.key)
+        writer, version = PlacementWriter(self.client), self._versions.get(write.key)
         try:
-            if write.plan or known is None:
-                known = writer.write_plan(write.placement, known)
-                self._known[write.key] = known
-            self._known[write.key] = writer.write_status(write.placement, known)
+            if write.plan or version is None:
+                version = writer.write_plan(write.placement, version)
+                self._versions[write.key] = version
+            self._versions[write.key] = writer.write_status(write.placement, version)
         except SupersededError as error:
             _LOG.warning("%s", error)
             coordinator.follow()
         except NotFoundError as error:
             # The run is gone, or somebody has deleted the object, which is then created again.
-            self._known.pop(write.key, None)
+            self._versions.pop(write.key, None)
             coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         except (KubernetesError, InputError) as error:
             coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())

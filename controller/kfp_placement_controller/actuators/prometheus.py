@@ -57,7 +57,7 @@ class Prometheus:
         pods = {each.name: each for each in question.pods if _NAME.fullmatch(each.name)}
         if not _NAME.fullmatch(namespace):
             return {}
-        found: dict[str, float] = {}
+        peaks: dict[str, float] = {}
         named, until = list(pods.values()), self.clock() + MOST_SECONDS
         transport = self.transport_to(question.url)
         for first in range(0, len(named), MOST_PODS_A_QUERY):
@@ -65,10 +65,10 @@ class Prometheus:
             for name, amount in _samples(_answer(transport, query)):
                 if name in pods:
                     uid = pods[name].uid
-                    found[uid] = max(amount, found.get(uid, 0.0))
+                    peaks[uid] = max(amount, peaks.get(uid, 0.0))
             if self.clock() >= until:
                 break
-        return found
+        return peaks
 
     def answer(self, question: AskMemory) -> MemoryAnswer:
         """Return the peaks, or why there are none."""

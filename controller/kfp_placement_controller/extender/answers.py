@@ -154,16 +154,16 @@ class Answers:
     def _mutate(self, all_pipelines: bool, body: bytes) -> Answer:
         review, knowledge = read_review(body), self.knowledge()
         counts_as_marked = knowledge.sources.is_unmarked_step if all_pipelines else None
-        found = pod_patch(
+        patch = pod_patch(
             review.new, review.namespace, knowledge.policy, self.own_namespace, counts_as_marked
         )
-        return _patched(review.uid, found)
+        return _patched(review.uid, patch)
 
     def _hold(self, body: bytes) -> Answer:
         review = read_review(body)
         holding = self.knowledge().holding
-        found = run_patch(review, holding, self.queue_sources, self.own_namespace)
-        return _patched(review.uid, found)
+        patch = run_patch(review, holding, self.queue_sources, self.own_namespace)
+        return _patched(review.uid, patch)
 
 
 def defect_answer(verb: Verb, body: bytes) -> Answer:

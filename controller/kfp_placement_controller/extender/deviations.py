@@ -79,6 +79,6 @@ def _why_deviating(knowledge: Knowledge, pod: ObservedPod, decision: Decision) -
 
 def _why_not_offered(knowledge: Knowledge, pod: ObservedPod, name: str) -> str:
     """Say why kube-scheduler left a node out, as far as we can see."""
-    found, used = knowledge.nodes.get(name), knowledge.used.get(name, {})
-    node = None if found is None else replace(found.node, used=used)
+    observed, used = knowledge.nodes.get(name), knowledge.used.get(name, {})
+    node = None if observed is None else replace(observed.node, used=used)
     return why_left_out(pod.requests, node) or "it does not take the pod now"

@@ -185,7 +185,7 @@ class KnownPasts:
     stored: Mapping[HistoryKey, ObservedHistory]
     keep_days: int
     warnings: WarningLog
-    _known: dict[HistoryKey, KnownPast] = field(default_factory=dict)
+    _pasts: dict[HistoryKey, KnownPast] = field(default_factory=dict)
     """Pasts by pipeline, and those of whole namespaces under the name ""."""
 
     def of_pipeline(self, key: HistoryKey) -> KnownPast | None:
@@ -196,33 +196,33 @@ class KnownPasts:
     @property
     def is_building(self) -> bool:
         """Return whether a past that a run needs is being built."""
-        return not all(past.is_built or past.is_outdated for past in self._known.values())
+        return not all(past.is_built or past.is_outdated for past in self._pasts.values())
 
     def awaits(self, namespace: str) -> bool:
         """Return whether something of a namespace is built for the first time."""
         return any(
-            key.namespace == namespace and not past.answer for key, past in self._known.items()
+            key.namespace == namespace and not past.answer for key, past in self._pasts.items()
         )
 
     def add(self, key: HistoryKey, uids: Collection[str]) -> None:
         """Learn from runs that have been added to an object: they have just ended."""
-        known = [each for each in (key, _of_namespace(key)) if each in self._known]
-        if not (known and uids):
+        keys = [each for each in (key, _of_namespace(key)) if each in self._pasts]
+        if not (keys and uids):
             return
         for run in _runs_of(key.namespace, self.stored[key], uids, self.keep_days, self.warnings):
-            for each in known:
-                self._known[each].add(run)
-        for each in known:
-            if not self._known[each].is_built:
+            for each in keys:
+                self._pasts[each].add(run)
+        for each in keys:
+            if not self._pasts[each].is_built:
                 # What changes all the time lets the others be built first.
-                self._known[each] = self._known.pop(each)
+                self._pasts[each] = self._pasts.pop(each)
 
     def outdated(self, namespace: str = "") -> None:
         """Build again, when it is asked for, what is known of a namespace; of all if none is named.
 
         Its pipelines follow.
         """
-        for (where, name), past in self._known.items():
+        for (where, name), past in self._pasts.items():
             if not name and namespace in ("", where):
                 past.is_outdated = True
 
@@ -234,7 +234,7 @@ class KnownPasts:
         Args:
             steps: number of steps to learn from at most.
         """
-        for past in sorted(self._known.values(), key=lambda each: each.before is not None):
+        for past in sorted(self._pasts.values(), key=lambda each: each.before is not None):
             if steps <= 0:
                 return
             if not (past.is_built or past.is_outdated):
@@ -242,7 +242,7 @@ class KnownPasts:
 
     def _asked_for(self, key: HistoryKey, of_namespace: KnownPast | None) -> KnownPast | None:
         """Return what answers for a key; begin what is missing, and build at once what is small."""
-        past = self._known.get(key)
+        past = self._pasts.get(key)
         if past is None or past.is_outdated or past.of_namespace is not of_namespace:
             before = None if past is None else past.answer
             stored = self._objects_of(key)
@@ -251,12 +251,12 @@ class KnownPasts:
             )
             past.build(STEPS_FOR_A_NEW_RUN)
             # Those that wait to be built come first.
-            self._known.pop(key, None)
-            self._known[key] = past
+            self._pasts.pop(key, None)
+            self._pasts[key] = past
             self._make_room(is_pipeline=bool(key.name))
         elif past.is_built:
             # What was asked for last is the last to go.
-            self._known[key] = self._known.pop(key)
+            self._pasts[key] = self._pasts.pop(key)
         return past.answer
 
     def _objects_of(self, key: HistoryKey) -> Collection[ObservedHistory]:
@@ -269,11 +269,11 @@ class KnownPasts:
     def _make_room(self, *, is_pipeline: bool) -> None:
         """Let go what was asked for longest ago, of what is built."""
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
-        known = self._known.items()
-        idle = [key for key, past in known if past.is_built or past.is_outdated]
+        pasts = self._pasts.items()
+        idle = [key for key, past in pasts if past.is_built or past.is_outdated]
         same = [key for key in idle if bool(key.name) == is_pipeline]
         for oldest in same[:-most]:
-            del self._known[oldest]
+            del self._pasts[oldest]
 
 
 def _of_namespace(key: HistoryKey) -> HistoryKey:

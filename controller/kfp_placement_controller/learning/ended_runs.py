@@ -150,7 +150,7 @@ def _past_steps(
         peak = (run.peaks or {}).get(pod.uid) if pod.phase == "Succeeded" else None
         attempts = [each.pod for each in run.pods.executors(step.name)]
         killed = max(_possible_bytes(each, each.killed_bytes, nodes) for each in attempts)
-        found = PastStep(
+        past_step = PastStep(
             identity=step_identity(reading.graph.name, step),
             seconds=seconds,
             node=pod.node_name,
@@ -160,8 +160,8 @@ def _past_steps(
             killed_bytes=killed or None,
             asked_bytes=step.requests.get("memory"),
         )
-        if seconds is not None or found.tells_memory:
-            yield found
+        if seconds is not None or past_step.tells_memory:
+            yield past_step
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
@@ -201,4 +201,4 @@ def _loop_widths(run: TrackedRun) -> Mapping[str, int]:
     widths: dict[str, list[int]] = {}
     for name, width in run.outcome.widths.items():
         widths.setdefault(task_of(name), []).append(width)
-    return {loop: median_high(found) for loop, found in widths.items()}
+    return {loop: median_high(counts) for loop, counts in widths.items()}

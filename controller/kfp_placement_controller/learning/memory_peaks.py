@@ -106,8 +106,8 @@ class MemoryPeaks:
             return
         self._asked = None
         pods = asked.question.pods
-        known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in pods)
-        asked.run.peaks = peaks = {uid: peak for uid, peak in known if peak > 0}
+        amounts = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in pods)
+        asked.run.peaks = peaks = {uid: peak for uid, peak in amounts if peak > 0}
         self._unknown_pods = 0 if peaks else self._unknown_pods + len(pods)
         if self._unknown_pods >= _TELLING:
             self._warn(f"it knows none of {self._unknown_pods} pods")

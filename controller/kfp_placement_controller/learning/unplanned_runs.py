@@ -107,12 +107,12 @@ class UnplannedRuns:
     def due(self, monotonic_seconds: float) -> list[EndedPipeline]:
         """Take a few runs that can be learned from now, those of all namespaces in turn."""
         self._settle(monotonic_seconds)
-        found: list[EndedPipeline] = []
+        runs: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
-            found.append(self._take(next(iter(self._waiting))))
-            left -= len(found[-1].packed)
-        return found
+            runs.append(self._take(next(iter(self._waiting))))
+            left -= len(runs[-1].packed)
+        return runs
 
     def _settle(self, monotonic_seconds: float) -> None:
         """Let runs be learned from whose last pods have been heard of by then; infinity = all runs.

@@ -100,9 +100,9 @@ def unpublished(
         findings: present findings.
         status: status of the policy; None = it has none yet.
     """
-    known = status or PlacementPolicyStatus()
-    flags = {"schedulerReady": known.scheduler_ready, "gatesReady": known.gates_ready}
-    reasons = {each.type: each.reason for each in known.conditions}
+    published = status or PlacementPolicyStatus()
+    flags = {"schedulerReady": published.scheduler_ready, "gatesReady": published.gates_ready}
+    reasons = {each.type: each.reason for each in published.conditions}
     return [
         each
         for each in findings

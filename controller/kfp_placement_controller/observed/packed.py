@@ -33,5 +33,5 @@ def packed(text: bytes) -> bytes:
 
 def unpacked(data: bytes) -> JsonObject:
     """Decompress and read JSON text."""
-    found: JsonObject = orjson.loads(zlib.decompress(data))
-    return found
+    raw: JsonObject = orjson.loads(zlib.decompress(data))
+    return raw

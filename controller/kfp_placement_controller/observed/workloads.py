@@ -71,8 +71,8 @@ class ObservedWorkload:
 
     def is_(self, condition: str) -> bool:
         """Return whether a condition of the Workload is true."""
-        found = self.conditions.get(condition)
-        return found is not None and found.holds
+        current = self.conditions.get(condition)
+        return current is not None and current.holds
 
     @property
     def has_reservation(self) -> bool:
@@ -156,10 +156,10 @@ def _owner_uid(metadata: Fields) -> str:
 def _pod_sets(spec: Fields) -> tuple[QuotaUnits, ...] | None:
     """Return the quota of each podSet; None = the podSets are not in the form that we write."""
     try:
-        found = [*spec.each("podSets")]
-        if len(found) > MAX_POD_SETS:
+        pod_sets = [*spec.each("podSets")]
+        if len(pod_sets) > MAX_POD_SETS:
             return None
-        return tuple(_units(each) for each in found)
+        return tuple(_units(each) for each in pod_sets)
     except InputError:
         return None
 

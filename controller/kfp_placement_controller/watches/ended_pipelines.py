@@ -42,7 +42,7 @@ class EndedPipelines:
     own_namespace: str
     opt_in: bool
     _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
-    _known: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    _ended_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """Note an object that is new, has changed or is gone; other kinds do not matter here."""
@@ -71,7 +71,7 @@ class EndedPipelines:
         if not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in):
             return
         uid = str(raw["metadata"].get("uid", ""))
-        known_at = self._known.get(uid)
+        known_at = self._ended_at.get(uid)
         if known_at is not None and known_at >= ended_at:
             return
         try:
@@ -83,6 +83,6 @@ class EndedPipelines:
         self.report(ended)
 
     def _remember(self, ended: Mapping[str, datetime]) -> None:
-        self._known.update(ended)
-        while len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
+        self._ended_at.update(ended)
+        while len(self._ended_at) > MOST_KNOWN:
+            self._ended_at.popitem(last=False)

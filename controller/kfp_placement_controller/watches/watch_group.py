@@ -42,7 +42,7 @@ class WatchGroup:
     _after: dict[Watcher[Any], frozenset[Kind]] = field(default_factory=dict)
     _optional: dict[Kind, Callable[[bool], None]] = field(default_factory=dict)
     _timers: list[threading.Timer] = field(default_factory=list)
-    _known: set[Kind] = field(default_factory=set)
+    _settled: set[Kind] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(
@@ -127,7 +127,7 @@ class WatchGroup:
             each.kind.plural
             for each in self._watchers
             if not each.synced.is_set()
-            and not (each.kind in self._optional and each.kind in self._known)
+            and not (each.kind in self._optional and each.kind in self._settled)
         ]
 
     def is_synced(self) -> bool:
@@ -160,10 +160,10 @@ class WatchGroup:
             reported: whether all of them have been reported; else the wait for them is over.
         """
         with self._lock:
-            if kind in self._optional and (reported or kind not in self._known):
+            if kind in self._optional and (reported or kind not in self._settled):
                 self._optional[kind](reported)
-            self._known.add(kind)
-            due = [each for each, kinds in self._after.items() if kinds <= self._known]
+            self._settled.add(kind)
+            due = [each for each, kinds in self._after.items() if kinds <= self._settled]
             for watcher in due:
                 del self._after[watcher]
                 watcher.start()

@@ -222,8 +222,8 @@ def unknown_fields(
             yield str(key), tuple(names.values())
             continue
         for place, inner, given_there in _parts(str(key), getattr(model, fields[key]), value):
-            for below, known in unknown_fields(inner, given_there):
-                yield f"{place}.{below}", known
+            for below, keys in unknown_fields(inner, given_there):
+                yield f"{place}.{below}", keys
 
 
 def _parts(

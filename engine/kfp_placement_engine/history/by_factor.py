@@ -79,8 +79,8 @@ def next_value(values: Sequence[Value], prior: float, factors: Factors, recent: 
 
 def _points(values: Sequence[Value], place: int) -> _Points:
     """Return the known amounts of one factor, ascending, each with the past value."""
-    known = ((factors[place], log) for log, factors in values if place < len(factors))
-    return sorted((point for point in known if not math.isnan(point[0])), key=itemgetter(0))
+    points = ((factors[place], log) for log, factors in values if place < len(factors))
+    return sorted((point for point in points if not math.isnan(point[0])), key=itemgetter(0))
 
 
 def _slope(points: _Points) -> float:

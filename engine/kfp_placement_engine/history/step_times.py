@@ -185,8 +185,8 @@ class StepTimes:
 
     def runs_without(self, pipeline: str, step: str) -> int:
         """Return the number of last runs in a row that ended well without a step that once ran."""
-        known = self._steps.get((pipeline, step))
-        return 0 if known is None else self._ended_well[pipeline] - known.last_run
+        statistics = self._steps.get((pipeline, step))
+        return 0 if statistics is None else self._ended_well[pipeline] - statistics.last_run
 
     def _learn_miss(self, estimate: Estimate | None, log_value: float) -> None:
         """Learn by how much a forecast has missed a run time."""

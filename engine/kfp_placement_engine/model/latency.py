@@ -197,10 +197,10 @@ def _listed(ruled_types: Collection[str]) -> str:
 
 def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
     """Return the notice of an unknown location: what it switches off, and which may be meant."""
-    known = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
-    close = difflib.get_close_matches(step.location.lower(), known, n=1)
+    locations = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
+    close = difflib.get_close_matches(step.location.lower(), locations, n=1)
     names = ", ".join(sorted(cluster.latencies)[:8]) or "none"
-    advice = f"did you mean {known[close[0]]!r}?" if close else f"known: {names}"
+    advice = f"did you mean {locations[close[0]]!r}?" if close else f"known: {names}"
     lost = ["its latency rule"] if nearest else []
     if step.max_latency_ms is not None:
         lost.append(f"its limit of {given_round_trip_text(step.max_latency_ms)}")

@@ -104,10 +104,10 @@ class StepNames:
         close = self._close(text)
         if close:
             return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
-        known = (
+        existing = (
             f"{self._nouns}: {listed(list(self._of_task))}" if self._of_task else "the run has none"
         )
-        return f"there is no {self._noun} {text!r:.120}; {known}"
+        return f"there is no {self._noun} {text!r:.120}; {existing}"
 
     def _short(self, wanted: str) -> dict[str, None]:
         """Return the tasks whose last part is that, else those with that display name."""

@@ -244,9 +244,9 @@ def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
     except InputError as error:
         raise InputError(f"{name}: policy: {error}") from error
     # A policy in a cluster may be of a newer revision; a file is written for this one.
-    for place, known in unknown_fields(spec, settings):
+    for place, keys in unknown_fields(spec, settings):
         parent, _, key = f"policy.{place}".rpartition(".")
-        raise InputError(f"{name}: {parent}.{key:.80}: is not known here; {key_advice(key, known)}")
+        raise InputError(f"{name}: {parent}.{key:.80}: is not known here; {key_advice(key, keys)}")
     return planning_policy(spec)
 
 

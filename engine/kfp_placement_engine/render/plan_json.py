@@ -177,8 +177,8 @@ def _step(plan: Plan, step: PlannedStep) -> _Document:
     }
     if plan.promise is None:
         return document
-    known = plan.promise.steps.get(step.name)
-    times = {"starts": None, "ends": None} if known is None else _fields(known, "starts ends")
+    promise = plan.promise.steps.get(step.name)
+    times = {"starts": None, "ends": None} if promise is None else _fields(promise, "starts ends")
     return document | times | {"durationBasis": _plain(step.run_time.basis)}
 
 

@@ -210,11 +210,13 @@ def _step(
 
 
 def _memory(step: StepIdentity, past: Past) -> StepMemory | None:
-    found = None if past.memory is None else past.memory.predict(step)
-    if found is None:
+    forecast = None if past.memory is None else past.memory.predict(step)
+    if forecast is None:
         return None
-    used = StepMemory(found.asked_bytes, found.largest_bytes, found.runs, found.killed_bytes)
-    advice = memory_advice(found, found.asked_bytes)
+    used = StepMemory(
+        forecast.asked_bytes, forecast.largest_bytes, forecast.runs, forecast.killed_bytes
+    )
+    advice = memory_advice(forecast, forecast.asked_bytes)
     if advice is None:
         return used
     return replace(used, advised=advice.amount_bytes, advice=advice.text)
@@ -234,7 +236,7 @@ def pipelines_table(
         (NAMESPACE, lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
         (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
-        (Column("TAKES"), lambda each: _known(each.takes, range_text)),
+        (Column("TAKES"), lambda each: _cell(each.takes, range_text)),
         (NumberColumn("LAST RUN", spare=1), lambda each: _ago(each.last_run_at, now)),
         (Column("NOTES", wrap_from=24), lambda each: _forgotten(each.forget_before)),
     ]
@@ -251,8 +253,8 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
     columns: list[ColumnOf[PastStepView]] = [
         (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
         (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
-        (Column("TAKES"), lambda step: _known(step.takes, range_text)),
-        (Column("RESTS ON", spare=1), lambda step: _known(step.basis, partial(basis_text, ""))),
+        (Column("TAKES"), lambda step: _cell(step.takes, range_text)),
+        (Column("RESTS ON", spare=1), lambda step: _cell(step.basis, partial(basis_text, ""))),
         (Column("MEMORY", optional=True, spare=2), _used),
         (Column("NOTES", wrap_from=24), _notes),
     ]
@@ -284,7 +286,7 @@ def _used(step: PastStepView) -> str:
     return memory_text(memory.largest) + asked
 
 
-def _known(value: ValueT | None, text: Callable[[ValueT], str]) -> str:
+def _cell(value: ValueT | None, text: Callable[[ValueT], str]) -> str:
     return NONE if value is None else text(value)
 
 

@@ -168,16 +168,16 @@ class _WorkflowReader:
         for hook, after in exits.items():
             inside = _with_drivers(self._templates.dag_tasks(hook))
             groups.append((inside, tuple(sorted(after))))
-        known = {name for group, _ in groups for name in group}
+        names = {name for group, _ in groups for name in group}
         tasks: dict[str, Task] = {}
         for group, exit_of in groups:
             for name, each in group.items():
                 if name in tasks:
                     raise place.error(f"two tasks are called {name:.80}")
-                tasks[name] = self._task(name, each, known, exit_of)
+                tasks[name] = self._task(name, each, names, exit_of)
         return tasks
 
-    def _task(self, name: str, driven: _DrivenTask, known: set[str], exit_of: Names) -> Task:
+    def _task(self, name: str, driven: _DrivenTask, names: set[str], exit_of: Names) -> Task:
         waits = _SUCCEEDED.findall(driven.first.text("depends"))
         waits = [other for other in waits if other != f"{name}-driver"]
         place, loop = driven.task.place, self._loop_tasks(driven.task)
@@ -188,7 +188,7 @@ class _WorkflowReader:
             # Argo obeys this limit, should it differ from the pipeline's own.
             policy = {"iteratorPolicy": {"parallelismLimit": loop.parallelism}}
             spec = Fields({**spec.raw, **policy}, place)
-        listed = (other for other in dependencies(spec) if other in known)
+        listed = (other for other in dependencies(spec) if other in names)
         return read_task(
             name,
             spec,

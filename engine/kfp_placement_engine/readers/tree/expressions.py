@@ -127,10 +127,10 @@ class Joined:
         if len(values) == 1:
             return values[0]
         texts = [known_text(value) for value in values]
-        known = [text for text in texts if text is not None]
-        if len(known) < len(texts) or sum(map(len, known)) > MAX_JOINED:
+        resolved = [text for text in texts if text is not None]
+        if len(resolved) < len(texts) or sum(map(len, resolved)) > MAX_JOINED:
             return UNKNOWN
-        return Known("".join(known))
+        return Known("".join(resolved))
 
 
 @dataclass(frozen=True)

@@ -159,21 +159,21 @@ class _LeafRead:
     def _node_selector(self) -> dict[str, str]:
         selector: dict[str, str] = {}
         place = self._leaf.place.field("node selector")
-        for value in self._known(self._leaf.node_selectors, "node selector"):
+        for value in self._evaluated(self._leaf.node_selectors, "node selector"):
             selector.update(place.text_mapping(value))
         return selector
 
     def _affinity(self) -> NodeAffinity:
-        values = self._known(self._leaf.affinities, "node affinity")
+        values = self._evaluated(self._leaf.affinities, "node affinity")
         place = self._leaf.place.field("node affinity")
         return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
 
     def _tolerations(self) -> tuple[Toleration, ...]:
-        values = self._known(self._leaf.tolerations, "toleration")
+        values = self._evaluated(self._leaf.tolerations, "toleration")
         place = self._leaf.place.field("tolerations")
         return tuple(entry for value in values for entry in read_tolerations(value, place))
 
-    def _known(self, expressions: tuple[Expression, ...], setting: str) -> list[Any]:
+    def _evaluated(self, expressions: tuple[Expression, ...], setting: str) -> list[Any]:
         """Return the values known before the run; a null optional parameter counts as not given."""
         values = []
         for expression in expressions:

@@ -107,8 +107,8 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
     waiting = waiting_for(plan)
 
     def time(which: Callable[..., float | None], moments: Iterable[float | None]) -> str:
-        known = [each for each in moments if each is not None]
-        return promises.moment(which(known, default=None), plan.run.submitted_at)
+        times = [each for each in moments if each is not None]
+        return promises.moment(which(times, default=None), plan.run.submitted_at)
 
     def notes(group: Group) -> str:
         return _remarks_text(group, waiting, speed=not detail.reasons)
@@ -196,8 +196,8 @@ def _run_text(group: Group) -> str:
 
 def _latency_text(group: Group) -> str:
     """Format the round trip, or a range; "" = there is none."""
-    known = [step.latency_ms for step in group if step.latency_ms is not None]
-    texts = dict.fromkeys(latency(each) for each in (min(known), max(known))) if known else ()
+    times = [step.latency_ms for step in group if step.latency_ms is not None]
+    texts = dict.fromkeys(latency(each) for each in (min(times), max(times))) if times else ()
     return " to ".join(texts)
 
 

@@ -90,9 +90,9 @@ def search_sentence(plan: Plan) -> str:
     words = "; ".join(search_verdict(plan))
     if not words:
         return ""
-    known = bound_words(plan)
+    bound = bound_words(plan)
     sign = ":" if reaches_bound(plan) else ";"
-    return f"{words[0].upper()}{words[1:]}{sign} {known}." if known else f"{words.capitalize()}."
+    return f"{words[0].upper()}{words[1:]}{sign} {bound}." if bound else f"{words.capitalize()}."
 
 
 def bound_words(plan: Plan) -> str:
