@@ -38,13 +38,7 @@ class HoldWatch:
     _evaluated_since: float = math.inf
 
     def evaluate(
-        self,
-        state: RunState,
-        now: datetime,
-        monotonic_seconds: float,
-        *,
-        has_pods: bool,
-        begin_seconds: float,
+        self, state: RunState, now: datetime, monotonic_seconds: float, begin_seconds: float
     ) -> bool:
         """Evaluate the run; return whether it was held back and no longer is.
 
@@ -53,13 +47,13 @@ class HoldWatch:
             now: the time.
             monotonic_seconds: the time on the monotonic clock. The wait counts from the first
                 evaluation, so that only our clock counts.
-            has_pods: whether there are pods of the run.
-            begin_seconds: longest time until a run begins, unless something holds it back.
+            begin_seconds: longest time until the run begins, unless something holds it back;
+                infinite if it has begun.
         """
         self._evaluated_since = min(self._evaluated_since, monotonic_seconds)
         before = self.why
         self.why = state.blocked
-        if not (has_pods or lasts(begin_seconds, self._evaluated_since, monotonic_seconds)):
+        if not lasts(begin_seconds, self._evaluated_since, monotonic_seconds):
             self.why = state.blocked or state.idle
         if self.why:
             self.last_at = now
@@ -204,15 +198,9 @@ class TrackedRun:
         self.changed = False
         if reading is None:
             return False
-        was_held, has_pods = self.held, any(True for _ in self.pods)
-        goes_on = self.hold.evaluate(
-            self.observed.state,
-            now,
-            monotonic_seconds,
-            has_pods=has_pods,
-            begin_seconds=params.begin_seconds,
-        )
-        if goes_on:
+        was_held = self.held
+        begin_seconds = math.inf if any(True for _ in self.pods) else params.begin_seconds
+        if self.hold.evaluate(self.observed.state, now, monotonic_seconds, begin_seconds):
             self._outdate()
         elif self.held != was_held:
             self.promises.tried_at = None

@@ -1,5 +1,7 @@
 """Runs that Argo holds back: nobody waits for steps that cannot start, and they come back."""
 
+from math import inf
+
 import pytest
 
 from kfp_placement_controller.runs.overheads import RunningCentre
@@ -182,9 +184,9 @@ def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     assert learned.driver.value == 1.5
 
 
-def looked(hold, seconds, *, has_pods=False, **workflow):
+def looked(hold, seconds, *, begin_seconds=10, **workflow):
     state = a_workflow(**workflow).state
-    goes_on = hold.evaluate(state, after(seconds), seconds, has_pods=has_pods, begin_seconds=10)
+    goes_on = hold.evaluate(state, after(seconds), seconds, begin_seconds)
     return bool(hold.why), goes_on
 
 
@@ -201,7 +203,7 @@ def test_a_new_run_is_not_held_back():
 def test_a_run_with_pods_whose_phase_comes_late_is_not_held_back():
     hold = HoldWatch()
     looked(hold, 0)
-    assert looked(hold, 60, has_pods=True) == (False, False)
+    assert looked(hold, 60, begin_seconds=inf) == (False, False)
 
 
 def test_a_run_that_has_ended_is_not_held_back():
