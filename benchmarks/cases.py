@@ -45,7 +45,7 @@ class Case:
 
     Attributes:
         name: name for people, for files and for `--cases`.
-        load: makes it; the seed that the search starts from also draws it, where it is drawn.
+        load: function that makes the case by a seed; the search starts from the same seed.
     """
 
     name: str

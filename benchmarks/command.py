@@ -135,7 +135,7 @@ def show(page: Page, echo: Echo, form: str = "table", output: Path | None = None
 
     Args:
         page: results of the benchmark.
-        echo: prints a line.
+        echo: function that prints a line.
         form: one of `FORMATS`.
         output: file for the page as Markdown, beside printing it; None = no file.
 

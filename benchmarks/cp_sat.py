@@ -19,7 +19,7 @@ def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
     """Return the least makespan of each case, from a process of its own.
 
     Args:
-        cases: see `optimum`.
+        cases: cases in the form that `optimum` takes.
 
     Raises:
         BenchmarkError: the solver is not installed, or does not prove one of them.

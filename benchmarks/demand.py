@@ -59,11 +59,11 @@ def main(
     """Measure and print the tables.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         data: the data folder; None looks for it.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
-        progress: told what is being done.
+        progress: callback for the progress of the benchmark.
 
     Returns:
         The exit code: 1 if a demand is not that of the replay, or podSets do not cover it, else 0.

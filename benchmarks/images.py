@@ -219,12 +219,12 @@ def main(
     """Measure and print the tables.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         data: the data folder, or that of the packages; None looks for it.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
         files: names (without `.yaml`) of the only packages to take; none = all.
-        progress: told what is being done.
+        progress: callback for the progress of the benchmark.
 
     Returns:
         The exit code: 1 if a plan beats its bound, else 0.

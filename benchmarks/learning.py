@@ -58,12 +58,12 @@ def main(
     """Measure and print the tables.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         data: the data folder, that of the traces, or one of them; None looks for the first.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
         only: measure and print one of `TABLES` alone; "" = all.
-        progress: told what is being done.
+        progress: callback for the progress of the benchmark.
 
     Raises:
         InputNotFoundError: no traces are there.

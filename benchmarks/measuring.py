@@ -47,14 +47,14 @@ class Benchmark:
         summary: one line for `--help`.
         examples: arguments, as people write them.
         cases: all its cases, made from the options.
-        parts: makes its tables.
+        parts: function that makes its tables.
         totals: the figures of its tables, for JSON.
         seeds, budgets: seeds and budgets by default.
-        add_options: adds further options.
-        prepare: completes the cases that were chosen, where that takes a while.
-        find: searches a case.
-        budget_of: reads a budget as in `--budget`; see `budget.timed_budget` for the other one.
-        fault: returns the fault of an outcome; "" = none.
+        add_options: function that adds further options.
+        prepare: function that completes the chosen cases, where that takes a while.
+        find: function that searches a plan for a case.
+        budget_of: parser of `--budget`: `budget`, or `timed_budget`, which also accepts times.
+        fault: function that returns the fault of an outcome; "" = none.
     """
 
     name: str
@@ -129,7 +129,7 @@ def report(
     Args:
         benchmark: benchmark that was run.
         outcomes: outcomes of the searches.
-        echo: prints a line.
+        echo: function that prints a line.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
         peers: names of those that were asked for.
@@ -236,7 +236,7 @@ def add_search_options(
         parser: parser of a benchmark's command line.
         seeds: seeds by default.
         budgets: the same.
-        budget_of: reads one; with `timed_budget`, times are budgets, too.
+        budget_of: parser of a budget: `budget`, or `timed_budget`, which also accepts times.
         otherwise: text about the end of a search without a budget.
     """
     usual = " ".join(each.word for each in budgets) or otherwise

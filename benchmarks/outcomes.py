@@ -190,7 +190,7 @@ def references_of(
         seed: seed of baselines and peers that draw.
         peers: names of the peers.
         bounds: bounds of the same problem; None = they are computed.
-        note: gets each schedule; of several of one name, each name ends with a number.
+        note: callback for each schedule; of several of one name, each name ends with a number.
 
     Raises:
         BenchmarkError: a peer's schedule cannot be played.

@@ -111,7 +111,7 @@ def report(result: PaperResult, echo: Echo, form: str = "table", output: Path | 
 
     Args:
         result: results of the run.
-        echo: prints a line.
+        echo: function that prints a line.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
 

@@ -33,11 +33,11 @@ def main(
     """Simulate and print the tables.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         days: number of days for each way and rate.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
-        progress: told what is being done.
+        progress: callback for the progress of the benchmark.
 
     Returns:
         The exit code: 1 if a target is missed, else 0.

@@ -22,7 +22,7 @@ class Row:
 
     Attributes:
         case: name of the case.
-        seed: draws the series, and is that of the searches.
+        seed: seed by which the series is drawn, and seed of the searches.
         input_hash: hash of the runs, their arrivals and true times.
         budget: budget of each plan; None = 20 generations.
         arm: way in which the series was run.

@@ -143,7 +143,7 @@ def main(data: Path | None, echo: Echo, form: str = "table") -> int:
 
     Args:
         data: the recording, or a folder with it; None looks for the data folder.
-        echo: prints a line.
+        echo: function that prints a line.
         form: one of `FORMATS`.
 
     Raises:

@@ -42,10 +42,10 @@ def run(
         seeds: seeds of the searches.
         budgets: budgets of the searches.
         folder: folder for the schedules; None = they are not written.
-        progress: told what is being done.
-        find: searches a case.
+        progress: callback for the progress of the benchmark.
+        find: function that searches a plan for a case.
         peers: schedulers of others to simulate as well, by name.
-        base: searches the same with another checkout; None = nobody does.
+        base: process that searches the same cases with another checkout; None = there is none.
 
     Raises:
         EngineError: a case cannot be read or planned.

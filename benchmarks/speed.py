@@ -70,13 +70,13 @@ def main(
     """Measure and print the tables.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         cases: cases to measure.
         base: another checkout to compare with; None = none.
         pairs: number of measurements of both; without a base everything is measured once.
         form: one of `FORMATS`.
         output: file for the tables as Markdown, beside printing them; None = no file.
-        progress: told what is being done.
+        progress: callback for the progress of the benchmark.
 
     Raises:
         InputNotFoundError: the base is not a checkout.

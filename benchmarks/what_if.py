@@ -41,13 +41,13 @@ def main(
     """Measure and print the table.
 
     Args:
-        echo: prints a line.
+        echo: function that prints a line.
         cases: number of `CASES` to measure.
         budget_seconds: time for the search of each plan.
         each_seconds: time for the search for each change.
         form: one of `FORMATS`.
         output: file for the table as Markdown, beside printing it.
-        progress: called with a line about each part that begins.
+        progress: callback with a line about each part that begins.
 
     Returns:
         The exit code: 1 if suggestions took too long or are too far from the best, else 0.

@@ -39,7 +39,7 @@ class Compiler:
 
     Attributes:
         command: the program and its first arguments.
-        platform_tag: where its libraries run, as wheels name it.
+        platform_tag: platform on which its libraries run, as wheels name it.
     """
 
     command: tuple[str, ...]

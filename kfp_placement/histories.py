@@ -116,7 +116,7 @@ def read_past(
         pipeline: name of the pipeline.
         namespace: namespace of the run; "" = not known.
         cluster: cluster of the run; its policy says how long runs count.
-        progress: told what is read.
+        progress: callback for the progress of reading.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.

@@ -117,8 +117,8 @@ class PreparedRun:
         """Make the plan; it says what it took from the policy, and what lets steps onto a node.
 
         Args:
-            progress: told how far planning is.
-            limits: say what limits the run.
+            progress: callback for the progress of planning.
+            limits: whether the plan says what limits the run.
 
         Raises:
             PlanningError: a run without steps, or a cluster without nodes.
@@ -147,7 +147,7 @@ class PreparedRun:
         Args:
             present: the plan that `plan` has made.
             changes: changes, all of them together.
-            progress: told how far planning is.
+            progress: callback for the progress of planning.
 
         Raises:
             EngineError: as for `after`.
@@ -165,7 +165,7 @@ class PreparedRun:
 
         Args:
             present: the plan that `plan` has made.
-            progress: told how far it is.
+            progress: callback for the progress of planning.
         """
         from kfp_placement_engine.planning.what_if.best_changes import best_changes
 
@@ -192,7 +192,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
 
     Args:
         request: request to answer.
-        progress: told how far it is.
+        progress: callback for the progress of planning.
 
     Raises:
         EngineError: as for `prepare`, and for `PreparedRun.plan` and `.after`.
@@ -224,7 +224,7 @@ def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedR
 
     Args:
         request: request to answer.
-        progress: told how far reading is.
+        progress: callback for the progress of reading.
 
     Raises:
         RequestError: what is asked for does not go with the run.

@@ -116,7 +116,7 @@ class Pod:
         arrival_requests: the same while the pod itself is being placed; None = the same. The scorer
             of NodeResourcesFit then leaves out resources given to the pod as a whole.
         node_name: node it is bound to, or "".
-        node_selector: labels a node must have.
+        node_selector: labels that a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.
         images: image references of init containers and containers, repeated ones repeated.

@@ -34,7 +34,7 @@ class Work:
         gibibytes: size of its inputs.
         is_checked: whether it has one more step, which has run in another pipeline before.
         nodes: nodes of the cluster.
-        speed: theirs.
+        speed: speed of the nodes.
     """
 
     items: int = 6

@@ -44,7 +44,7 @@ class TracedPod:
         step: step of the pod.
         past: observation of the pod.
         start_seconds, end_seconds: times since the run's first submission; None = unknown.
-        submitted_seconds: likewise.
+        submitted_seconds: time of its creation, counted in the same way; None = unknown.
     """
 
     step: Step

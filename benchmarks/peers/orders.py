@@ -27,7 +27,7 @@ class StaticOrder:
     """An order that stays as it is.
 
     Args:
-        keys: [A] of the activities.
+        keys: [A] keys of the activities.
     """
 
     def __init__(self, keys: Sequence[Key]) -> None:
@@ -46,7 +46,7 @@ class LeastFinishedFirst:
 
     Args:
         processes: [A] name of each activity's process.
-        keys: [A] what decides among processes of as many.
+        keys: [A] keys that decide among processes with equally many ended steps.
     """
 
     def __init__(self, processes: Sequence[str], keys: Sequence[Key]) -> None:

@@ -29,8 +29,8 @@ class TaskGraph:
         seconds: [A, N] run time, infinite where the node does not take the task; one does.
         before: tasks that each task waits for, each with the time that its data takes to
             another node.
-        requests: [A, R] what a task takes.
-        room: [N, R] of the empty nodes.
+        requests: [A, R] resources that a task takes.
+        room: [N, R] room of the empty nodes.
         image: [A] the image that a task needs, -1 = none.
         pull_seconds: [images, N] time to get an image, 0 where it is.
     """

@@ -8,7 +8,7 @@ class RoomOverTime:
     """Room of one node: `_room[i]` holds from `_times[i]` to `_times[i + 1]`, the last forever.
 
     Args:
-        room: [R] of the empty node.
+        room: [R] room of the empty node.
     """
 
     def __init__(self, room: Sequence[int]) -> None:
@@ -19,7 +19,7 @@ class RoomOverTime:
         """Return the first moment from `ready` on with room for the whole time; infinite = none.
 
         Args:
-            request: [R] what is asked for.
+            request: [R] amounts that are asked for.
             ready: seconds.
             seconds: duration.
         """

@@ -131,7 +131,7 @@ def simulate(
 
     Args:
         runs: runs in the order of submission.
-        gatekeeper: decides when they start.
+        gatekeeper: object that decides when runs start.
         order: order in which pods are tried.
         observe: function called with the cluster after every event.
     """

@@ -21,8 +21,8 @@ class Planner:
         arrivals: times of submission.
         cluster: cluster of the runs.
         seed: seed of the searches.
-        stop: makes what ends a search.
-        assumptions: say how much longer an overrun is expected to take.
+        stop: function that makes the stopping criterion of a search.
+        assumptions: assumptions of the plans, such as how much longer an overrun will take.
     """
 
     graphs: Sequence[RunGraph]

@@ -48,7 +48,7 @@ def play(
         series: runs that arrive, and their cluster.
         arm: way in which runs are planned and started.
         seed: seed of the searches.
-        stop: makes what ends a search.
+        stop: function that makes the stopping criterion of a search.
     """
     graphs = series.true_runs() if arm.knows_times else series.runs
     assumptions = Assumptions(overrun_share=arm.overrun_share)

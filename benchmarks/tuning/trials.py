@@ -89,8 +89,8 @@ def run_trials(
     Args:
         trials: trials to measure; those of one instance should follow each other.
         workers: processes; 1 = this one.
-        log: holds what was measured before, and is given the rest.
-        progress: told what is being done.
+        log: log of earlier results, to which the new ones are added.
+        progress: callback for the progress of the trials.
 
     Raises:
         BenchmarkError: a process ended.

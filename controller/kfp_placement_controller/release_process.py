@@ -58,7 +58,7 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
     Args:
         client: the API server.
         now: the time.
-        say: takes a line about each change.
+        say: callback with a line about each change.
         settings: kinds of objects to free, whether only overdue ones, and whether as a dry run.
 
     Returns:
@@ -167,7 +167,7 @@ def _gated(client: KubeClient, earlier_than: datetime | None, say: Say) -> Itera
     Args:
         client: the API server.
         earlier_than: time before which a pod must have been created, or None for all pods.
-        say: takes a line about each pod that cannot be read.
+        say: callback with a line about each pod that cannot be read.
     """
     # A gated pod is always pending.
     for pod in client.list(PODS, field_selector="status.phase=Pending").items:

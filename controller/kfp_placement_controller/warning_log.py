@@ -67,7 +67,7 @@ class WarningLog:
         Args:
             consequence: effect of a defect for users.
             turn: work that others do not depend on.
-            failed: called after a defect, with a sentence about it for people; without it, None
+            failed: callback after a defect, with a sentence about it for people; without it, None
                 is returned.
         """
         try:

@@ -33,7 +33,7 @@ def checked(request: PlanRequest, progress: Progress = no_progress) -> CheckRepo
     Args:
         request: run to check, and perhaps a cluster, whose PlacementPolicy then says which types
             of steps follow a location, and which values are assumed for each type.
-        progress: called with the progress of reading.
+        progress: callback for the progress of reading.
 
     Raises:
         EngineError: `prepare` fails, or no plan can be made on the cluster.

@@ -179,7 +179,7 @@ def pairs(
     Args:
         example: example for messages: `train=20m`.
         convert: parser of values; raises `ValueError` or `EngineError` with a message.
-        last: split at the last `=` (names of steps) instead of the first (values of arguments).
+        last: whether the last `=` separates (names of steps), not the first (values of arguments).
     """
 
     def read(_ctx: click.Context, param: click.Parameter, values: _Texts) -> dict[str, Any]:

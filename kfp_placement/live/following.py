@@ -39,7 +39,7 @@ def follow(
         api: cluster to read.
         kind: kind of the object, which has the name of the run.
         run: key of the run.
-        stopped: set when no more is wanted; a quiet stream then ends within a minute.
+        stopped: event that ends the stream once it is set, within a minute if nothing comes.
         tell: receiver of messages about why nothing comes.
 
     Raises:

@@ -131,7 +131,7 @@ class Run:
         change.
 
         Args:
-            timeout: give up after this: `2h`, or seconds; by default never.
+            timeout: time after which it gives up: `2h`, or seconds; by default never.
 
         Raises:
             MarkValueError: a timeout that is not a duration.

@@ -98,7 +98,7 @@ def open_gates(
     Args:
         api: cluster to write to.
         runs: runs whose pods are freed; None = the pods of all runs.
-        tell: called with namespace/name of each freed pod.
+        tell: callback with namespace/name of each freed pod.
         dry_run: whether the server checks every write and keeps none.
 
     Raises:
@@ -155,7 +155,7 @@ def _free(
         api: cluster to write to.
         kind: kind of the object.
         listed: object as it was listed.
-        patch_of: returns the patch that frees the object as it is now, or None if it does not wait.
+        patch_of: function that makes the patch which frees the object; None = it does not wait.
         released: result, to which the object is added.
     """
     metadata, name = listed["metadata"], _name(listed)

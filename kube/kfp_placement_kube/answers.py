@@ -32,7 +32,7 @@ class Page(NamedTuple):
     Attributes:
         items: the objects, with their kind; what is not an object is skipped.
         resource_version: version of the whole list; "" = the answer does not say.
-        continue_token: names the next page; "" = this is the last.
+        continue_token: token of the next page; "" = this is the last.
     """
 
     items: list[JsonObject]
@@ -54,7 +54,7 @@ class Stream:
     Attributes:
         kind: kind of the objects.
         lines: lines of the answer, unread.
-        observer: notified where an object is nested too deeply to be read.
+        observer: observer of objects that are nested too deeply to be read.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
     Args:
         text: body of the answer.
         path: address of the request, for messages.
-        observer: notified where an object is nested too deeply to be read.
+        observer: observer of objects that are nested too deeply to be read.
 
     Raises:
         GarbledError: the answer is not an object: it broke off, or a proxy has answered.

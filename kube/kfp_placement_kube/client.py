@@ -58,7 +58,7 @@ class KubeClient:
     """A client of the API server for one account; safe to use from several threads.
 
     Attributes:
-        observer: notified of everything that this client and its watches do.
+        observer: observer of everything that this client and its watches do.
     """
 
     def __init__(self, transport: Transport, observer: Observer = SILENT) -> None:
@@ -66,7 +66,7 @@ class KubeClient:
 
         Args:
             transport: connections to the server.
-            observer: notified of everything that this client and its watches do.
+            observer: observer of everything that this client and its watches do.
         """
         self.observer = observer
         self._transport = transport
@@ -229,8 +229,8 @@ class KubeClient:
             kind: kind of the object.
             name: name of the object.
             namespace: namespace of the object; "" for kinds without namespaces.
-            uid: delete only that very object, not a later one of the same name.
-            resource_version: delete it only if nobody has written since.
+            uid: uid that the object must have; a later one of its name has another; "" = any.
+            resource_version: version that the object must still have; "" = any.
 
         Raises:
             ConflictError: the object has another uid, or has changed.
@@ -295,8 +295,8 @@ def modify(
 
     Args:
         current: the object as it was read, or a value that `write` decides from.
-        write: decides and writes; the write names the version that it was decided from.
-        read: reads the value again, after others have written.
+        write: function that decides and writes; the write names the version it was decided from.
+        read: function that reads the value again, after others have written.
         retry_on: errors of `write` which mean that others have written; other errors are raised.
 
     Returns:

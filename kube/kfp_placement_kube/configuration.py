@@ -11,8 +11,8 @@ class Configuration:
 
     Attributes:
         server: address of the server, such as `https://10.96.0.1:443`.
-        authorization: returns the header of that name, such as `Bearer eyJ`, or None for no header;
-            called for every request, since tokens are renewed.
+        authorization: function that returns the header of that name, such as `Bearer eyJ`, or None
+            for no header; called for every request, since tokens are renewed.
         authority_file: certificates that the server's certificate is checked by, PEM; None = the
             system's.
         verifies_server: whether the server's certificate is checked.

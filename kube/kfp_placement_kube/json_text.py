@@ -23,7 +23,7 @@ def read_json(text: bytes, observer: Observer = SILENT) -> Any:
 
     Args:
         text: the JSON text.
-        observer: notified where a value is nested too deeply to be read.
+        observer: observer of values that are nested too deeply to be read.
 
     Raises:
         ValueError: the text is not JSON.

@@ -29,7 +29,7 @@ class Requests:
 
     Attributes:
         transport: connections to the server; the first request opens one.
-        observer: notified of requests that are refused, and of writes.
+        observer: observer of requests that are refused, and of writes.
     """
 
     transport: Transport

@@ -45,7 +45,7 @@ def load_service_account(
     Args:
         folder: folder with `token` and `ca.crt`.
         variables: environment variables, two of which name the API server.
-        clock: returns seconds that only grow.
+        clock: function that returns the time in seconds, which never goes back.
 
     Raises:
         ConfigurationError: we are not in a pod with a service account.

@@ -70,7 +70,7 @@ class Transport:
         """Read the configuration; the first request opens a connection.
 
         Args:
-            load: reads the configuration; called again by `renew`.
+            load: function that reads the configuration; called again by `renew`.
             params: limits and habits of the connections.
 
         Raises:
@@ -117,7 +117,7 @@ class Transport:
         """Send a request; the answer's body is still to be read.
 
         Args:
-            method: GET, POST and so on.
+            method: HTTP method, such as GET or POST.
             path: address from the root of the server.
             query: parameters; empty ones are left out.
             body: body of the request; None = no body.

@@ -145,6 +145,26 @@ def test_docstrings_stand_alone(room):
     assert [str(each) for path in sorted(paths) for each in findings(path)] == []
 
 
+@pytest.mark.parametrize(
+    ("entry", "is_found"),
+    [
+        ("told how far the search is.", True),
+        ("callback for the progress of the search.", False),
+        ("returns the time.", True),
+        ("function that returns the time.", False),
+        ("see `WaitingRun`.", True),
+        ("draws the series.", True),
+        ("draws of each mix.", False),
+        ("[A] of the activities.", True),
+        ("[A, R] least time of the activities.", False),
+    ],
+)
+def test_an_entry_is_a_noun_phrase(entry, is_found, tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(f'"""A module.\n\nArgs:\n    name: {entry}\n"""\n')
+    assert len(list(findings(path))) == is_found
+
+
 def test_the_rules_see_all_four_distributions():
     assert {name.partition(".")[0] for name in MODULES} == set(DISTRIBUTIONS)
 

@@ -19,8 +19,24 @@ _ANSWERS = """
 """Words that begin an answer to a question nobody has asked, and not a name or a sentence."""
 
 _FIRST_WORDS = frozenset(_ANSWERS.split())
-_ENTRY_WORDS = _FIRST_WORDS - {"whether", "all", "another", "any", "every", "none", "other"}
-"""What an attribute is may begin with a few of them: whether a step runs, all steps of a run."""
+
+_NOT_NOUNS = """
+    adds applied asks begins builds called carries completes decides delete does finds follows gets
+    give gives holds keeps likewise makes notified nowhere prints raised reads returns say says see
+    sends stops takes tells theirs told
+"""
+"""Words that begin what a thing does, where it is described, or what happens to it."""
+
+_ENTRY_WORDS = (_FIRST_WORDS | frozenset(_NOT_NOUNS.split())) - {
+    *("whether", "all", "another", "any", "every", "least", "none", "other")
+}
+"""Words that no entry begins with: it is a noun phrase, or says whether something holds."""
+
+_SHAPE = re.compile(r"^\[[^\]]*\] ")
+"""Shape of an array, before the noun phrase: `[A, R] `."""
+
+_VERB = re.compile(r"^[a-z]+s (?:a|an|it|the|what|when|whether)\b")
+"""Verb that may also be a noun: `draws the series`, but `draws of each mix`."""
 
 _SECTION = re.compile(r"(?:Attributes|Args):\n((?:    +.*\n|\n)*)")
 _ENTRY = re.compile(r"^    (\w[\w, ]*): *(.*)$", re.MULTILINE)
@@ -52,8 +68,12 @@ def findings(path: Path) -> Iterator[Finding]:
             yield Finding(path, line, first)
         for section in _SECTION.findall(text + "\n"):
             for names, said in _ENTRY.findall(section):
-                if _first_word(said) in _ENTRY_WORDS:
+                if _is_not_a_noun_phrase(_SHAPE.sub("", said)):
                     yield Finding(path, line, f"{names}: {said}")
+
+
+def _is_not_a_noun_phrase(entry: str) -> bool:
+    return _first_word(entry) in _ENTRY_WORDS or _VERB.match(entry) is not None
 
 
 def _first_word(text: str) -> str:

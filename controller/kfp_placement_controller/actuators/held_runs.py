@@ -89,7 +89,7 @@ class HeldRuns:
     Attributes:
         client: the API server.
         source: source of the runs.
-        say: takes a line about each change.
+        say: callback with a line about each change.
         dry_run: whether to describe the changes without making them.
     """
 
@@ -106,10 +106,10 @@ class HeldRuns:
         """Release all waiting runs except those that their queue may still hold.
 
         Args:
-            may_hold: says which runs a queue may still hold; called with None for namespaces in
-                which runs wait and that have no queue.
-            closing: makes the status of a queue that may hold no new runs, or None where the queue
-                already has that status.
+            may_hold: function that returns which runs a queue may still hold; its argument is None
+                for namespaces without a queue in which runs wait.
+            closing: function that makes the status of a queue that may hold no new runs, or returns
+                None where the queue already has that status.
 
         Raises:
             KubernetesError: queues or runs cannot be listed.

@@ -27,8 +27,8 @@ class KueueFollowing:
 
     Attributes:
         objects: objects of Kueue that the backend decides by.
-        check: checks that Kueue is there and usable; raises AccessError or KubernetesError.
-        read: reads all of Kueue's objects as they are now; raises KubernetesError.
+        check: function that raises AccessError or KubernetesError if Kueue cannot be used.
+        read: function that reads all of Kueue's objects; raises KubernetesError.
         monotonic: monotonic clock, in seconds.
         began: function called once the objects can be read, to follow them.
         ended: function called when no RunQueue asks for Kueue any more, or we do not lead.

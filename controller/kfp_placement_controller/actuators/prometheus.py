@@ -37,7 +37,7 @@ class Prometheus:
     """The servers that a policy may name.
 
     Attributes:
-        transport_to: makes the way to the server of a URL.
+        transport_to: function that makes the connection to the server of a URL.
         containers: names of those that run steps.
         clock: seconds.
     """

@@ -65,8 +65,8 @@ class QueueActionRunner:
     Attributes:
         client: the API server.
         events: recorder of events.
-        sources: build the patches of runs, by the kind of their objects.
-        write_for_backend: carries out what a backend wants written.
+        sources: sources that build the patches of runs, by the kind of their objects.
+        write_for_backend: function that writes what a backend has decided.
     """
 
     client: KubeClient

@@ -67,7 +67,7 @@ def pod_patch(
         namespace: namespace in which the pod is created.
         policy: the policy `default`; None = there is none.
         own_namespace: namespace of kfp-placement, whose pods are never changed.
-        counts_as_marked: tells whether a pod counts as marked without a mark; None = no pod does.
+        counts_as_marked: test for pods that count as marked without a mark; None = no pod does.
 
     Raises:
         InputError: the object is malformed.

@@ -79,8 +79,8 @@ class Answers:
     """Answers every question from what is known of the cluster, without a call of the API server.
 
     Attributes:
-        knowledge: returns what is known of the cluster at this moment.
-        decided: called with every decision; returns at once.
+        knowledge: function that returns what is known of the cluster at this moment.
+        decided: callback for every decision, which returns at once.
         own_namespace: namespace of kfp-placement, whose pods and runs are never changed.
         queue_sources: sources whose runs can wait in a queue.
         clock: clock of the `KnowledgeStore`.

@@ -80,8 +80,8 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
     """Return the routes of kubelet and Prometheus.
 
     Args:
-        is_synced: tells whether every watch has listed its objects.
-        stuck: names what only a restart repairs; "" = nothing.
+        is_synced: function that returns whether every watch has listed its objects.
+        stuck: function that returns the problem that only a restart repairs; "" = none.
     """
 
     async def healthy(_: web.Request) -> web.Response:
@@ -212,8 +212,8 @@ async def serving(
         settings: settings of the process.
         certificates: certificate of the webhook; None = admission is not served.
         answers: answers to the scheduler and to admission.
-        is_synced: tells whether every watch has listed its objects.
-        stuck: names what only a restart repairs; "" = nothing.
+        is_synced: function that returns whether every watch has listed its objects.
+        stuck: function that returns the problem that only a restart repairs; "" = none.
 
     Raises:
         SettingsError: a port cannot be opened.

@@ -71,7 +71,7 @@ class KnowledgeStore:
 
         Args:
             sources: sources of runs, which tell the run and step of a pod.
-            clock: returns seconds that never go back.
+            clock: function that returns the time in seconds, which never goes back.
         """
         self.knowledge = Knowledge(sources=sources)
         self._clock = clock

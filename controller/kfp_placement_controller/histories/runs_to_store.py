@@ -87,7 +87,7 @@ class RunsToStore:
         """Return the next write, namespaces in turn; None = one is unanswered, or none is due.
 
         Args:
-            keep_days: see `WriteHistory`.
+            keep_days: number of days for which ended runs are kept, as in `WriteHistory`.
             monotonic_seconds: the present moment.
         """
         self._tried_at = {

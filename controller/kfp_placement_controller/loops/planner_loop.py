@@ -26,8 +26,8 @@ class PlannerLoop(DecisionLoop[Coordinator]):
     """The one thread that calls the coordinator.
 
     Attributes:
-        leading: says when it leads.
-        runner: carries out what it has decided.
+        leading: object that lets the coordinator lead while the Lease is ours.
+        runner: object that carries out the actions.
     """
 
     name = "planner"

@@ -30,8 +30,8 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
 
     Attributes:
         election: election for the Lease of `queue`; the coordinator writes only while it is ours.
-        kueue: follows Kueue's objects while a RunQueue asks for Kueue.
-        runner: carries out the actions.
+        kueue: reader of Kueue's objects while a RunQueue asks for Kueue.
+        runner: object that carries out the actions.
     """
 
     name = "queue"

@@ -142,9 +142,9 @@ class RequestedRun:
         Args:
             queue: queue that decides about it.
             priority: priority that the queue allows.
-            unschedulable: see `WaitingRun`.
-            has_victims: see `WaitingRun`.
-            goes_last: see `WaitingRun`.
+            unschedulable: reason why no node can take one of its steps, or "".
+            has_victims: whether runs were suspended for it.
+            goes_last: whether somebody has asked that the run stops; all others then go first.
         """
         return WaitingRun(
             self.key,
@@ -167,7 +167,7 @@ class RequestedRun:
             queue: queue that decides about it.
             priority: priority that the queue allows.
             now: the time.
-            is_fixed: see `AdmittedRun`.
+            is_fixed: whether the run cannot be suspended.
         """
         return AdmittedRun(
             self.key,

@@ -89,7 +89,7 @@ class Steering:
 
         Args:
             runs: all runs.
-            cause_of: returns why a waiting run starts whatever its queue decides, or None.
+            cause_of: function that returns why a run starts whatever its queue decides, or None.
             now: the time.
         """
         standing = Standing([], [], [], [])

@@ -60,7 +60,7 @@ class WatchGroup:
 
         Args:
             kind: kind to watch.
-            read: makes of an object what is kept from it; None = it is of no interest.
+            read: function that returns the part of an object that is kept; None = nothing of it.
             changed: function called with every change, in a thread of this watch.
             params: sizes and times of the watch.
             after: kinds of which everything must have been reported before; each has one watch.

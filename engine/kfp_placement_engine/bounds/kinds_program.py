@@ -75,7 +75,7 @@ class Program:
         kinds: steps by kind of node.
         head, tail: [A] least times before the bind and after the end.
         least: [A] least time from bind to end.
-        step_of: [A] which of the J steps an activity is, -1 = none.
+        step_of: [A] number of the activity among the J steps, -1 = it is not a step.
         edges: [E, 2] activities of which one precedes the other.
         last: activities whose tail does not follow from an edge.
         heads, tails: seconds after the start and before the end at which windows begin and end.

@@ -25,7 +25,7 @@ class Pin:
 
     Attributes:
         node: name of the node that it should go to; "" = any.
-        hosts: nowhere but to nodes with one of these host labels; empty = no matter. Such a pod
+        hosts: host labels of the only nodes that it may go to; empty = any nodes. Such a pod
             waits forever if all of them are lost, so that this is for hard latency limits only.
     """
 

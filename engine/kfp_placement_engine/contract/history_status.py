@@ -117,7 +117,7 @@ def _recorded(
     Args:
         run: run as the history knows it.
         nodes: index of each node; new ones are added.
-        steps: likewise.
+        steps: index of each step; new ones are added.
         most: steps of one run, and loops.
         of_step: iterations of each step.
     """

@@ -39,7 +39,7 @@ class QuotaUnits:
     """A podSet.
 
     Attributes:
-        name: tells it apart in its Workload.
+        name: name that is unique in its Workload.
         count: number of units.
         requests: requests of each unit, in canonical units.
     """

@@ -31,7 +31,7 @@ class StepProgress:
     """State of a step, or of the driver pod of a step or group.
 
     Attributes:
-        state: see `ProgressState`. A step runs from its bind to the end of its uploads.
+        state: state of the step or driver pod. A step runs from its bind to the end of its uploads.
         node: name of the node it is or was on; None = none or unknown.
         seconds_since_start: time since its bind, if it runs.
         driver: the step's driver pod; None = it has ended if the step has started, else it waits.
@@ -55,7 +55,7 @@ class ActiveRun:
     """One of the runs to plan.
 
     Attributes:
-        key: tells runs apart, such as `namespace/name`.
+        key: unique key of the run, such as `namespace/name`.
         graph: the whole run, finished steps included.
         release_seconds: time of the submission, counted from now: negative for runs that have
             begun. Nothing of it starts earlier.
@@ -112,7 +112,7 @@ class ReservedRun:
     too is not seen.
 
     Attributes:
-        key: tells it apart from all other runs.
+        key: unique key of the run.
         rooms: room of each step.
         weight: weight of its completion.
     """

@@ -95,7 +95,7 @@ class PastRun:
     """A run that has ended, as far as later ones may learn from it.
 
     Attributes:
-        uid: tells it apart from all others.
+        uid: uid of the run, which no other run has.
         pipeline: name of its pipeline.
         ended_at: time of its end.
         steps: observations of its steps that ran themselves.

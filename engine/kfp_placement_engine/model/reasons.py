@@ -269,8 +269,8 @@ class _Kind:
     """Kind of a field.
 
     Attributes:
-        read: reads a stored argument; refuses with an `InputError` what is not of this kind.
-        show: makes the text of a value.
+        read: parser of a stored argument; raises `InputError` if it is not of this kind.
+        show: function that makes the text of a value.
         is_optional: the field may be missing at the end of a stored reason; it is shown as "" then.
     """
 

@@ -164,14 +164,14 @@ class Step:
     """One pod's worth of work: a step of one iteration.
 
     Attributes:
-        name: see the module's docstring.
+        name: dotted path of the task with loop indexes, such as `for-loop-1[0].print-text`.
         task: the step as a whole, `[*]` in place of the loop indexes.
         kind: kind of its pod.
         group: name of the group it is in ("" is the root group).
         iteration: loop indexes, outermost first.
         assumed: the iteration exists only because a loop's width was assumed.
         conditions: condition expressions it depends on, outermost first; not empty = conditional.
-        exit_task: runs when its group has ended, whatever the outcome; nothing waits for it.
+        exit_task: whether it runs after its group, even a failed one; nothing waits for it.
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
         image_bytes: size of the image as the step states it; None = it does not.
@@ -201,7 +201,7 @@ class Step:
             steps counts.
         queue: name of the RunQueue in which the run waits, as said of this step, or "".
         workers: pods that the step makes itself while it runs; None = none.
-        node_selector: labels a node must have.
+        node_selector: labels that a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.
         claims: volume claims it mounts.
@@ -209,7 +209,7 @@ class Step:
         attempt_limit: largest number of attempts (1 = no retry).
         caching_enabled: True if its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
-        assumed_cached: taken to be a cache hit: its driver runs, its own pod is never made.
+        assumed_cached: whether a cache hit is assumed: its driver runs, its own pod is never made.
     """
 
     name: str

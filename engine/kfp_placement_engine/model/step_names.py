@@ -86,7 +86,7 @@ class StepNames:
 
         Args:
             wanted: name that somebody uses.
-            error: raised where there are none; the message names those that come close.
+            error: class of the error if there are none; the message names those that come close.
             where: beginning of the message.
         """
         meant = self.resolve(wanted)

@@ -26,7 +26,7 @@ class AddNodes:
     """Change: additional nodes like an existing one, but empty: without pods and images.
 
     Attributes:
-        like: names the node, or a group of equal ones.
+        like: name of the node, or of a group of equal ones.
         count: number of nodes, 1 or more.
     """
 
@@ -44,7 +44,7 @@ class RemoveNodes:
     """Fewer nodes; of several that are named the last ones go.
 
     Attributes:
-        nodes: names the nodes of which some go.
+        nodes: name of the nodes of which some go.
         count: number of nodes, 1 or more.
     """
 
@@ -79,7 +79,7 @@ class SetProperties:
 
     Attributes:
         kinds: possible meanings of the name; the first with anything of that name counts.
-        name: names what changes.
+        name: name of the thing that changes.
         values: name of each property, and its value as people write it.
     """
 

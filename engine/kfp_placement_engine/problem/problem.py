@@ -44,7 +44,7 @@ class ProblemArrays(NamedTuple):
         upload_bytes: [A] bytes written to the object store after the run.
         release_seconds: [A] earliest time at which it is ready.
         run: [A] index of its run.
-        fixed_node: [A] only node that it goes to, as soon as it is ready and has room there: a pod
+        fixed_node: [A] the only node that it goes to, once it is ready and has room there: a pod
             that runs, or room reserved for another run; -1 = not fixed. Fixed activities have
             neither predecessors nor a gene.
         is_running: [A] whether it has been on its fixed node since before time zero, so that it

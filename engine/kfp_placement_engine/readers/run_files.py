@@ -44,7 +44,7 @@ def read_run(
         data: YAML or JSON: a KFP package with one or two documents, an Argo Workflow, wfformat.
         name: name of the file, for messages.
         options: the user's settings for reading the run; None = the defaults.
-        progress: called with the progress while reading.
+        progress: callback for the progress of reading.
 
     Raises:
         InputError: the file is not one of these, or is malformed; the message names the place.
@@ -62,7 +62,7 @@ def read_run_file(
     Args:
         path: path of the file.
         options: the user's settings for reading the run; None = the defaults.
-        progress: called with the progress while reading.
+        progress: callback for the progress of reading.
 
     Raises:
         InputNotFoundError: there is no such file.

@@ -143,7 +143,7 @@ def _longest(text: str, end: str, fits: _Fits, most: int) -> str:
 
     Args:
         text: any text.
-        end: follows that beginning.
+        end: text that follows that beginning.
         fits: whether there is room.
         most: limit on the characters that are tried, as names may have any length.
     """

@@ -43,8 +43,8 @@ def wrapped(
     Args:
         text: visible text.
         columns: width of the terminal; None = any.
-        first: begins the first line.
-        further: begins every further one.
+        first: text at the beginning of the first line.
+        further: text at the beginning of every further line.
         breaks: words that are longer than a line are broken; else they stick out.
     """
     if not text:

@@ -214,7 +214,7 @@ class QueuePublisher:
             situation: situation on which the decision was made.
             decided: the decision.
             policy: policy in force.
-            excluded: says whether a namespace takes no part.
+            excluded: function that returns whether a namespace takes no part.
             now: the time.
         """
         queues = situation.queues

@@ -71,7 +71,7 @@ def load_documents(
         data: bytes of the file: UTF-8, or UTF-16 with a byte-order mark.
         name: name of the file, for messages.
         max_bytes: size of the largest file that is read.
-        progress: called with the progress while reading.
+        progress: callback for the progress of reading.
         drop: keys that are left out of every JSON object where a list or an object is below
             them (never a label of that name): saves most of the memory that a dump of pods takes.
             YAML keeps them.

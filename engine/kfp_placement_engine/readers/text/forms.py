@@ -33,7 +33,7 @@ class Form(Generic[EntryT]):
     """Form of a mapping: its keys, and the entry that is made from their values.
 
     Attributes:
-        entry: makes the entry; its parameters are the keys in snake case.
+        entry: function that makes the entry; its parameters are the keys in snake case.
         keys: readers of the values, by key in camel case.
         required: keys that must be in the mapping.
         others: advice by key that people write in place of one of these.

@@ -40,7 +40,7 @@ class Scope:
 
     Attributes:
         inputs: values of the enclosing DAG's (or the leaf's own) inputs.
-        output: returns the value of an output of a sibling task.
+        output: function that returns the value of an output of a sibling task.
         item: current loop item.
     """
 

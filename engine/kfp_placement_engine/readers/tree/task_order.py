@@ -50,7 +50,7 @@ def ordered(
 
     Args:
         waits: names that must come before, by name.
-        rank: returns the rank of a name; of the names that may come next, the lowest is next.
+        rank: function that returns the rank of a name; of those that may be next, the lowest is.
         place: place of all these names, for messages.
 
     Raises:
