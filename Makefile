@@ -75,9 +75,9 @@ test: setup ## set up, then run the tests this machine can run (CLUSTER=yes: als
 fuzz: setup ## try new examples for FUZZ_TIME (5m), round after round, and print those that fail a test
 	@FUZZ_TIME='$(FUZZ_TIME)' WORKERS=$(WORKERS) $(BIN)/python scripts/fuzz.py $(PYTEST_ARGS)
 
-# Every process starts a control plane of its own.
+# Every process starts a control plane of its own, and often waits: hence one more.
 test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
-	@$(BIN)/python -m pytest -ra -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cluster -m cluster $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -ra -n $$(($(WORKERS) + 1)) --dist loadfile --no-loadscope-reorder --cluster -m cluster $(PYTEST_ARGS)
 
 # Needs Node 20 with npm, and Chromium.
 test-vscode: setup ## look at the notebook view in a real VS Code (npm builds it once: 2 minutes, 313 MB)

@@ -2,7 +2,7 @@
 # Runs all tests this machine can run; `make test` is this script. Arguments are pytest's and choose
 # among the tests; without any, the share of the code that the tests reach is judged too.
 #
-# WORKERS: how many processes for the tests (default: 2).
+# WORKERS: how many processes for the tests (default: 2); those on a control plane get one more.
 # CLUSTER: `yes` also runs the tests on a control plane, which take longer than all others (default: `no`).
 # COVERAGE: `yes` judges it, `no` does not. Before Python 3.14 measuring more than doubles the tests'
 # time: there the default is `no`.
@@ -77,8 +77,8 @@ with_cluster || exit "$failed"
 
 # Every process starts a control plane of its own, so it gets whole files, in their order: sorted by
 # their number of tests the longest would come last. The first test that needs the programs waits for
-# them; until then the builder's output is shown.
+# them; until then the builder's output is shown. They wait for a third of their time: hence one process more.
 tail -n +1 -f "$log" &
 reader=$!
-run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --no-loadscope-reorder --cluster -m cluster
+run_pytest "$@" -n "$((${WORKERS:-2} + 1))" --dist loadfile --no-loadscope-reorder --cluster -m cluster
 exit "$failed"

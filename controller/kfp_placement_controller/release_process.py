@@ -87,9 +87,8 @@ def _release_pods(
     rules: PlacementPolicySpec,
 ) -> int:
     """Take our gates off pods, and return the number of pods for which this failed."""
-    earlier_than = None
-    if settings.overdue:
-        earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
+    deadline = timedelta(seconds=rules.gate_deadline_seconds)
+    earlier_than = now - deadline if settings.overdue else None
     freed = failed = 0
     for pod in _gated(client, earlier_than, say):
         namespace, name = key_of(pod)

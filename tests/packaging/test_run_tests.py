@@ -29,7 +29,7 @@ case "$*" in *"{word}"*) exit {code} ;; esac
 """
 
 
-ON_CONTROL_PLANE = "-n 2 --dist loadfile --no-loadscope-reorder --cluster -m cluster"
+ON_CONTROL_PLANE = "-n 3 --dist loadfile --no-loadscope-reorder --cluster -m cluster"
 
 
 @dataclass

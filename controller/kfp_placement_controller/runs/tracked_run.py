@@ -52,9 +52,8 @@ class HoldWatch:
         """
         self._evaluated_since = min(self._evaluated_since, monotonic_seconds)
         before = self.why
-        self.why = state.blocked
-        if not lasts(begin_seconds, self._evaluated_since, monotonic_seconds):
-            self.why = state.blocked or state.idle
+        may_wait = lasts(begin_seconds, self._evaluated_since, monotonic_seconds)
+        self.why = state.blocked or ("" if may_wait else state.idle)
         if self.why:
             self.last_at = now
         return bool(before) and not self.why

@@ -22,7 +22,7 @@ from kfp_placement_engine.plans.what_if_changes import (
 from kfp_placement_engine.readers.kubernetes.nodes import read_speed
 from kfp_placement_engine.readers.text.forms import key_advice
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.units.quantities import parse_memory, parse_resource
+from kfp_placement_engine.units.quantities import parse_memory, parse_resource, parse_whole
 
 FORMS = (
     "+N of NODE",
@@ -105,6 +105,8 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
             field, read = _FIELDS[name]
             fields[field] = read(text)
         else:
+            if "/" in name:
+                parse_whole(text)
             amounts[name] = parse_memory(text) if name == "memory" else parse_resource(name, text)
     return amounts, fields
 

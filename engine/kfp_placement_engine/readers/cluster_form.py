@@ -16,7 +16,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, whole_number
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity, parse_whole
 
 KIND = "Cluster"
 
@@ -159,7 +159,7 @@ NODE = Form(
         "cpu": amount(parse_cpu),
         "memory": _SIZE,
         "pods": _SIZE,
-        "extended": Place.resources,
+        "extended": mapping_of(amount(parse_whole)),
         "speed": amount(read_speed),
         "labels": Place.text_mapping,
         "taints": list_of(_taint),

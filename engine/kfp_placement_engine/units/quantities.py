@@ -123,6 +123,17 @@ def parse_quantity(text: object) -> int:
     return _amount(text, 1)
 
 
+def parse_whole(text: object) -> int:
+    """Read a quantity that must be a whole number: half a device must not become one.
+
+    Raises:
+        QuantityError: malformed, negative, beyond int64, or not whole.
+    """
+    if _quantity(text, 1) % 1:
+        raise QuantityError(f"{shown_value(text)} is not a whole number")
+    return parse_quantity(text)
+
+
 def parse_cpu(text: object) -> int:
     """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
 
@@ -151,13 +162,10 @@ def parse_resource(name: str, text: object) -> int:
     """Read one entry of a resource list in canonical units.
 
     Raises:
-        QuantityError: malformed, negative, beyond int64, or a part of a device; the message names
-            the resource.
+        QuantityError: malformed, negative, or beyond int64; the message names the resource.
     """
     try:
-        if "/" in name and _quantity(text, 1).denominator != 1:
-            raise QuantityError(f"{shown_value(text)} is not a whole number of devices")
-        return parse_cpu(text) if name == "cpu" else parse_quantity(text)
+        return _amount(text, 1000 if name == "cpu" else 1)
     except QuantityError as error:
         raise QuantityError(f"{name}: {error}") from error
 

@@ -141,8 +141,8 @@ def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[st
         meant = StepNames(things).resolve(wanted)
         if not meant and "*" in wanted:
             # The only pattern is `*`: `[0]` belongs to the name of an iteration.
-            pattern = wanted.replace("[", "[[]")
-            meant = tuple(fnmatch.filter([name for name, *_ in things], pattern))
+            names = [name for name, *_ in things]
+            meant = tuple(fnmatch.filter(names, wanted.replace("[", "[[]")))
         if meant:
             return kind, set(meant)
     noun = " or ".join(things_of)
@@ -245,8 +245,7 @@ def _with_requirements(
     if node:
         # In Kubernetes a match of fields has a single value, and any of several terms may hold.
         required = tuple(node_term(each.name) for each in node)
-        affinity = replace(step.affinity, required=required)
-        step = replace(step, node_selector={}, affinity=affinity)
+        step = replace(step, node_selector={}, affinity=replace(step.affinity, required=required))
     if "duration_seconds" in fields:
         step = replace(step, duration_source=DurationSource.GIVEN, duration_basis=None)
     return replace(
