@@ -133,11 +133,10 @@ class ActionRunner:
         except SupersededError as error:
             _LOG.warning("%s", error)
             coordinator.follow()
-        except NotFoundError as error:
-            # The run is gone, or somebody has deleted the object, which is then created again.
-            self._versions.pop(write.key, None)
-            coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         except (KubernetesError, InputError) as error:
+            if isinstance(error, NotFoundError):
+                # The run is gone, or somebody has deleted the object, which is then created again.
+                self._versions.pop(write.key, None)
             coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         else:
             coordinator.publisher.written(write, coordinator.monotonic())
