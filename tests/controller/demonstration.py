@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -102,6 +103,8 @@ def at_work(
         options: of the installation.
         plane_options: of the control plane.
     """
+    # Python tries the folder out first, with a file that an interrupt would leave behind.
+    tempfile.gettempdir()
     say(f"Starting etcd, the API server, {processes} ...")
     clock = Clock()
     with ControlPlane(plane_options, say) as plane:

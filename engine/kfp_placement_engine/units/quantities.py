@@ -130,7 +130,7 @@ def parse_whole(text: object) -> int:
         QuantityError: malformed, negative, beyond int64, or not whole.
     """
     if _quantity(text, 1) % 1:
-        raise QuantityError(f"{shown_value(text)} is not a whole number")
+        raise QuantityError(f"{shown_value(text)} is not a whole number; write for example 1")
     return parse_quantity(text)
 
 
