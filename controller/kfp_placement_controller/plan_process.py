@@ -111,24 +111,21 @@ class PlanProcess(LeadingProcess):
         )
         inbox: Inbox[Coordinator] = Inbox()
 
-        def to_coordinator(take: Callable[[AnswerT, datetime], None]) -> Callable[[AnswerT], None]:
+        def to_inbox(take: Callable[[AnswerT, datetime], None]) -> Callable[[AnswerT], None]:
             """Let the coordinator take an answer in its own thread."""
             return lambda answer: inbox.put(lambda _coordinator, now: take(answer, now))
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
-        searches = SearchWorker(to_coordinator(coordinator.round_ended))
+        searches = SearchWorker(to_inbox(coordinator.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_keys.containers}
         prometheus = Prometheus(transport_to, containers)
         memory = Worker(
-            "memory",
-            prometheus.answer,
-            to_coordinator(coordinator.memory_answered),
-            prometheus.failed,
+            "memory", prometheus.answer, to_inbox(coordinator.memory_answered), prometheus.failed
         )
         election = election_of(settings, settings.planner_lease_name, inbox.wake)
         writer = HistoryWriter(connect(settings, promptly=True), lambda: election.epoch)
         histories = Worker(
-            "histories", writer.write, to_coordinator(coordinator.history_answered), writer.failed
+            "histories", writer.write, to_inbox(coordinator.history_answered), writer.failed
         )
         runner = ActionRunner(client, events, searches, wall_clock, memory.submit, histories.submit)
         leading = Leading(election, runner, wall_clock, time.monotonic)

@@ -74,9 +74,7 @@ class WarningLog:
             return turn()
         except Exception as error:
             self.warn_of_defect(consequence, error)
-            if failed is None:
-                return None
-            return failed(f"a defect of the {self.process}: {_text(error)}")
+            return failed(f"a defect of the {self.process}: {_text(error)}") if failed else None
 
 
 def _text(error: Exception) -> str:

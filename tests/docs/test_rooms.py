@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
@@ -50,6 +51,7 @@ def modules_of_rooms():
     return {room: modules for room, modules in rooms.items() if modules or room in BUDGETS}
 
 
+@cache
 def tokens_of_rooms():
     counts: Counter[str] = Counter()
     for module in MODULES.values():

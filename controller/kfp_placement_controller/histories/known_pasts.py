@@ -269,8 +269,7 @@ class KnownPasts:
     def _make_room(self, *, is_pipeline: bool) -> None:
         """Let go what was asked for longest ago, of what is built."""
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
-        pasts = self._pasts.items()
-        idle = [key for key, past in pasts if past.is_built or past.is_outdated]
+        idle = [key for key, past in self._pasts.items() if past.is_built or past.is_outdated]
         same = [key for key in idle if bool(key.name) == is_pipeline]
         for oldest in same[:-most]:
             del self._pasts[oldest]

@@ -119,6 +119,9 @@ class RunPods:
         attempts = (pod for pods in self._executors.values() for pod in pods.values())
         return any(pod.bound_at is not None for pod in attempts)
 
+    def __len__(self) -> int:
+        return len(self._pods)
+
     def __iter__(self) -> Iterator[RunPod]:
         return iter(self._pods.values())
 

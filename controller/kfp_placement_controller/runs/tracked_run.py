@@ -132,7 +132,7 @@ class TrackedRun:
     @property
     def waits_to_begin(self) -> bool:
         """True if the run is held back, and no pod of it exists."""
-        return self.held and not [*self.pods]
+        return self.held and not self.pods
 
     @property
     def held_seconds(self) -> float:
@@ -198,7 +198,7 @@ class TrackedRun:
         if reading is None:
             return False
         was_held = self.held
-        begin_seconds = math.inf if [*self.pods] else params.begin_seconds
+        begin_seconds = math.inf if self.pods else params.begin_seconds
         if self.hold.evaluate(self.observed.state, now, monotonic_seconds, begin_seconds):
             self._outdate()
         elif self.held != was_held:

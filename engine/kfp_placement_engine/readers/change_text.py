@@ -104,9 +104,9 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
         if name in _FIELDS:
             field, read = _FIELDS[name]
             fields[field] = read(text)
+        elif "/" in name:
+            amounts[name] = parse_whole(text)
         else:
-            if "/" in name:
-                parse_whole(text)
             amounts[name] = parse_memory(text) if name == "memory" else parse_resource(name, text)
     return amounts, fields
 

@@ -183,7 +183,7 @@ def test_a_queue_that_is_not_there_has_no_limits_of_its_own():
 
 
 # Two nodes of 4 GPUs; overcommit is so high that it does not matter.
-GANGS_RULES = rules(overcommit=100.0)
+GANG_RULES = rules(overcommit=100.0)
 NODES = nodes(2, cpu=32, gpu=4)
 
 
@@ -194,12 +194,12 @@ def gang(count, gpu=1, cpu=1):
 def test_runs_without_gangs_are_not_kept_waiting_by_them():
     running = [admitted("r", gang(8))]
     run = waiting("a", gpu=8)
-    assert going([run], running, GANGS_RULES, NODES) == ["a"]
+    assert going([run], running, GANG_RULES, NODES) == ["a"]
 
 
 def test_a_gang_that_does_not_fit_the_empty_cluster_says_so_and_stops_nobody():
     runs = [waiting("a", gang(3, gpu=3)), waiting("b", gang(2, gpu=3))]
-    verdicts = decided(runs, (), GANGS_RULES, NODES)
+    verdicts = decided(runs, (), GANG_RULES, NODES)
     assert verdicts["a"].missing == (Lack(Rule.GANG_SIZE, "pods", 1),)
     assert verdicts["b"].is_admitted
 
@@ -209,15 +209,15 @@ def test_large_pods_are_packed_before_small_ones():
     cluster = [*nodes(1, cpu=32, gpu=3), *nodes(1, cpu=32, gpu=4)]
     running = [admitted("small", gang(2, gpu=2)), admitted("large", gang(1, gpu=3))]
     run = waiting("a", gang(1))
-    assert lacks([run], running, GANGS_RULES, cluster) == (Lack(Rule.GANGS, "pods", 1),)
-    assert going([run], running[:1], GANGS_RULES, cluster) == ["a"]
+    assert lacks([run], running, GANG_RULES, cluster) == (Lack(Rule.GANGS, "pods", 1),)
+    assert going([run], running[:1], GANG_RULES, cluster) == ["a"]
 
 
 def test_a_gang_of_several_shapes_goes_whole():
     group = PodGroup(1, {"cpu": 30000})
     demand = replace(gang(7, cpu=4), gangs=(*gang(7, cpu=4).gangs, group))
-    assert lacks([waiting("a", demand)], (), GANGS_RULES, NODES)[0].rule == Rule.GANG_SIZE
-    assert going([waiting("a", demand)], (), GANGS_RULES, nodes(3, cpu=32, gpu=4)) == ["a"]
+    assert lacks([waiting("a", demand)], (), GANG_RULES, NODES)[0].rule == Rule.GANG_SIZE
+    assert going([waiting("a", demand)], (), GANG_RULES, nodes(3, cpu=32, gpu=4)) == ["a"]
 
 
 def test_where_an_admitted_gang_lost_nodes_it_has_what_is_left_of_their_kind():
@@ -228,7 +228,7 @@ def test_where_an_admitted_gang_lost_nodes_it_has_what_is_left_of_their_kind():
         waiting("b", gpu=1),
         waiting("c", gang_of_cpus),
     ]
-    verdicts = decided(runs, running, GANGS_RULES, NODES[:1])
+    verdicts = decided(runs, running, GANG_RULES, NODES[:1])
     assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 1),)
     assert verdicts["b"].is_admitted
     assert verdicts["c"].is_admitted
@@ -280,7 +280,7 @@ def test_ten_times_as_many_runs_cost_little_more_than_ten_times_as_much():
 
 
 # Small runs keep coming while a large one waits.
-RULES = rules(overcommit=1.0, reserve_after_seconds=12 * 3600.0)
+RESERVATION_RULES = rules(overcommit=1.0, reserve_after_seconds=12 * 3600.0)
 LARGE = waiting("large", gpu=4)
 SMALL = waiting("small", gpu=1, submitted_at=after(1))
 
@@ -288,7 +288,7 @@ SMALL = waiting("small", gpu=1, submitted_at=after(1))
 def tried(run, hours):
     running = [admitted("r", gpu=3)]
     cluster = nodes(cpu=8, gpu=4)
-    found = waiting_verdicts([run, SMALL], running, RULES, cluster, after(hours))
+    found = waiting_verdicts([run, SMALL], running, RESERVATION_RULES, cluster, after(hours))
     return [each.key.name for each in found if each.is_admitted]
 
 
@@ -304,7 +304,7 @@ def test_no_room_is_kept_for_one_that_never_fits_that_is_asked_to_stop_or_of_the
 
 def test_a_run_gets_what_was_kept_for_it():
     cluster = nodes(cpu=8, gpu=4)
-    found = waiting_verdicts([LARGE, SMALL], [], RULES, cluster, after(13))
+    found = waiting_verdicts([LARGE, SMALL], [], RESERVATION_RULES, cluster, after(13))
     assert [each.key.name for each in found if each.is_admitted] == ["large"]
 
 
@@ -348,6 +348,6 @@ def test_room_of_the_cluster_is_kept_for_one_run():
         waiting("too", cpu=8, gpu=4),
         waiting("small", cpu=8, submitted_at=after(1)),
     ]
-    found = decided(runs, running, RULES, nodes(cpu=8, gpu=4), now=after(13))
+    found = decided(runs, running, RESERVATION_RULES, nodes(cpu=8, gpu=4), now=after(13))
     assert [name for name, each in found.items() if each.keeps_room] == ["large"]
     assert found["small"].is_admitted

@@ -141,8 +141,7 @@ def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[st
         meant = StepNames(things).resolve(wanted)
         if not meant and "*" in wanted:
             # The only pattern is `*`: `[0]` belongs to the name of an iteration.
-            names = [name for name, *_ in things]
-            meant = tuple(fnmatch.filter(names, wanted.replace("[", "[[]")))
+            meant = tuple(fnmatch.filter([name for name, *_ in things], wanted.replace("[", "[[]")))
         if meant:
             return kind, set(meant)
     noun = " or ".join(things_of)

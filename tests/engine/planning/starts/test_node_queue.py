@@ -52,27 +52,27 @@ def test_one_that_decided_steps_leave_no_room_waits():
 
 
 # `first` needs the whole node in 20 s, as planned.
-ONTIME_FIRST = absent(4, NOW + 20)
+ON_TIME_FIRST = absent(4, NOW + 20)
 
 
 def test_a_step_that_has_ended_by_then_passes():
-    assert passes(ONTIME_FIRST, 20)
+    assert passes(ON_TIME_FIRST, 20)
 
 
 def test_a_longer_one_does_not():
-    assert not passes(ONTIME_FIRST, 20.1)
+    assert not passes(ON_TIME_FIRST, 20.1)
 
 
 def test_a_longer_one_passes_if_both_fit():
-    assert passes(ONTIME_FIRST._replace(requests={"cpu": 3}), 1e6)
+    assert passes(ON_TIME_FIRST._replace(requests={"cpu": 3}), 1e6)
 
 
 def test_slack_of_its_run_is_not_taken_from_it():
-    assert not passes(ONTIME_FIRST._replace(latest_start_seconds=1e6), 21)
+    assert not passes(ON_TIME_FIRST._replace(latest_start_seconds=1e6), 21)
 
 
 def test_a_time_that_nobody_knows_passes_only_beside_it():
-    assert not passes(ONTIME_FIRST, math.inf)
+    assert not passes(ON_TIME_FIRST, math.inf)
     assert passes(absent(3, NOW + 20), math.inf)
 
 
@@ -92,24 +92,24 @@ def test_it_is_delayed_by_no_more_than_its_slack():
 
 
 # `first` is there and needs the node, of which one CPU is in use for 25 s more.
-FIRST = step(4, NOW - 5)
+READY_FIRST = step(4, NOW - 5)
 BUSY = (running(1, NOW + 25),)
 
 
 def test_a_step_that_has_ended_when_it_gets_its_room_passes():
-    assert passes(FIRST, 25, BUSY, 3)
-    assert not passes(FIRST, 26, BUSY, 3)
+    assert passes(READY_FIRST, 25, BUSY, 3)
+    assert not passes(READY_FIRST, 26, BUSY, 3)
 
 
 def test_slack_that_lies_before_that_gives_nothing():
-    first = FIRST._replace(latest_start_seconds=NOW + 20)
+    first = READY_FIRST._replace(latest_start_seconds=NOW + 20)
     assert not passes(first, 26, BUSY, 3)
 
 
 def test_nobody_passes_while_it_waits_for_what_has_no_known_end():
-    assert not passes(FIRST, 1, (), 3)
+    assert not passes(READY_FIRST, 1, (), 3)
     unknown = (running(1, math.inf),)
-    assert not passes(FIRST, 1, unknown, 3)
+    assert not passes(READY_FIRST, 1, unknown, 3)
 
 
 def test_an_overrun_lasts_half_as_long_again():
