@@ -233,13 +233,14 @@ class PlacementPublisher:
         self, publication: _Publication, publishing: _PublishedState, monotonic_seconds: float
     ) -> bool:
         published = publication.published
+        if published == publishing:
+            return False
         if published is None or published[:2] != publishing[:2]:
             return True
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        is_changed = published[2:] != publishing[2:]
-        return is_changed and not lasts(pause, publication.written_at, monotonic_seconds)
+        return not lasts(pause, publication.written_at, monotonic_seconds)
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int) -> _PublishedState:

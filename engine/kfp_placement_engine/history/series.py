@@ -6,7 +6,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 RECENT = 5
@@ -70,17 +70,20 @@ class Estimate(NamedTuple):
 
 def packed(values: Sequence[Value]) -> bytes:
     """Return values in little memory, since a namespace has a million of them; fewer than 256."""
-    columns = zip_longest(*(factors for _, factors in values), fillvalue=math.nan)
-    numbers = array("d", chain([log_value for log_value, _ in values], *columns))
+    numbers = array("d", [log_value for log_value, _ in values])
+    for column in zip_longest(*[factors for _, factors in values], fillvalue=math.nan):
+        numbers.extend(column)
     return bytes([len(values)]) + numbers.tobytes()
+
+
+NO_VALUES = packed(())
+"""Packed series without values."""
 
 
 def unpacked(series: bytes) -> list[Value]:
     """Return the values again, with unknown amounts for factors that some do not have."""
     count, numbers = series[0], array("d", series[1:]).tolist()
-    columns = [numbers[at : at + count] for at in range(count, len(numbers), count or 1)]
-    factors = zip(*columns, strict=True) if columns else repeat((), count)
-    return list(zip(numbers[:count], factors, strict=True))
+    return [(numbers[at], tuple(numbers[at + count :: count])) for at in range(count)]
 
 
 def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:

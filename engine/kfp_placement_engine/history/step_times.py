@@ -11,6 +11,7 @@ from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.series import (
     KEPT,
+    NO_VALUES,
     RECENT,
     SIZE,
     Estimate,
@@ -94,7 +95,7 @@ class _Step:
         for identity, value in run:
             self.component, self.image = identity.component, identity.image
             iteration = identity.iteration or ""
-            values = [*unpacked(self.iterations.pop(iteration, packed(()))), value]
+            values = [*unpacked(self.iterations.pop(iteration, NO_VALUES)), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
             self.iterations[iteration] = packed(values[-min(KEPT, room) :])
         # A new dict: after removals a dict keeps its old size.
