@@ -50,7 +50,7 @@ class HistorySource:
 
 
 @dataclass(frozen=True)
-class KnownPast:
+class LoadedPast:
     """Knowledge of past runs for the next run of a pipeline.
 
     Attributes:
@@ -68,7 +68,7 @@ class KnownPast:
     histories: "Sequence[PipelineHistory]" = ()
 
 
-NO_PAST = KnownPast()
+NO_PAST = LoadedPast()
 """Absence of past runs."""
 
 
@@ -108,7 +108,7 @@ def read_histories(
 
 def read_past(
     source: HistorySource, pipeline: str, namespace: str, cluster: "Cluster", progress: Progress
-) -> KnownPast:
+) -> LoadedPast:
     """Read what the past runs of a source tell of the next run of a pipeline.
 
     Args:
@@ -137,7 +137,7 @@ def read_past(
         if isinstance(error, ClusterMissingError):
             return NO_PAST
         text = f"may not read pipelinehistories: no run time is taken from past runs ({error})"
-        return KnownPast(notices=(Notice("not-allowed", text),))
+        return LoadedPast(notices=(Notice("not-allowed", text),))
     named = sorted({each.metadata.namespace or "" for each in histories} - {""})
     if not namespace and len(named) > 1:
         raise InputError(
@@ -164,7 +164,7 @@ def read_past(
     of_namespace = f" of {namespace}" if namespace else ""
     text = f"past runs: {runs}{of_namespace} ({name})"
     past = past_of(histories, pipeline, keep_days)
-    return KnownPast(past, tuple(notices), namespace, text, histories)
+    return LoadedPast(past, tuple(notices), namespace, text, histories)
 
 
 def _why_none_counts(

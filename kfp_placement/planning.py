@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.histories import HistorySource, KnownPast, read_past
+from kfp_placement.histories import HistorySource, LoadedPast, read_past
 from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
@@ -110,7 +110,7 @@ class PreparedRun:
     cluster: Cluster
     options: PlanOptions
     policy: tuple[str, ...]
-    known_past: KnownPast
+    known_past: LoadedPast
     forecast: "RunForecast | None"
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
@@ -173,7 +173,7 @@ class PreparedRun:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class PlanAnswer:
     """The answer to a request.
 
     Attributes:
@@ -187,7 +187,7 @@ class PlannedRun:
     answer: "ChangedPlan | Suggestions | None" = None
 
 
-def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRun:
+def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswer:
     """Read, complete and plan a run, and plan again after the changes of the request.
 
     Args:
@@ -214,9 +214,9 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
         progress(share, f"what if: {text}")
 
     if not isinstance(changes, tuple):
-        return PlannedRun(plan, prepared, prepared.best_changes(plan, tell))
+        return PlanAnswer(plan, prepared, prepared.best_changes(plan, tell))
     answer = prepared.what_if(plan, changes, tell) if changes else None
-    return PlannedRun(plan, prepared, answer)
+    return PlanAnswer(plan, prepared, answer)
 
 
 def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedRun:
@@ -237,7 +237,7 @@ def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedR
     return completed(request, _with_learned_widths(request, run, past), past)
 
 
-def completed(request: PlanRequest, run: RunGraph, past: KnownPast) -> PreparedRun:
+def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> PreparedRun:
     """Put into a run what is known better than its file says, and what the policy says.
 
     Args:
@@ -283,7 +283,7 @@ def _read(
     return read_run(package.data, name=package.name, options=reading, progress=progress)
 
 
-def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -> RunGraph:
+def _with_learned_widths(request: PlanRequest, run: RunGraph, past: LoadedPast) -> RunGraph:
     """Read the run again with the loop widths of past runs, where nobody knows better.
 
     With those of past runs it may be too large: then it is planned as if they were not known.
@@ -314,7 +314,7 @@ def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
 
 
 def _with_history(
-    request: PlanRequest, run: RunGraph, past: KnownPast
+    request: PlanRequest, run: RunGraph, past: LoadedPast
 ) -> "tuple[RunGraph, RunForecast | None]":
     if past.past is None:
         return run, None

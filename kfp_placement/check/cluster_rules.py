@@ -6,7 +6,7 @@ A module of its own because each subject of rules has one; a further rule about 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.run_rules import of_notices
 from kfp_placement.planning import PreparedRun
 
@@ -24,12 +24,12 @@ def planner_notices(prepared: PreparedRun) -> Iterator[Finding]:
     plan, run = prepared.plan(limits=False), prepared.run
     tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
-        yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
+        yield Finding(Severity.ERROR, "unschedulable", reason, tasks.get(name, name))
     limited = {step.task for step in run.steps if step.max_latency_ms is not None}
     for finding in of_notices(plan.notices):
         is_lost = finding.code == "unknown-location" and finding.step in limited
         if finding.code not in _GIVEN_BY_OTHER_RULES:
-            yield replace(finding, level=Level.ERROR) if is_lost else finding
+            yield replace(finding, level=Severity.ERROR) if is_lost else finding
 
 
 CLUSTER_RULES: tuple[Rule, ...] = (planner_notices,)

@@ -19,7 +19,7 @@ _MAX_HTML_ROWS = 200
 _MAX_HTML_TEXT = 500
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """Severity of a finding."""
 
     ERROR = "error"
@@ -44,7 +44,7 @@ class Finding:
         steps: tasks that a finding on the run is about, if these are only some.
     """
 
-    level: Level
+    level: Severity
     code: str
     message: str
     step: str = ""
@@ -75,7 +75,7 @@ class CheckReport:
     @property
     def ok(self) -> bool:
         """True if there are neither errors nor warnings."""
-        return all(finding.level is Level.NOTE for finding in self.findings)
+        return all(finding.level is Severity.NOTE for finding in self.findings)
 
     def of(self, code: str) -> tuple[Finding, ...]:
         """Return the findings with a code."""
@@ -103,7 +103,11 @@ class CheckReport:
             colour: whether levels are coloured.
         """
         paint = Paint(colour)
-        levels = {Level.ERROR: paint.red, Level.WARNING: paint.yellow, Level.NOTE: paint.dim}
+        levels = {
+            Severity.ERROR: paint.red,
+            Severity.WARNING: paint.yellow,
+            Severity.NOTE: paint.dim,
+        }
         lines = [self._headline()]
         for finding in self.findings:
             first, *further = wrapped(str(finding), columns, first="  ", further="    ")
@@ -126,7 +130,7 @@ class CheckReport:
 
     def _headline(self) -> str:
         counts = Counter(finding.level for finding in self.findings)
-        parts = [counted(counts[level], level) for level in Level if counts[level]]
+        parts = [counted(counts[level], level) for level in Severity if counts[level]]
         return f"{shown(self.run_name, 100)}: {', '.join(parts) or 'nothing to report'}"
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks
 from kfp_placement.planning import PreparedRun
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
@@ -33,7 +33,7 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
     unmarked = [step for step in tasks if not step.scheduler]
     if tasks and len(unmarked) == len(tasks):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "unmarked",
             "no step is marked, so all stay with the cluster's default scheduler; put"
             " @placed_pipeline() below @dsl.pipeline, use place() on steps, or have all runs of the"
@@ -47,7 +47,7 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
         pipeline = _unmarked_pipeline(step, groups, marked)
         if not pipeline:
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "unmarked",
                 "is not marked and stays with the cluster's default scheduler; use place() or"
                 f" @placed, or label the namespace {_LABEL}",
@@ -56,7 +56,7 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
         elif pipeline not in reported:
             reported.add(pipeline)
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "unmarked-pipeline",
                 "none of its steps is marked: a nested pipeline carries its own marks; put"
                 " @placed_pipeline() below its @dsl.pipeline",
@@ -94,17 +94,17 @@ def guessed_types(prepared: PreparedRun) -> Iterator[Finding]:
             continue
         if step.location and is_ruled(step.type, ruled_types):
             effect = f"its name, so it goes near {step.location}"
-            yield _guess(Level.WARNING, step.type, effect, step.task)
+            yield _guess(Severity.WARNING, step.type, effect, step.task)
         else:
             alike.setdefault(step.type, []).append(step.task)
     for step_type, tasks in alike.items():
         if len(tasks) == 1:
-            yield _guess(Level.NOTE, step_type, "its name", tasks[0])
+            yield _guess(Severity.NOTE, step_type, "its name", tasks[0])
         else:
-            yield _guess(Level.NOTE, step_type, f"the names of {listed(tasks, _MAX_NAMES)}")
+            yield _guess(Severity.NOTE, step_type, f"the names of {listed(tasks, _MAX_NAMES)}")
 
 
-def _guess(level: Level, step_type: str, source: str, task: str = "") -> Finding:
+def _guess(level: Severity, step_type: str, source: str, task: str = "") -> Finding:
     words = f"type {step_type!r} was guessed from {source}; say type=... to be sure"
     return Finding(level, "guessed-type", words, task)
 
@@ -113,11 +113,11 @@ def ineffective_marks(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield types and schedulers that are misspelled, locations and limits that change nothing."""
     steps, ruled_types = prepared.run.steps, prepared.options.latency_ruled_types
     for notice in (*near_marks(steps, ruled_types), *unused_locations(steps, ruled_types)):
-        yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
+        yield Finding(Severity.WARNING, notice.code, notice.message, notice.step)
     for step in container_tasks(prepared.run):
         if step.max_latency_ms is not None and not step.location:
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "max-latency-unused",
                 f"max_latency = {marked_round_trip_text(step.max_latency_ms)}"
                 " changes nothing without location",

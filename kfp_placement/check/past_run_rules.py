@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks
 from kfp_placement.planning import PreparedRun
 from kfp_placement_engine.contract.keys import SPEED_LABEL
@@ -49,7 +49,7 @@ def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
             if not factor:
                 # If run times follow a factor, no single duration is right.
                 message += f': write duration="{format_duration(typical)}"'
-            yield Finding(Level.WARNING, "hint-off", message, step.task)
+            yield Finding(Severity.WARNING, "hint-off", message, step.task)
 
 
 def memory_off(prepared: PreparedRun) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def memory_off(prepared: PreparedRun) -> Iterator[Finding]:
         advice = past and past.memory and step_advice(run.name, step, past.memory)
         if advice:
             is_large = advice.problem is MemoryProblem.LARGE
-            level = Level.NOTE if is_large else Level.WARNING
+            level = Severity.NOTE if is_large else Severity.WARNING
             yield Finding(level, f"memory-{advice.problem}", advice.text, step.task)
 
 
@@ -77,7 +77,7 @@ def wrong_speeds(prepared: PreparedRun) -> Iterator[Finding]:
             continue
         speed = declared.get(name, 1.0) / factor
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "node-speed",
             f"steps take {factor:.2g} times as long on {name} as on other nodes: declare its speed,"
             f" for example with the node label {SPEED_LABEL}: {speed:.4g}",

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement.check.cluster_rules import CLUSTER_RULES
-from kfp_placement.check.findings import CheckReport, Level, Rule
+from kfp_placement.check.findings import CheckReport, Rule, Severity
 from kfp_placement.check.mark_rules import MARK_RULES
 from kfp_placement.check.run_rules import RUN_RULES
 from kfp_placement.planning import PlanRequest, PreparedRun, prepare
@@ -49,7 +49,7 @@ def check_run(prepared: PreparedRun) -> CheckReport:
         PlanningError: no plan can be made on the cluster.
     """
     findings = dict.fromkeys(each for rule in _rules(prepared) for each in rule(prepared))
-    order = list(Level)
+    order = list(Severity)
     by_level = sorted(findings, key=lambda finding: order.index(finding.level))
     return CheckReport(prepared.run.name, tuple(by_level))
 

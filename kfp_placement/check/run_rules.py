@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks, listed_tasks, task_names
 from kfp_placement.planning import PreparedRun
 from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
@@ -39,7 +39,7 @@ def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
     some = f"{len(assumed)} of {len(tasks)} steps {'has' if len(assumed) == 1 else 'have'}"
     what = f"{'no step has a' if everything else f'{some} no'} duration"
     yield Finding(
-        Level.WARNING if everything else Level.NOTE,
+        Severity.WARNING if everything else Severity.NOTE,
         "no-durations" if everything else "some-durations",
         f"{what}{'' if everything else listed_tasks(assumed)}, so a run time is assumed; say"
         " duration='20m' in place() or @placed, since a plan is only as good as the run times are",
@@ -60,7 +60,7 @@ def missing_sizes(prepared: PreparedRun) -> Iterator[Finding]:
     if unsized:
         one, key = len(unsized) == 1, next(iter(unsized)).rpartition(".")[2]
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-sizes",
             f"{len(unsized):,} {'output has' if one else 'outputs have'} no size but"
             f" {'is' if one else 'are'} read ({listed(list(unsized), _MAX_NAMES)}), and a size is"
@@ -75,7 +75,7 @@ def missing_requests(prepared: PreparedRun) -> Iterator[Finding]:
     without = [step for step in container_tasks(prepared.run) if not step.requests]
     if without:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-requests",
             f"{counted(len(without), 'step')}"
             f" {'requests' if len(without) == 1 else 'request'} nothing{listed_tasks(without)}:"
@@ -90,7 +90,7 @@ def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
     for step in container_tasks(prepared.run):
         if step.attempt_limit > 1:
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "retry-ineffective",
                 f"set_retry({step.attempt_limit - 1}) does nothing when its code fails on a stock"
                 " KFP 2.17, whose Workflow defaults retry errors of the cluster only (retryPolicy"
@@ -105,7 +105,7 @@ def missing_accelerators(prepared: PreparedRun) -> Iterator[Finding]:
         where = accelerated_by(step)
         if where:
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "no-accelerator",
                 f"its {where} suggests a node with accelerators, but it requests none, so its"
                 f" container may see none; this line asks for one: {accelerator_line(GPU)}",
@@ -120,7 +120,7 @@ def resources_without_domain(prepared: PreparedRun) -> Iterator[Finding]:
         for name in sorted(requested - _NATIVE_RESOURCES):
             if "/" not in name and not name.startswith("hugepages-"):
                 yield Finding(
-                    Level.ERROR,
+                    Severity.ERROR,
                     "resource-domain",
                     f"asks for {name!r:.80}, which Kubernetes refuses: a resource beside cpu and"
                     f" memory needs a domain; use the name nodes offer it under, such as {GPU}",
@@ -149,7 +149,7 @@ def shared_volumes(prepared: PreparedRun) -> Iterator[Finding]:
         what = f"the volume of {maker}" if maker else "the workspace"
         tasks = {step.task: step for step in steps}
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "shared-volume",
             f"{counted(len(steps), 'step')} mount {what:.120}, which is not ReadWriteMany, so those"
             f" that run at the same time share one node{listed_tasks(list(tasks.values()))}",
@@ -167,7 +167,7 @@ def floating_images(prepared: PreparedRun) -> Iterator[Finding]:
             seen.add(step.image)
             if tag in ("", "latest"):
                 yield Finding(
-                    Level.NOTE,
+                    Severity.NOTE,
                     "floating-image",
                     f"image {step.image} has no fixed tag: it is pulled again at every start, and"
                     " nodes may hold different ones; name a version or a digest",
@@ -180,7 +180,7 @@ def steps_without_marked_pod(prepared: PreparedRun) -> Iterator[Finding]:
     for step in prepared.run.steps:
         if step.kind is StepKind.IMPORTER:
             yield Finding(
-                Level.NOTE,
+                Severity.NOTE,
                 "importer",
                 "is an importer: KFP gives its pod no labels, so it stays with the default"
                 " scheduler",
@@ -188,7 +188,7 @@ def steps_without_marked_pod(prepared: PreparedRun) -> Iterator[Finding]:
             )
         elif step.kind is not StepKind.CONTAINER and _has_mark(step):
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "mark-without-pod",
                 "is carried out by KFP's driver: there is no pod that its marks could reach",
                 step.task,
@@ -205,7 +205,7 @@ def backend_version(prepared: PreparedRun) -> Iterator[Finding]:
     graph = prepared.run
     if graph.source == "kfp-package" and any(map(_has_mark, graph.steps)):
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "backend-version",
             "pod labels need a KFP backend of version 2.14 or later; older ones give every step the"
             " labels of the first",
@@ -220,7 +220,7 @@ def reader_notices(prepared: PreparedRun) -> Iterator[Finding]:
 def of_notices(notices: Iterable[Notice]) -> Iterator[Finding]:
     """Yield notices as findings; what is refused is an error."""
     for notice in notices:
-        level = Level.ERROR if notice.code in _REFUSED else Level.WARNING
+        level = Severity.ERROR if notice.code in _REFUSED else Severity.WARNING
         yield Finding(level, notice.code, notice.message, notice.step)
 
 

@@ -9,14 +9,14 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement_engine.views.formatting import counted, shown
 
 if TYPE_CHECKING:
-    from kfp_placement.planning import PlannedRun
+    from kfp_placement.planning import PlanAnswer
     from kfp_placement_engine.plans.plan import Plan
 
 _MAX_NAMES = 5
 """Steps without a node that are named."""
 
 
-def rendered(planned_run: "PlannedRun", output_format: str, target: Path | None) -> str:
+def rendered(planned_run: "PlanAnswer", output_format: str, target: Path | None) -> str:
     """Return the plan, and the answer to the changes asked for, in a format.
 
     Args:
@@ -46,7 +46,7 @@ def rendered(planned_run: "PlannedRun", output_format: str, target: Path | None)
     return document_text(view, text_style(target))
 
 
-def exit_code(planned_run: "PlannedRun", *, is_shown: bool) -> ExitCode:
+def exit_code(planned_run: "PlanAnswer", *, is_shown: bool) -> ExitCode:
     """Return the exit code, and name steps that fit no node on stderr.
 
     The changes asked for may leave a step without a node even if the plan itself has none.

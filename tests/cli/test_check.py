@@ -35,9 +35,9 @@ def test_a_step_that_fits_nowhere(run, tmp_path):
 
 def test_another_error(run, monkeypatch):
     from kfp_placement.check import rules
-    from kfp_placement.check.findings import CheckReport, Finding, Level
+    from kfp_placement.check.findings import CheckReport, Finding, Severity
 
-    report = CheckReport("taxi", (Finding(Level.ERROR, "invalid-label", "too long", "train"),))
+    report = CheckReport("taxi", (Finding(Severity.ERROR, "invalid-label", "too long", "train"),))
     monkeypatch.setattr(rules, "check_run", lambda _prepared: report)
     result = run("check", RUN)
     assert result.exit_code == 1

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement.check.findings import Level
+from kfp_placement.check.findings import Severity
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.demand import PodGroup
@@ -138,7 +138,7 @@ def test_guesses_of_one_type_are_told_once():
     names = ("train-a", "train-b", "train-c", "train-d")
     steps = [a_step(name, type="Training", type_guessed=True) for name in names]
     (note,) = [each for each in check_run(a_graph(*steps)) if each.code == "guessed-type"]
-    assert (note.level, note.step) == (Level.NOTE, "")
+    assert (note.level, note.step) == (Severity.NOTE, "")
     assert note.message == (
         "type 'Training' was guessed from the names of train-a, train-b, train-c, ...;"
         " say type=... to be sure"
@@ -172,14 +172,14 @@ def test_a_location_in_a_loop_is_told_once():
 @pytest.mark.parametrize("kind", ["Trainning", "Predct", "transfrom", "Serbing"])
 def test_a_type_that_is_nearly_a_known_one_is_told(kind, golden):
     (finding,) = check_run(a_graph(a_step(type=kind)))
-    assert (finding.level, finding.code, finding.step) == (Level.WARNING, "near-type", "work")
+    assert (finding.level, finding.code, finding.step) == (Severity.WARNING, "near-type", "work")
     golden(finding.message)
 
 
 def test_a_scheduler_that_is_nearly_ours_is_told(golden):
     run = a_graph(a_step(scheduler="kfp-placemnt"), a_step("two", scheduler="volcano"))
     (finding,) = check_run(run).of("near-scheduler")
-    assert (finding.level, finding.step) == (Level.WARNING, "work")
+    assert (finding.level, finding.step) == (Severity.WARNING, "work")
     golden(finding.message)
 
 
@@ -284,7 +284,7 @@ def test_what_the_reader_noticed_is_passed_on():
 def test_the_gravest_come_first():
     refused = Notice("invalid-label", "bad", "work")
     report = check_run(a_graph(a_step(image="a", attempt_limit=2), notices=[refused]))
-    assert [item.level for item in report] == [Level.ERROR, Level.WARNING, Level.NOTE]
+    assert [item.level for item in report] == [Severity.ERROR, Severity.WARNING, Severity.NOTE]
 
 
 PACKAGE = """
@@ -304,7 +304,7 @@ def test_parameters_that_go_reads_as_booleans_are_errors(name):
     package = PACKAGE % f"      {name}:\n        parameterType: STRING"
     graph = read_run(package.encode(), name="package")
     (finding,) = check_run(graph).of("parameter-name")
-    assert finding.level is Level.ERROR
+    assert finding.level is Severity.ERROR
     assert f"parameter {name!r}" in finding.message
 
 
@@ -376,8 +376,8 @@ def test_the_policy_s_types_follow_their_location():
 def test_an_empty_list_of_types_switches_the_rule_off(golden):
     predict = a_step(type="Predict", location="HOME", duration_seconds=1, type_guessed=True)
     guess, unused = sorted(on_cluster(predict, latencyRules={"stepTypes": []}).findings, key=str)
-    assert (guess.level, guess.code) == (Level.NOTE, "guessed-type")
-    assert (unused.level, unused.code) == (Level.WARNING, "location-unused")
+    assert (guess.level, guess.code) == (Severity.NOTE, "guessed-type")
+    assert (unused.level, unused.code) == (Severity.WARNING, "location-unused")
     golden(unused.message)
     assert "latencyRules.stepTypes" in unused.message
     limited = a_step(type="Predict", location="HOME", duration_seconds=1, max_latency_ms=20.0)
@@ -394,10 +394,10 @@ def test_a_limit_of_the_policy_s_is_as_hard_as_one_of_the_author_s():
     scoring = a_step(type="Scoring", location="HOME", duration_seconds=1)
     limits = {"defaults": {"byType": [{"type": "scoring", "maxLatency": "1ms"}]}}
     (finding,) = on_cluster(scoring, **limits)
-    assert (finding.level, finding.code) == (Level.ERROR, "unschedulable")
+    assert (finding.level, finding.code) == (Severity.ERROR, "unschedulable")
     nowhere = a_step(type="Scoring", location="MARS", duration_seconds=1)
     (finding,) = on_cluster(nowhere, **limits)
-    assert (finding.level, finding.code) == (Level.ERROR, "unknown-location")
+    assert (finding.level, finding.code) == (Severity.ERROR, "unknown-location")
 
 
 def test_a_resource_needs_a_domain():

@@ -1,15 +1,15 @@
 """How findings are shown."""
 
 from kfp_placement import CheckReport, Finding
-from kfp_placement.check.findings import Level
+from kfp_placement.check.findings import Severity
 
 REPORT = CheckReport(
     "taxi",
     (
-        Finding(Level.ERROR, "unschedulable", "needs 9 CPU", "train"),
-        Finding(Level.WARNING, "unmarked", "is not marked", "load"),
-        Finding(Level.WARNING, "unmarked", "is not marked", "drop"),
-        Finding(Level.NOTE, "backend-version", "needs 2.14"),
+        Finding(Severity.ERROR, "unschedulable", "needs 9 CPU", "train"),
+        Finding(Severity.WARNING, "unmarked", "is not marked", "load"),
+        Finding(Severity.WARNING, "unmarked", "is not marked", "drop"),
+        Finding(Severity.NOTE, "backend-version", "needs 2.14"),
     ),
 )
 
@@ -44,20 +44,20 @@ def test_notes_alone_are_fine():
 
 def test_html_escapes_what_strangers_wrote():
     script = "<script>alert(1)</script>"
-    report = CheckReport(script, (Finding(Level.ERROR, "x", script, script),))
+    report = CheckReport(script, (Finding(Severity.ERROR, "x", script, script),))
     page = report._repr_html_()
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 3
 
 
 def test_control_characters_do_not_reach_the_terminal():
-    report = CheckReport("a\x1b[31m", (Finding(Level.ERROR, "x", "\x1b]0;b\x07", "c\nd"),))
+    report = CheckReport("a\x1b[31m", (Finding(Severity.ERROR, "x", "\x1b]0;b\x07", "c\nd"),))
     assert "\x1b" not in str(report) + repr(report) + report._repr_html_()
     assert "c\\nd" in str(report)
 
 
 def test_html_has_a_size_cap():
-    many = tuple(Finding(Level.NOTE, "x", "m" * 5000, f"s{i}") for i in range(1000))
+    many = tuple(Finding(Severity.NOTE, "x", "m" * 5000, f"s{i}") for i in range(1000))
     page = CheckReport("taxi", many)._repr_html_()
     assert page.count("<tr>") == 201
     assert "800 more" in page
@@ -66,7 +66,9 @@ def test_html_has_a_size_cap():
 
 def test_findings_fit_a_terminal_and_their_levels_are_coloured():
     words = "the type Trainning is not known; did you mean Training? " * 3
-    report = CheckReport("run", (Finding(Level.WARNING, "unknown-type", words.strip(), "train"),))
+    report = CheckReport(
+        "run", (Finding(Severity.WARNING, "unknown-type", words.strip(), "train"),)
+    )
     lines = report.lines(60, colour=True)
     assert lines[1].startswith("  \x1b[33mwarning\x1b[0m: train: ")
     assert max(map(len, lines)) <= 60 + len("\x1b[33m\x1b[0m")

@@ -6,7 +6,7 @@ from kfp_placement._input_file import InputFile
 from kfp_placement.check import rules
 from kfp_placement.check.findings import CheckReport
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.histories import KnownPast
+from kfp_placement.histories import LoadedPast
 from kfp_placement.planning import PlanRequest, PreparedRun, completed
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.cluster import Cluster
@@ -23,7 +23,7 @@ def prepared(
 ) -> PreparedRun:
     """The run on a cluster, with these fields of a request."""
     where = None if cluster is None else KnownCluster(cluster, default_namespace)
-    return completed(PlanRequest(InputFile("run", b""), where, **asked), run, KnownPast(past))
+    return completed(PlanRequest(InputFile("run", b""), where, **asked), run, LoadedPast(past))
 
 
 def codes(report: CheckReport) -> list[tuple[str, str, str]]:

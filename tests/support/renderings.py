@@ -8,7 +8,7 @@ from kfp_placement_engine.plans.limits import ScheduledStep
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.html import html_fragment, html_page
 from kfp_placement_engine.render.text import TextStyle, document_text
-from kfp_placement_engine.views.drawings import Bar, Lane, Schedule
+from kfp_placement_engine.views.drawings import Bar, DrawnSchedule, Lane
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE, TEXT, WIDE, WITH_REASONS
 from kfp_placement_engine.views.plans.view import plan_view
 from kfp_placement_engine.views.plans.what_if import Answer
@@ -42,9 +42,9 @@ def plan_fragment(plan: Plan) -> str:
     return html_fragment(plan_view(plan, NOTEBOOK))
 
 
-def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> Schedule:
+def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> DrawnSchedule:
     """Where and when steps run, a lane for each node in order of their names."""
     bars = defaultdict[str, list[Bar]](list)
     for each in steps:
         bars[each.node].append(Bar(each.name, "", each.start_seconds, each.finish_seconds))
-    return Schedule(title, [Lane(node, "", bars[node]) for node in sorted(bars)])
+    return DrawnSchedule(title, [Lane(node, "", bars[node]) for node in sorted(bars)])

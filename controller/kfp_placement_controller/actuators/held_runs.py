@@ -24,7 +24,7 @@ CLOSED: JsonObject = {"ready": False}
 
 
 @dataclass
-class Outcome:
+class ReleaseCounts:
     """Counts of a release.
 
     Attributes:
@@ -102,7 +102,7 @@ class HeldRuns:
         self,
         may_hold: Callable[[ObservedQueue | None], Holding],
         closing: Callable[[ObservedQueue], JsonObject | None],
-    ) -> Outcome:
+    ) -> ReleaseCounts:
         """Release all waiting runs except those that their queue may still hold.
 
         Args:
@@ -115,7 +115,7 @@ class HeldRuns:
             KubernetesError: queues or runs cannot be listed.
         """
         holding: dict[str, Holding] = {}
-        outcome = Outcome()
+        outcome = ReleaseCounts()
         for queue in self._queues():
             held = holding[queue.key.namespace] = may_hold(queue)
             status = None if held is Holding.ALL else closing(queue)
@@ -141,7 +141,7 @@ class HeldRuns:
         for selector in self.source.waiting_selectors:
             yield from self.client.list(self.source.kind, label_selector=selector).items
 
-    def _close(self, key: QueueKey, status: JsonObject, outcome: Outcome) -> None:
+    def _close(self, key: QueueKey, status: JsonObject, outcome: ReleaseCounts) -> None:
         """Let a queue hold no more new runs, and count a failure in `outcome`."""
         namespace, name = key
         if self.dry_run:
@@ -155,7 +155,7 @@ class HeldRuns:
         else:
             self.say(f"RunQueue {namespace}/{name} holds no more runs")
 
-    def _free(self, raw: JsonObject, outcome: Outcome) -> None:
+    def _free(self, raw: JsonObject, outcome: ReleaseCounts) -> None:
         """Release a run if it still waits, and count that in `outcome`."""
         namespace, name = key_of(raw)
 

@@ -34,7 +34,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeAffinity:
+class RawNodeAffinity:
     """Constraints on nodes that a pod's own spec states.
 
     Attributes:
@@ -56,7 +56,7 @@ def has_our_gate(gates: Iterable[_Part]) -> bool:
 def gate_off(
     version: _Part,
     gates: Iterable[_Part],
-    affinity: NodeAffinity = NodeAffinity(),
+    affinity: RawNodeAffinity = RawNodeAffinity(),
     pin: Pin | None = None,
 ) -> dict[str, Any]:
     """Return the merge patch of a pod that takes our gate off, and only ours.
@@ -75,7 +75,7 @@ def gate_off(
     return {"metadata": {**version}, "spec": spec}
 
 
-def _pinned(affinity: NodeAffinity, pin: Pin) -> dict[str, Any]:
+def _pinned(affinity: RawNodeAffinity, pin: Pin) -> dict[str, Any]:
     """Return the part of the node affinity that changes."""
     changed: dict[str, Any] = {}
     if pin.node:

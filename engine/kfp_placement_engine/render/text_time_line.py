@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kfp_placement_engine.render.scale import Scale
 from kfp_placement_engine.render.shortening import clip_columns
 from kfp_placement_engine.render.widths import width
-from kfp_placement_engine.views.drawings import Lane, Schedule
+from kfp_placement_engine.views.drawings import DrawnSchedule, Lane
 from kfp_placement_engine.views.formatting import duration, visible
 
 _GAP = 3
@@ -18,7 +18,7 @@ _MOST_SHIFT = 2
 _SAME_MOMENT_SECONDS = 1e-9
 
 
-def time_lines(schedules: Sequence[Schedule], columns: int = 100) -> list[str]:
+def time_lines(schedules: Sequence[DrawnSchedule], columns: int = 100) -> list[str]:
     """Schedules below each other, on one scale.
 
     A bar is its label, then dashes, up to `|`. One that is too short shows the beginning of it.

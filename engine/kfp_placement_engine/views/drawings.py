@@ -50,7 +50,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class DrawnSchedule:
     """Lanes that belong together, such as those of one plan.
 
     Attributes:
@@ -80,7 +80,7 @@ class TimeLine:
 
     name: str
     description: str
-    schedules: Sequence[Schedule]
+    schedules: Sequence[DrawnSchedule]
     end_seconds: float
     limit: tuple[float, str]
     key: Sequence[tuple[str, str]]

@@ -6,7 +6,7 @@ from importlib import resources
 
 from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.planning import PlannedRun, PlanRequest, planned
+from kfp_placement.planning import PlanAnswer, PlanRequest, planned
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.plans.plan import Plan
@@ -122,7 +122,7 @@ def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) ->
 
 def _planned(
     file: str, cluster: Cluster, options: Mapping[str, object], progress: Progress
-) -> PlannedRun:
+) -> PlanAnswer:
     request = PlanRequest(InputFile(file, _file(file)), KnownCluster(cluster), options=options)
     return planned(request, progress)
 
@@ -145,7 +145,7 @@ def _mark(step: Step) -> list[str]:
     return [step.name, step.type, location, run_time, ", ".join(outputs)]
 
 
-def _by_location(plans: Mapping[str, PlannedRun], style: TextStyle) -> str:
+def _by_location(plans: Mapping[str, PlanAnswer], style: TextStyle) -> str:
     rows = []
     for location, planned_run in plans.items():
         plan = planned_run.plan

@@ -5,8 +5,8 @@ from typing import Any
 from kfp_placement_engine.contract.gates import (
     PREFERRED,
     REQUIRED,
-    NodeAffinity,
     Pin,
+    RawNodeAffinity,
     gate_off,
     has_our_gate,
 )
@@ -73,7 +73,7 @@ def opening_patch(
     return gate_off(version, gates, read_node_affinity(pod), pin)
 
 
-def read_node_affinity(pod: RawMapping) -> NodeAffinity:
+def read_node_affinity(pod: RawMapping) -> RawNodeAffinity:
     """Return the pod's own node affinity.
 
     Args:
@@ -88,4 +88,4 @@ def read_node_affinity(pod: RawMapping) -> NodeAffinity:
     for term in terms:
         Fields(_POD.field("term").mapping(term), _POD).entries("matchExpressions")
     preferred = nodes.entries(PREFERRED)
-    return NodeAffinity(preferred, required.raw, terms)
+    return RawNodeAffinity(preferred, required.raw, terms)

@@ -18,7 +18,7 @@ from kfp_placement_engine.readers.tree.expansion_results import (
     LeafResult,
     LoopResult,
     NoResult,
-    Result,
+    TaskResult,
 )
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader, numeric_arguments
@@ -123,7 +123,7 @@ class _Expander:
         inputs: Mapping[str, Value],
         artifacts: Mapping[str, Value],
     ) -> DagResult:
-        results: dict[str, Result] = {}
+        results: dict[str, TaskResult] = {}
 
         def output(kind: OutputKind, task: str, key: str) -> Value:
             return results[task].output(kind, key) if task in results else UNKNOWN
@@ -145,7 +145,7 @@ class _Expander:
             results[task.name] = self._task(task, here, scope, artifact_scope)
         return DagResult(dag, results, _sinks(dag, results, position.upstream))
 
-    def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> Result:
+    def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         if task.body is None:
             return NoResult(position.upstream)
         if task.loop is not None:
@@ -163,7 +163,7 @@ class _Expander:
         name: str,
         scope: Scope,
         artifact_scope: Scope,
-    ) -> Result:
+    ) -> TaskResult:
         """Expand a task's body once; `name` is the task's name, with a loop index if it has one."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
         own = Scope(inputs)
@@ -177,7 +177,7 @@ class _Expander:
         inputs = _with_defaults(inputs, body.defaults)
         return self._leaf(task, body, position, position.prefix + name, inputs, artifacts)
 
-    def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> Result:
+    def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         assert task.loop is not None
         name = position.prefix + task.name
         value = task.loop.items.evaluate(scope)
@@ -195,7 +195,7 @@ class _Expander:
             )
             self._add_group(group)
             position = replace(position, group=name)
-        iterations: list[Result] = []
+        iterations: list[TaskResult] = []
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
             name = f"{task.name}[{index}]"
@@ -302,7 +302,7 @@ def _union(groups: list[Names]) -> Names:
     return tuple(sorted({name for group in groups for name in group}))
 
 
-def _sinks(dag: Dag, results: Mapping[str, Result], upstream: Names) -> Names:
+def _sinks(dag: Dag, results: Mapping[str, TaskResult], upstream: Names) -> Names:
     waited_for = {name for task in dag.tasks.values() for name in task.depends_on}
     ends = [
         results[task.name].sinks

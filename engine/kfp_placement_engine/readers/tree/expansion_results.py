@@ -9,7 +9,7 @@ from kfp_placement_engine.readers.tree.tasks import Dag, Names, OutputKind
 from kfp_placement_engine.readers.tree.values import UNKNOWN, Produced, Value
 
 
-class Result(Protocol):
+class TaskResult(Protocol):
     """An expanded task of the tree."""
 
     @property
@@ -52,7 +52,7 @@ class DagResult:
     """Result of a DAG, whose outputs are those of some of its tasks."""
 
     dag: Dag
-    results: Mapping[str, Result]
+    results: Mapping[str, TaskResult]
     sinks: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
@@ -71,7 +71,7 @@ class DagResult:
 class LoopResult:
     """Result of a loop with its iterations; an output is the collection of their outputs."""
 
-    iterations: tuple[Result, ...]
+    iterations: tuple[TaskResult, ...]
     upstream: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from kfp_placement_engine.plans.limits import Phases, PieceKind, ScheduledStep
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import Explanation, PlannedDriver, PlannedStep
-from kfp_placement_engine.views.drawings import Bar, Lane, Schedule, TimeLine
+from kfp_placement_engine.views.drawings import Bar, DrawnSchedule, Lane, TimeLine
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import can_end, makespan, spread
@@ -78,11 +78,11 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         ]
 
     own = lanes(plan.steps, nodes, own=True)
-    schedules = [Schedule(f"This plan: {makespan(plan.figures)}" if compared else "", own)]
+    schedules = [DrawnSchedule(f"This plan: {makespan(plan.figures)}" if compared else "", own)]
     if compared:
         others = _busiest(plan, _busy_seconds(compared), detail)
         title = _default_title(plan, compared)
-        schedules.append(Schedule(title, lanes(compared, others, own=False)))
+        schedules.append(DrawnSchedule(title, lanes(compared, others, own=False)))
     bound = plan.comparison.lower_bound.seconds
     return TimeLine(
         name=f"Time line of {plan.run.name} by node",
