@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,6 @@ _NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --
 _NO_KUEUE = "needs Kueue itself: name its folder with --kueue, see CONTRIBUTING.md"
 _RUNNING: pytest.StashKey["ControlPlane"] = pytest.StashKey()
 _LOG_LINES = 30
-
-AddNodes = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""One installation for all end-to-end tests, on the three nodes of the taxi sample."""
+"""Installations for end-to-end tests, each on the three nodes of the taxi sample."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -32,9 +32,14 @@ POLICY = {
 
 @pytest.hookimpl(tryfirst=True)  # Before pytest chooses by markers.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder: each takes runs from their submission to their end."""
+    """Mark the tests of this folder, each of which takes runs to their end, and begin with them.
+
+    The control plane that the others share would take CPU from them all the time.
+    """
+    folder = Path(__file__).parent
+    items.sort(key=lambda item: folder not in item.path.parents)
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker("slow")
 
 
@@ -70,7 +75,7 @@ def at_work(request, control_plane_programs, argo_program):
     return start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installation(at_work):
     """The one of most tests, which leave its processes and nodes as they were."""
     with at_work() as running:

@@ -84,7 +84,7 @@ def play_out(teams: Iterable[Team]) -> dict[Team, str]:
     """One run of each team, to its end."""
     runs = {team: team.submit(a_run()) for team in teams}
     for team, run in runs.items():
-        team.wait_for_success(run, 120)
+        team.wait_for_success(run, 240)
     return runs
 
 
@@ -156,7 +156,6 @@ def test_promises_of_runs_without_a_mark_hold(installation):
             (history,) = histories(team)
             assert history.spec.pipeline == "pipeline-with-loops"
             assert len(history.past_runs()) == RUNS
-    print(f"{sum(kept)} of {len(kept)} promises have held")
     # Drivers take as long as the cores of this machine are busy with other things; how many of many
     # promises hold is tested where runs are played in memory, on a clock of their own.
     assert sum(kept) >= LEAST_KEPT * len(kept)
@@ -185,7 +184,7 @@ def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installati
         run = team.submit(workflow)
         wait_until(partial(runs_for_long, team, run), "the step to have run", 60)
         lose(team, "*.executor(0)")
-        team.wait_for_success(run, 120)
+        team.wait_for_success(run, 240)
         wait_until(partial(is_known, team, run), "the history of the run", 60)
         (history,) = histories(team)
         (past,) = history.past_runs()
