@@ -25,8 +25,8 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 # Tests start hundreds of Python processes: each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# Building a control plane, and running it, takes a seventh less CPU for up to twice the memory.
-export GOGC ?= 200
+# Building a control plane, and running it, takes less CPU with more memory.
+test test-cluster: export GOGC ?= 200
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \

@@ -16,11 +16,11 @@ _MAX_NAMES = 5
 """Steps without a node that are named."""
 
 
-def rendered(planned_run: "PlanAnswer", output_format: str, target: Path | None) -> str:
+def rendered(plan_answer: "PlanAnswer", output_format: str, target: Path | None) -> str:
     """Return the plan, and the answer to the changes asked for, in a format.
 
     Args:
-        planned_run: plan and answer.
+        plan_answer: plan and answer.
         output_format: one of `FORMATS`.
         target: file that the text goes to; None = stdout, whose width and colours count.
     """
@@ -28,14 +28,14 @@ def rendered(planned_run: "PlanAnswer", output_format: str, target: Path | None)
         from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 
         return {"json": plan_json, "yaml": plan_yaml}[output_format](
-            planned_run.plan, planned_run.answer
+            plan_answer.plan, plan_answer.answer
         )
     from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WIDE
     from kfp_placement_engine.views.plans.view import plan_view
 
     detail = {"html": PAGE, "wide": WIDE}.get(output_format, TEXT)
-    past_runs = planned_run.prepared.known_past.text
-    view = plan_view(planned_run.plan, detail, past_runs=past_runs, answer=planned_run.answer)
+    past_runs = plan_answer.prepared.known_past.text
+    view = plan_view(plan_answer.plan, detail, past_runs=past_runs, answer=plan_answer.answer)
     if output_format == "html":
         from kfp_placement_engine.render.html import html_page
 
@@ -46,25 +46,25 @@ def rendered(planned_run: "PlanAnswer", output_format: str, target: Path | None)
     return document_text(view, text_style(target))
 
 
-def exit_code(planned_run: "PlanAnswer", *, is_shown: bool) -> ExitCode:
+def exit_code(plan_answer: "PlanAnswer", *, is_shown: bool) -> ExitCode:
     """Return the exit code, and name steps that fit no node on stderr.
 
     The changes asked for may leave a step without a node even if the plan itself has none.
 
     Args:
-        planned_run: plan, and answer to the changes.
+        plan_answer: plan, and answer to the changes.
         is_shown: whether the answer was printed on the terminal.
     """
-    code = exit_code_of_plan(planned_run.plan)
-    if code is not ExitCode.OK or planned_run.answer is None:
+    code = exit_code_of_plan(plan_answer.plan)
+    if code is not ExitCode.OK or plan_answer.answer is None:
         return code
     from kfp_placement_engine.plans.what_if import ChangedPlan
     from kfp_placement_engine.views.plans.what_if import sentence
 
-    if not isinstance(planned_run.answer, ChangedPlan) or not planned_run.answer.plan.unschedulable:
+    if not isinstance(plan_answer.answer, ChangedPlan) or not plan_answer.answer.plan.unschedulable:
         return ExitCode.OK
     if not is_shown:
-        click.echo(sentence(planned_run.plan, planned_run.answer), err=True)
+        click.echo(sentence(plan_answer.plan, plan_answer.answer), err=True)
     return ExitCode.UNSCHEDULABLE
 
 

@@ -115,17 +115,17 @@ class HeldRuns:
             KubernetesError: queues or runs cannot be listed.
         """
         holding: dict[str, Holding] = {}
-        outcome = ReleaseCounts()
+        counts = ReleaseCounts()
         for queue in self._queues():
             held = holding[queue.key.namespace] = may_hold(queue)
             status = None if held is Holding.ALL else closing(queue)
             if status is not None:
-                self._close(queue.key, status, outcome)
+                self._close(queue.key, status, counts)
         without_queue = may_hold(None)
         for raw in self._waiting():
             if holding.get(key_of(raw)[0], without_queue) is Holding.NONE:
-                self._free(raw, outcome)
-        return outcome
+                self._free(raw, counts)
+        return counts
 
     def _queues(self) -> Iterator[ObservedQueue]:
         for raw in self.client.list(RUN_QUEUES).items:
@@ -141,8 +141,8 @@ class HeldRuns:
         for selector in self.source.waiting_selectors:
             yield from self.client.list(self.source.kind, label_selector=selector).items
 
-    def _close(self, key: QueueKey, status: JsonObject, outcome: ReleaseCounts) -> None:
-        """Let a queue hold no more new runs, and count a failure in `outcome`."""
+    def _close(self, key: QueueKey, status: JsonObject, counts: ReleaseCounts) -> None:
+        """Let a queue hold no more new runs, and count a failure in `counts`."""
         namespace, name = key
         if self.dry_run:
             self.say(f"RunQueue {namespace}/{name} would hold no more runs")
@@ -151,12 +151,12 @@ class HeldRuns:
             close_queue(self.client, key, status)
         except KubernetesError as error:
             self.say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
-            outcome.failed += 1
+            counts.failed += 1
         else:
             self.say(f"RunQueue {namespace}/{name} holds no more runs")
 
-    def _free(self, raw: JsonObject, outcome: ReleaseCounts) -> None:
-        """Release a run if it still waits, and count that in `outcome`."""
+    def _free(self, raw: JsonObject, counts: ReleaseCounts) -> None:
+        """Release a run if it still waits, and count that in `counts`."""
         namespace, name = key_of(raw)
 
         def write(now: JsonObject | None) -> bool:
@@ -175,11 +175,11 @@ class HeldRuns:
             return
         except (KubernetesError, InputError) as error:
             self.say(f"run {namespace}/{name} could not be released: {error}")
-            outcome.failed += 1
+            counts.failed += 1
             return
         if freed:
             self.say(f"{'would release' if self.dry_run else 'released'} run {namespace}/{name}")
-            outcome.freed += not self.dry_run
+            counts.freed += not self.dry_run
 
     def _patch(self, run: QueuedRun) -> MergePatch | None:
         """Return the patch that releases a run, or None if it does not wait for a queue."""

@@ -80,7 +80,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         """Work in this thread until `stop`.
 
         Args:
-            is_synced: function that returns whether the inbox has got all objects of the start.
+            is_synced: function that returns whether all objects of the start are in the inbox.
             stand_for_election: function to call once, when all those objects have been taken in.
         """
         look_less_often()

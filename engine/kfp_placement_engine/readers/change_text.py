@@ -104,10 +104,10 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
         if name in _FIELDS:
             field, read = _FIELDS[name]
             fields[field] = read(text)
-        elif "/" in name:
-            amounts[name] = parse_whole(text)
         else:
             amounts[name] = parse_memory(text) if name == "memory" else parse_resource(name, text)
+            if "/" in name:
+                parse_whole(text)
     return amounts, fields
 
 

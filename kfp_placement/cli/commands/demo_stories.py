@@ -147,8 +147,8 @@ def _mark(step: Step) -> list[str]:
 
 def _by_location(plans: Mapping[str, PlanAnswer], style: TextStyle) -> str:
     rows = []
-    for location, planned_run in plans.items():
-        plan = planned_run.plan
+    for location, plan_answer in plans.items():
+        plan = plan_answer.plan
         step, end = plan.step(PREDICT), makespan(plan.figures)
         rows.append([location, step.node or "no node", latency(step.latency_ms), end])
     return _indented(("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN"), rows, style)

@@ -268,13 +268,13 @@ def plan(
         request = replace(request, options=options, **request_fields)
         from kfp_placement.planning import planned
 
-        planned_run = planned(request, progress)
-    submitted = replace(planned_run.plan.run, submitted_at=at)
-    planned_run = replace(planned_run, plan=replace(planned_run.plan, run=submitted))
-    emit(rendered(planned_run, chosen, output), output)
-    if request.confidence is not None and planned_run.plan.promise is None:
+        plan_answer = planned(request, progress)
+    submitted = replace(plan_answer.plan.run, submitted_at=at)
+    plan_answer = replace(plan_answer, plan=replace(plan_answer.plan, run=submitted))
+    emit(rendered(plan_answer, chosen, output), output)
+    if request.confidence is not None and plan_answer.plan.promise is None:
         warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
     is_shown = output is None and chosen in ("table", "wide")
-    return exit_code(planned_run, is_shown=is_shown)
+    return exit_code(plan_answer, is_shown=is_shown)

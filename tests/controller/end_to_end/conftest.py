@@ -77,7 +77,7 @@ def at_work(request, control_plane_programs, argo_program):
 
 @pytest.fixture(scope="module")
 def installation(at_work):
-    """The one of most tests, which leave its processes and nodes as they were."""
+    """The one of a file whose tests leave its processes and nodes as they were."""
     with at_work() as running:
         yield running
 

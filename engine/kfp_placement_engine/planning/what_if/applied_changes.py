@@ -140,7 +140,7 @@ def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[st
     for kind, things in things_of.items():
         meant = StepNames(things).resolve(wanted)
         if not meant and "*" in wanted:
-            # The only pattern is `*`: `[0]` belongs to the name of an iteration.
+            # `[` begins no class of characters: `[0]` belongs to the name of an iteration.
             meant = tuple(fnmatch.filter([name for name, *_ in things], wanted.replace("[", "[[]")))
         if meant:
             return kind, set(meant)

@@ -50,7 +50,7 @@ def ordered(
 
     Args:
         waits: names that must come before, by name.
-        rank: function that returns the rank of a name; of those that may be next, the lowest is.
+        rank: function that returns the rank of a name; the lowest comes first.
         place: place of all these names, for messages.
 
     Raises:
