@@ -1,4 +1,4 @@
-"""The bounds of runs that are planned together, and the search that stops at them."""
+"""Lower bounds for runs that are planned together, and searches that stop at them."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def search_stop(
 
 
 def _bound_reached(problem: PlacementProblem, bounds: Bounds) -> BoundReached:
-    """Return the criterion that no plan which keeps the latency rules can complete earlier."""
+    """Return a criterion that holds once no plan that keeps the latency rules can end earlier."""
     arrays = problem.arrays
     kept = arrays._replace(feasible=arrays.feasible & (arrays.latency_excess_ms <= 0))
     paths = critical_path_bounds(replace(problem, arrays=kept), len(bounds))
@@ -72,7 +72,7 @@ def ordered_makespan(
 def bounds_of(
     problem: PlacementProblem, runs: int, schedules: Sequence[Schedule], *, quick: bool = False
 ) -> Bounds:
-    """Return a bound for each run; it is not larger than the makespan of any given schedule."""
+    """Return a lower bound for each run, never above the makespan of a given schedule."""
     if runs > 1 or quick:
         return critical_path_bounds(problem, runs)
     # Schedules may contain reserved rooms as well, which are behind the run's own activities.

@@ -1,8 +1,8 @@
 """The C kernel (`engine/kernel`), loaded once, and problems in the form that it reads.
 
-Arrays are passed as they are: every field of `ProblemArrays` has its twin, in the same order, in
-`problem.h`, and of `ProblemTables` in `tables.h`; the sums of the sizes are compared when the
-library is loaded.
+Arrays are passed as they are: `problem.h` has the fields of `ProblemArrays` in the same order, and
+`tables.h` those of `ProblemTables`. When the library is loaded, only the total sizes of these
+structs are compared.
 """
 
 import ctypes
@@ -162,7 +162,7 @@ def optional(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_
 
 
 def native_of(problem: PlacementProblem) -> NativeProblem:
-    """Return the problem's C struct; it borrows the arrays, which live as long as the problem."""
+    """Return the problem's C struct, which is valid for as long as the problem lives."""
     prepared = _prepared.get(problem)
     if prepared is not None:
         return prepared

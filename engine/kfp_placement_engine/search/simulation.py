@@ -76,7 +76,7 @@ def _simulate(
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
-    """Return as [A] when activities take their slots if a schedule becomes an `ordered` plan.
+    """Return [A] when each activity takes its slot if a schedule becomes an `ordered` plan.
 
     With direct transfers, a planned step takes its slot when its inputs have arrived. In schedules
     of other policies a step may take its slot earlier.

@@ -1,4 +1,4 @@
-"""Stories of `demo`: for each sample text for the terminal, and the plan that it is about."""
+"""Stories of `demo`: the text and the plan that each sample shows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """A reader of Argo Workflows that KFP's API server has made, before any pod of them exists.
 
-Every KFP task is a driver task and a task of its own, whose component, container and task spec are
-arguments of the driver. Container specs are shared by hash, so they are found by the driver's
+Each KFP task is two Argo tasks: a driver, and the task itself. The component, container and task
+spec are arguments of the driver. Container specs are shared by hash, so they are found by these
 arguments and never by component names.
 """
 
@@ -94,7 +94,7 @@ class _DrivenTask(NamedTuple):
 
     @property
     def first(self) -> Fields:
-        """The one that runs first, which has the arguments of KFP and the dependencies."""
+        """The task that runs first; it has KFP's arguments and the dependencies."""
         return self.driver or self.task
 
 

@@ -60,7 +60,7 @@ def container_leaf(
             place=component.place,
         )
         return leaf, {}
-    # Requests and environment do not count.
+    # The digest is of what the container runs, so requests and environment are left out.
     command = [container.get(key) for key in ("image", "command", "args")]
     config = KubernetesConfig(kubernetes, on_pod_settings(component))
     metadata = kubernetes.fields("podMetadata")
@@ -152,7 +152,7 @@ def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:
 
 
 def _amount(resources: Fields, new: str, old: str, unit: str) -> Expression | None:
-    """Return the text field if it is set, else the older number of cores or GB; None = neither."""
+    """Return the amount as text if given, else the older number of cores or GB, else None."""
     text = resources.text(new)
     if text:
         return text_with_inputs(text)

@@ -36,7 +36,7 @@ class Form(Generic[EntryT]):
         entry: function that makes the entry; its parameters are the keys in snake case.
         keys: readers of the values, by key in camel case.
         required: keys that must be in the mapping.
-        others: advice by key that people write in place of one of these.
+        others: advice for wrong keys that people often write, by key.
     """
 
     entry: Callable[..., EntryT]

@@ -30,7 +30,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Missing:
-    """A pipeline parameter without a value: unknown, but the same wherever it is used."""
+    """A pipeline parameter without a value; it is unknown, but equal wherever it is used."""
 
     parameter: str
 
