@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.tables import Table, machine, percent
 from benchmarks.what_if_case import NODES, STEPS
 from benchmarks.what_if_search import REPEATS, UNCHANGED_SEEDS, SearchedCase
-from kfp_placement_engine.planning.what_if.best_changes import SuggestionParams
+from kfp_placement_engine.plans.what_if import LEAST_GAIN
 
 
 def about(budget_seconds: float, each_seconds: float, load: float) -> list[str]:
@@ -30,7 +30,7 @@ def table(results: Sequence[SearchedCase]) -> Table:
             each.case.run,
             each.dispatch,
             each.first or "nothing",
-            each.best if each.best_gain >= SuggestionParams().least else "nothing",
+            each.best if each.best_gain >= LEAST_GAIN else "nothing",
             f"{each.present_seconds:,.0f}",
             f"{each.tried} of {each.every}",
             f"{each.wall_seconds:.2f}",

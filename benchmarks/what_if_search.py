@@ -11,10 +11,10 @@ from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
-from kfp_placement_engine.planning.what_if.best_changes import SuggestionParams, best_changes
+from kfp_placement_engine.planning.what_if.best_changes import best_changes
 from kfp_placement_engine.planning.what_if.single_changes import single_changes
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.what_if import Suggestions
+from kfp_placement_engine.plans.what_if import LEAST_GAIN, Suggestions
 from kfp_placement_engine.plans.what_if_changes import Change
 
 REPEATS = 3
@@ -74,7 +74,7 @@ class SearchedCase:
     @property
     def share(self) -> float:
         """Share of the best gain; 1 where nothing gains 1% of the run and nothing is suggested."""
-        if self.best_gain < SuggestionParams().least and not self.first:
+        if self.best_gain < LEAST_GAIN and not self.first:
             return 1.0
         return self.first_gain / self.best_gain
 

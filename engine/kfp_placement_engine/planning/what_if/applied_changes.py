@@ -40,8 +40,11 @@ _CONDITIONS = "node.kubernetes.io/"
 
 _NUMBERED = re.compile(r"(.+)-([0-9]+)", re.DOTALL)
 
-_Things = Sequence[tuple[str, str, str]]
-"""Things to change, each with its name, the name of its group, and its display name or ""."""
+_Names = Sequence[tuple[str, str, str]]
+"""Name, shared name and display name, or "", of each thing.
+
+The shared name is that of all iterations, or of all numbered nodes.
+"""
 
 _ERRORS = {"step": UnknownStepError, "loop": UnknownLoopError}
 
@@ -57,8 +60,8 @@ def with_changes(
         changes: changes to make.
 
     Raises:
-        ChangeError: a node, image or volume claim that is not there; something that a step does not
-            have; more nodes taken away than there are; or none left.
+        ChangeError: a node, image or volume claim does not exist; a step does not have the
+            property; or too few nodes would remain.
         UnknownLoopError, UnknownStepError: a loop or step that the run does not have.
     """
     for change in changes:
@@ -83,13 +86,13 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
             exactly this name; or a pattern with `*`.
 
     Raises:
-        ChangeError: there are none; the message names those that come close.
+        ChangeError: no node has this name; the message suggests similar names.
     """
-    _, meant = _meant(name, {"node": _nodes(cluster)})
+    _, meant = _resolved(name, {"node": _node_names(cluster)})
     return tuple(node for node in cluster.nodes if node.name in meant)
 
 
-def group_of(name: str) -> str:
+def stem_of(name: str) -> str:
     """Return the group that a node belongs to by its name: `worker` of `worker-2`, or ""."""
     match = _NUMBERED.fullmatch(name)
     return "" if match is None else match[1]
@@ -103,57 +106,57 @@ def empty_copy(node: Node, name: str) -> Node:
         used={},
         scored_used={},
         labels={**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels,
-        # Those that people gave the node, without those of its present condition.
+        # Keep taints that people set; drop those that Kubernetes sets for a machine's condition.
         taints=tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS)),
         unschedulable=False,
         images={},
     )
 
 
-def _things(graph: RunGraph, cluster: Cluster, kind: Kind) -> _Things:
+def _names_of_kind(graph: RunGraph, cluster: Cluster, kind: Kind) -> _Names:
     match kind:
         case "node":
-            return _nodes(cluster)
+            return _node_names(cluster)
         case "step":
             return [(step.name, step.task, step.display_name) for step in graph.steps]
         case "loop":
             loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
             return [(loop.name, task_of(loop.name), loop.display_name) for loop in loops]
         case "volume":
-            return _plain(claim.name for claim in graph.claims)
+            return _unshared(claim.name for claim in graph.claims)
 
 
-def _nodes(cluster: Cluster) -> _Things:
-    return [(node.name, group_of(node.name) or node.name, "") for node in cluster.nodes]
+def _node_names(cluster: Cluster) -> _Names:
+    return [(node.name, stem_of(node.name) or node.name, "") for node in cluster.nodes]
 
 
-def _plain(names: Iterable[str]) -> _Things:
+def _unshared(names: Iterable[str]) -> _Names:
     return [(name, name, "") for name in names]
 
 
-def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[str]]:
+def _resolved(wanted: str, names_of: Mapping[Kind, _Names]) -> tuple[Kind, Set[str]]:
     """Return the first kind with things of a name, and the names of these things.
 
     Raises:
-        EngineError: there is no such thing; the message names those that come close.
+        EngineError: there is no such thing; the message suggests similar names.
     """
-    for kind, things in things_of.items():
-        meant = StepNames(things).resolve(wanted)
+    for kind, names in names_of.items():
+        meant = StepNames(names).resolve(wanted)
         if not meant and "*" in wanted:
-            # `[` begins no class of characters: `[0]` belongs to the name of an iteration.
-            meant = tuple(fnmatch.filter([name for name, *_ in things], wanted.replace("[", "[[]")))
+            # Escape `[`: `[0]` is part of an iteration's name, not a character class.
+            meant = tuple(fnmatch.filter([name for name, *_ in names], wanted.replace("[", "[[]")))
         if meant:
             return kind, set(meant)
-    noun = " or ".join(things_of)
-    every = itertools.chain.from_iterable(things_of.values())
+    noun = " or ".join(names_of)
+    every = itertools.chain.from_iterable(names_of.values())
     raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).why_unresolved(wanted))
 
 
 def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
-    """Return the cluster with new nodes at the end, as far from every place as their model."""
+    """Return the cluster with new nodes appended; each has the round trips of the one it copies."""
     model = named_nodes(cluster, change.like)[0]
     taken = {node.name for node in cluster.nodes}
-    stem = group_of(model.name) or model.name
+    stem = stem_of(model.name) or model.name
     free = (name for at in itertools.count(2) if (name := f"{stem}-{at}") not in taken)
     names = list(itertools.islice(free, change.count))
     latencies = {
@@ -183,7 +186,7 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
     used = {canonical(step.image): step.image for step in reversed(graph.steps) if step.image}
     image = canonical(change.image)
     if image not in used:
-        raise ChangeError(StepNames(_plain(used.values()), "image").why_unresolved(change.image))
+        raise ChangeError(StepNames(_unshared(used.values()), "image").why_unresolved(change.image))
     held = held_sizes(cluster.nodes, [image])[image]
     added = {normalised(used[image]): next((size for size in held if size is not None), 0)}
     nodes = (
@@ -196,12 +199,12 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
 def _with_properties(
     graph: RunGraph, cluster: Cluster, change: SetProperties
 ) -> tuple[RunGraph, Cluster]:
-    things_of = {kind: _things(graph, cluster, kind) for kind in change.kinds}
-    kind, meant = _meant(change.name, things_of)
+    names_of = {kind: _names_of_kind(graph, cluster, kind) for kind in change.kinds}
+    kind, meant = _resolved(change.name, names_of)
     amounts, fields = read_values(change.values)
 
-    def changed(things: Iterable[ThingT], change: Callable[[ThingT], ThingT]) -> tuple[ThingT, ...]:
-        return tuple(change(each) if each.name in meant else each for each in things)
+    def changed(things: Iterable[ThingT], edit: Callable[[ThingT], ThingT]) -> tuple[ThingT, ...]:
+        return tuple(edit(each) if each.name in meant else each for each in things)
 
     match kind:
         case "node":
@@ -242,7 +245,8 @@ def _with_requirements(
             " be changed; name a step that runs a container"
         )
     if node:
-        # In Kubernetes a match of fields has a single value, and any of several terms may hold.
+        # A `matchFields` requirement takes one value, so each node gets a term; one matching term
+        # is enough.
         required = tuple(node_term(each.name) for each in node)
         step = replace(step, node_selector={}, affinity=replace(step.affinity, required=required))
     if "duration_seconds" in fields:

@@ -42,7 +42,6 @@ class SuggestionParams:
         finalists: number of changes with the earliest ends, which are searched again.
         finalist_work: work to spend on each of these, and on the run without a change; by default
             0.4 s.
-        least: smallest gain, as a share of the run's time, that is worth a change.
         alike: largest difference between two ends that count as equal, as a share of the earliest
             end; not of the present end, since the run may not end at present.
     """
@@ -51,7 +50,6 @@ class SuggestionParams:
     work: int = 1_500_000
     finalists: int = 4
     finalist_work: int = 34_000_000
-    least: float = LEAST_GAIN
     alike: float = 0.001
 
 
@@ -80,8 +78,8 @@ def best_changes(
 
     end_with = partial(_end_seconds, graph, cluster, present, options)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
-        # A longer search alone may shorten the run, and no change may take credit for that. This
-        # search takes longest: it begins first, and the changed runs are read beside it.
+        # A longer search alone may shorten the run, so gains are counted from its result. It takes
+        # longest and starts first; the others run beside it.
         unchanged = pool.submit(end_with, params.finalist_work)
         ends = _ends(changes, pool, end_with, params, progress)
     before = end_seconds(present.figures)
@@ -89,7 +87,7 @@ def best_changes(
     worth = []
     for change, end in ends.items():
         gain = gain_seconds(reachable, end)
-        if gain > 0 and gain >= params.least * reachable:
+        if gain > 0 and gain >= LEAST_GAIN * reachable:
             _, after = with_changes(graph, cluster, (change,))
             nodes_added = len(after.nodes) - len(cluster.nodes)
             cpu_added = _cpu(after) - _cpu(cluster)
@@ -106,12 +104,12 @@ def _ends(
     params: SuggestionParams,
     progress: Progress,
 ) -> dict[Change, float]:
-    """Return the run's end with each change: that of a longer search for the finalists.
+    """Return the run's end with each change; for finalists, the end that the longer search found.
 
     Args:
         changes: single changes.
         pool: threads of the searches.
-        end_with: function that returns the end of the run, by some work, with a change.
+        end_with: function of the work to spend and a change; returns the run's end.
         params: work for each search, and number of finalists.
         progress: callback with the progress of the search.
     """

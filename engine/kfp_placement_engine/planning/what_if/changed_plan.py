@@ -1,7 +1,7 @@
 """The plan of a run after changes to the run or its cluster, in comparison with the present plan.
 
-The search starts from the present plan, so that more room does not look like a loss only because
-the search was short. `best_changes` tries single changes automatically.
+The search starts from the present plan, so that a short search does not report a larger cluster as
+slower. `best_changes` tries single changes automatically.
 """
 
 import math

@@ -2,8 +2,8 @@
 
 Each change is one of these: one more empty node of a shape; one node with twice the CPU or twice
 the memory; the limit of one loop raised by one, or removed; one image held by every node; one
-volume made ReadWriteMany. Nodes of one kind run the same pods equally fast now; nodes of one shape
-would do so if they were empty (`_kinds_of_nodes`).
+volume made ReadWriteMany. Nodes of one class can take the same pods, equally fast; nodes of one
+shape could if all were empty.
 """
 
 from collections import Counter, defaultdict
@@ -52,10 +52,10 @@ def single_changes(
         busiest: number of nodes of each shape that are tried at twice their size, the node that the
             plan uses most first.
     """
-    shapes = _kinds_of_nodes(graph, _emptied(cluster))
+    shapes = _node_classes(graph, _emptied(cluster))
     changes = chain(
         _more_nodes(shapes),
-        _larger_nodes(cluster, plan, shapes, _kinds_of_nodes(graph, cluster), busiest),
+        _larger_nodes(cluster, plan, shapes, _node_classes(graph, cluster), busiest),
         _higher_limits(graph),
         _held_images(graph, cluster),
         _shared_volumes(graph, cluster),
@@ -63,8 +63,8 @@ def single_changes(
     return tuple(dict.fromkeys(changes))
 
 
-def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
-    """Return the kind of each node: nodes of one kind run the same pods, equally fast."""
+def _node_classes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
+    """Return the class of each node: nodes of one class can take the same pods, equally fast."""
     nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
     cluster = replace(cluster, nodes=nodes)
     options = lowering_options_of((ActiveRun("", graph),), cluster, PlanOptions())
@@ -105,16 +105,16 @@ def _larger_nodes(
     cluster: Cluster,
     plan: Plan,
     shapes: Mapping[str, Hashable],
-    kinds: Mapping[str, Hashable],
+    classes: Mapping[str, Hashable],
     busiest: int,
 ) -> Iterator[Change]:
-    """Yield changes that double the busiest nodes of each shape, one node of each kind."""
+    """Yield changes that double the busiest nodes of each shape, one node of each class."""
     busy: defaultdict[str | None, float] = defaultdict(float)
     for step in plan.steps:
         busy[step.node] += step.phases.duration_seconds
     of_shape: defaultdict[Hashable, dict[Hashable, Node]] = defaultdict(dict)
     for node in sorted(cluster.nodes, key=lambda node: -busy[node.name]):
-        of_shape[shapes[node.name]].setdefault(kinds[node.name], node)
+        of_shape[shapes[node.name]].setdefault(classes[node.name], node)
     for nodes in of_shape.values():
         for node in list(nodes.values())[:busiest]:
             for resource in _DOUBLED:
