@@ -1,4 +1,4 @@
-"""Readers of files: from a run file to a `RunGraph`, from a cluster file to a `Cluster`; pure."""
+"""Readers of runs, clusters, histories, durations and changes; and the writer of Cluster files."""
 
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.run_files import read_run, read_run_file

@@ -73,7 +73,11 @@ def read_change(text: str) -> Change:
     Raises:
         ChangeError: the text has none of the forms, or a bad value; the message shows the forms.
     """
-    cleaned = _EQUALS.sub("=", text.strip()) if len(text) <= MAX_CHARACTERS else ""
+    if len(text) > MAX_CHARACTERS:
+        raise ChangeError(
+            f"{text!r:.120} has {len(text)} characters; at most {MAX_CHARACTERS} are read"
+        )
+    cleaned = _EQUALS.sub("=", text.strip())
     several = "; give several changes one by one" if "," in cleaned else ""
     try:
         change = _read(cleaned)
@@ -145,10 +149,9 @@ def _read(cleaned: str) -> Change | None:
 
 
 def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], str]:
-    """Return the kinds of which a change's subject may be, and the subject's name.
+    """Return the possible kinds of a change's subject, and its name.
 
-    Without a word for the kind the properties tell it: the same amounts may be those of a node, or
-    of a step.
+    Without a leading kind word they are the kinds with most of the properties.
     """
     word, *names = text.split(maxsplit=1) or [""]
     for kind in _PROPERTIES:

@@ -81,8 +81,10 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         InputError: the file cannot be understood; the message names the place in it.
         LimitError: the file is beyond the limits of `text.documents`.
     """
+    # In a Cluster file these keys may be names, such as those of locations.
+    drop = frozenset[str]() if API_VERSION.encode() in data else UNUSED_KEYS
     documents = load_documents(
-        data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=UNUSED_KEYS
+        data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=drop
     )
     first = documents[0]
     if run := run_in(first, Place(name)):

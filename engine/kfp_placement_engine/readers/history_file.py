@@ -25,11 +25,12 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
     """Read the past runs of pipelines; of several objects of one pipeline the last counts.
 
     Args:
-        data: bytes of the file: objects of the kind PipelineHistory, alone or in a List.
+        data: bytes of the file: objects of the kind PipelineHistory, alone or in a List; an empty
+            List holds no history.
         name: name of the file, for messages.
 
     Raises:
-        InputError: the file holds something else or nothing, or an object is malformed.
+        InputError: the file is empty or holds something else, or an object is malformed.
     """
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:

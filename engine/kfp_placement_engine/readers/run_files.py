@@ -1,7 +1,7 @@
 """A reader of RUN files of any known format, which is recognised by the keys of the file.
 
-The reader of a format is imported when a file of that format comes: the import of the others would
-be a fifth of what planning a small package costs.
+Readers are imported on demand: importing all of them adds a fifth to the time of planning a small
+package.
 """
 
 from collections.abc import Callable, Mapping
@@ -83,7 +83,8 @@ def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
         kind = document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and "items" in document:
             place = Place(name).field("items")
-            unwrapped.extend(place.mapping(item) for item in place.entries(document["items"]))
+            for item in place.entries(document["items"]):
+                unwrapped.extend(_parts(place.mapping(item), place))
         else:
             unwrapped.extend(_parts(document, Place(name)))
     return unwrapped
@@ -112,8 +113,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     if not runs:
         raise InputError(f"{name}: {_problem(documents)}; {_EXPECTED}")
     if len(runs) > 1 or len(platforms) > 1:
-        count = max(len(runs), len(platforms))
-        raise InputError(f"{name}: holds {count} runs; give one at a time")
+        raise InputError(f"{name}: holds several runs or platform parts; give one run")
     [(run, read)] = runs
     used = [run, *platforms] if read is _read_package else [run]
     graph = read(used, name, options)

@@ -18,7 +18,10 @@ from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 SOURCE = "wfformat"
 
 MIN_RUNTIME_SECONDS = 0.01
-"""Shortest run time of a task; some recorded ones took none, but could not be drawn like that."""
+"""Shortest run time of a task.
+
+Recorded times of 0 s are raised to it so that the task can be drawn.
+"""
 
 _KNOWN_VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 _KILOBYTE = 1000

@@ -59,12 +59,12 @@ def test_other_files_are_refused_with_what_they_are(text, golden):
 
 def test_a_file_with_several_runs_is_refused():
     package = json.dumps(a_package()[0])
-    with pytest.raises(InputError, match="holds 2 runs; give one at a time"):
+    with pytest.raises(InputError, match="holds several runs or platform parts"):
         read(package + "\n" + package)
 
 
 def test_objects_of_the_api_hold_packages_and_workflows():
-    """A list with one Workflow, a PipelineVersion, what KFP's API answers."""
+    """A Workflow, a PipelineVersion, what KFP's API answers: alone, and in a list."""
     documents = a_package(kubernetes={"exec-work": {"x": 1}})
     workflow = {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -73,12 +73,13 @@ def test_objects_of_the_api_hold_packages_and_workflows():
     }
     spec = {"pipelineSpec": documents[0], "platformSpec": documents[1]}
     for document in (
-        {"apiVersion": "v1", "kind": "List", "items": [workflow]},
+        workflow,
         {"apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "PipelineVersion", "spec": spec},
         {"pipeline_spec": documents[0], "platform_spec": documents[1]},
         {"pipeline_spec": {"pipeline_spec": documents[0]}},
     ):
-        assert len(read(json.dumps(document)).steps) == 1
+        for given in (document, {"kind": "List", "items": [document]}):
+            assert len(read(json.dumps(given)).steps) == 1
 
 
 def test_large_files_are_refused_unread(tmp_path):

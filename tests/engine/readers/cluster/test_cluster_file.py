@@ -161,26 +161,23 @@ latencies: {HOME: {n1: 1ms}}
 
 
 def test_memory_without_its_unit_is_told():
-    text = f"{HEAD}nodes: [{{name: a, cpu: 1, memory: 8}}, {{name: b, cpu: 1, memory: 16}}]"
-    (notice,) = read_cluster(text.encode(), name="c").notices
+    text = "nodes: [{name: a, cpu: 1, memory: 8}, {name: b, cpu: 1, memory: 16}]"
+    (notice,) = read(text).notices
     assert notice.code == "memory-unit"
     assert "node a, and that of 1 more, is 8 bytes" in notice.message
-    assert (
-        read_cluster(text.replace("8}", "8Gi}").replace("16}", "0}").encode(), name="c").notices
-        == ()
-    )
+    assert read(text.replace("8}", "8Gi}").replace("16}", "0}")).notices == ()
 
 
 def test_locations_of_a_file_are_the_same_in_any_case():
-    cluster = read("""
-nodes:
-- {name: n1, cpu: 2, memory: 4Gi, labels: {HOME: 9.8}}
-- {name: n2, cpu: 2, memory: 4Gi, labels: {Home: far}}
-latencies: {home: {n2: 1ms}}
-""")
-    assert cluster.latencies == {"HOME": {"n1": 9.8, "n2": 1.0}}
+    """Also in JSON, and if a location is called like a key that is not read in a dump."""
+    file = b"""{"apiVersion": "kfp-placement.dev/v1alpha1", "kind": "Cluster", "nodes": [
+{"name": "n1", "cpu": 2, "memory": "4Gi", "labels": {"DATA": 9.8}},
+{"name": "n2", "cpu": 2, "memory": "4Gi", "labels": {"Data": "far"}}],
+"latencies": {"data": {"n2": "1ms"}}}"""
+    cluster = read_cluster(file, name="cluster.json")
+    assert cluster.latencies == {"DATA": {"n1": 9.8, "n2": 1.0}}
     (notice,) = cluster.notices
-    assert (notice.code, "node n2, label Home: 'far'" in notice.message) == ("bad-node-label", True)
+    assert (notice.code, "node n2, label Data: 'far'" in notice.message) == ("bad-node-label", True)
     assert_comes_back(cluster)
 
 
