@@ -2,8 +2,6 @@
 
 import re
 
-_OLDEST = (1, 25)
-_NEWEST = (1, 99)
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
@@ -17,8 +15,8 @@ def read_kube_version(text: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"{text!r:.80} is not a Kubernetes version; write for example 1.36")
     version = int(match[1]), int(match[2])
-    if not _OLDEST <= version <= _NEWEST:
+    if not (1, 25) <= version <= (1, 99):
         raise ValueError(
-            f"{text!r:.80}: the default scheduler of Kubernetes 1.25 to 1.99 can be imitated"
+            f"{text!r:.80}: the default scheduler of Kubernetes 1.25 to 1.99 can be simulated"
         )
     return version

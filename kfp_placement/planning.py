@@ -57,7 +57,8 @@ class PlanRequest:
         confidence: share of cases in which ranges by past runs hold; None = as the policy says.
         options: fields of `PlanOptions` by name; they win over the cluster's policy. None is what
             nobody asked for.
-        changes: changes to plan again with; `best` = the single changes that help most.
+        changes: changes to plan again with.
+        best_changes: whether to find the single changes that help most, instead of `changes`.
     """
 
     package: InputFile
@@ -71,7 +72,8 @@ class PlanRequest:
     history: HistorySource = field(default_factory=HistorySource)
     confidence: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    changes: "tuple[Change, ...] | str" = ()
+    changes: "tuple[Change, ...]" = ()
+    best_changes: bool = False
 
     @property
     def cluster(self) -> Cluster:
@@ -205,7 +207,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswe
 
         queued = queue_notices(api, prepared.run.namespace or api.namespace)
         prepared = replace(prepared, run=_noted(prepared.run, queued))
-    if changes and isinstance(changes, tuple):
+    if changes:
         # Before the search: what does not exist is reported at once.
         prepared.after(changes)
     plan = prepared.plan(progress)
@@ -213,7 +215,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswe
     def tell(share: float, text: str) -> None:
         progress(share, f"what if: {text}")
 
-    if not isinstance(changes, tuple):
+    if request.best_changes:
         return PlanAnswer(plan, prepared, prepared.best_changes(plan, tell))
     answer = prepared.what_if(plan, changes, tell) if changes else None
     return PlanAnswer(plan, prepared, answer)

@@ -199,13 +199,10 @@ def pairs(
     return read
 
 
-def changes(
-    _ctx: click.Context, param: click.Parameter, values: _Texts
-) -> "tuple[Change, ...] | str":
-    """Parse the values of `--what-if`: changes, or `best` alone."""
-    if values == (BEST,):
-        return BEST
-    if not values:
+def changes(ctx: click.Context, param: click.Parameter, values: _Texts) -> "tuple[Change, ...]":
+    """Parse the values of `--what-if`: changes, or `best` alone, which sets `best_changes`."""
+    best = ctx.params["best_changes"] = values == (BEST,)
+    if best or not values:
         return ()
     from kfp_placement_engine.readers.change_text import read_change
 

@@ -46,8 +46,8 @@ def rendered(plan_answer: "PlanAnswer", output_format: str, target: Path | None)
     return document_text(view, text_style(target))
 
 
-def exit_code(plan_answer: "PlanAnswer", *, is_shown: bool) -> ExitCode:
-    """Return the exit code, and name steps that fit no node on stderr.
+def report_unplaced_of_answer(plan_answer: "PlanAnswer", *, is_shown: bool) -> ExitCode:
+    """Name steps that fit no node, in the plan or after changes, on stderr; return the exit code.
 
     The changes asked for may leave a step without a node even if the plan itself has none.
 
@@ -55,7 +55,7 @@ def exit_code(plan_answer: "PlanAnswer", *, is_shown: bool) -> ExitCode:
         plan_answer: plan, and answer to the changes.
         is_shown: whether the answer was printed on the terminal.
     """
-    code = exit_code_of_plan(plan_answer.plan)
+    code = report_unplaced(plan_answer.plan)
     if code is not ExitCode.OK or plan_answer.answer is None:
         return code
     from kfp_placement_engine.plans.what_if import ChangedPlan
@@ -68,8 +68,8 @@ def exit_code(plan_answer: "PlanAnswer", *, is_shown: bool) -> ExitCode:
     return ExitCode.UNSCHEDULABLE
 
 
-def exit_code_of_plan(plan: "Plan") -> ExitCode:
-    """Return the exit code, and name steps that fit no node on stderr, whatever the format."""
+def report_unplaced(plan: "Plan") -> ExitCode:
+    """Name steps that fit no node on stderr, whatever the format; return the exit code."""
     if not plan.unschedulable:
         return ExitCode.OK
     names = ", ".join(shown(name, 60) for name, _ in plan.unschedulable[:_MAX_NAMES])

@@ -66,7 +66,7 @@ def known_cluster(given: object) -> KnownCluster:
     if isinstance(given, os.PathLike) or (
         isinstance(given, str) and "\n" not in given and not given.lstrip().startswith("{")
     ):
-        return KnownCluster(named_cluster(str(given)))
+        return KnownCluster(named_cluster(os.fsdecode(given)))
     if isinstance(given, str | bytes):
         data = given.encode("utf-8") if isinstance(given, str) else given
         return KnownCluster(read_cluster(data, name="cluster"))

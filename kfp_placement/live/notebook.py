@@ -117,7 +117,9 @@ class Run:
 
     @property
     def queue(self) -> QueueView | None:
-        """State of the run in its queue, read from the cluster now; None if it is in no queue.
+        """State of the run in its queue; None if it is in no queue.
+
+        It asks the cluster now, unlike `phase`, which is that of the last reading.
 
         Raises:
             PlacementError: the cluster does not answer.

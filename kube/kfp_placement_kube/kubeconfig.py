@@ -47,7 +47,7 @@ def load_kubeconfig(kubeconfig: Path | None, context: str | None = None) -> Conf
 
         loaded = client.Configuration()
         config.load_kube_config(
-            None if kubeconfig is None else str(kubeconfig),
+            str(kubeconfig or named_kubeconfigs()),
             context=context,
             client_configuration=loaded,
             persist_config=False,
@@ -75,13 +75,16 @@ def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
     with _refusals():
         from kubernetes import config
 
-        file = None if kubeconfig is None else str(kubeconfig)
-        contexts, current = config.list_kube_config_contexts(file)
+        named = str(kubeconfig or named_kubeconfigs())
+        contexts, current = config.list_kube_config_contexts(named)
         return {str(each["name"]): _namespace(each) for each in contexts}, str(current["name"])
 
 
 def _namespace(context: JsonObject) -> str:
-    """Return a context's namespace; "" for a malformed context, which may be of no interest."""
+    """Return a context's namespace, or "" if it has none or is malformed.
+
+    The malformed one may not be the one in use.
+    """
     inner = context.get("context")
     return str(inner.get("namespace") or "") if isinstance(inner, dict) else ""
 
@@ -104,7 +107,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except (yaml.YAMLError, UnicodeError) as error:
-        raise ConfigurationError(f"no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigurationError(f"it is not YAML: {' '.join(str(error).split())}") from error
     except (ConfigException, OSError) as error:
         raise ConfigurationError(str(error)) from error
     except _MALFORMED as error:

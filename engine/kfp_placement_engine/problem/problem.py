@@ -222,7 +222,7 @@ class PlacementProblem:
         topological: [A] activities, predecessors first.
         direct_transfers: whether data moves from node to node instead of through the object store.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
-        kube_version: (major, minor) of the imitated kube-scheduler.
+        kube_version: (major, minor) of the simulated kube-scheduler.
         ties: way to choose among the best nodes, if not that of the version: `heap`, `random`, or
             `first` of the list, as in published simulations; "" = that of the version.
         objective: one of `search.fitness.OBJECTIVES`.

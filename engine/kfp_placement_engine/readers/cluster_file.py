@@ -82,9 +82,12 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         LimitError: the file is beyond the limits of `text.documents`.
     """
     # In a Cluster file these keys may be names, such as those of locations.
-    drop = frozenset[str]() if API_VERSION.encode() in data else UNUSED_KEYS
     documents = load_documents(
-        data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=drop
+        data,
+        name=name,
+        max_bytes=CLUSTER_MAX_BYTES,
+        progress=progress,
+        drop=frozenset() if API_VERSION.encode() in data else UNUSED_KEYS,
     )
     first = documents[0]
     if run := run_in(first, Place(name)):

@@ -52,7 +52,7 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     """
     from kfp_placement.cli.commands import demo_stories
     from kfp_placement.cli.output import check_target, emit, text_style
-    from kfp_placement.cli.plan_result import exit_code_of_plan
+    from kfp_placement.cli.plan_result import report_unplaced
     from kfp_placement.cli.redrawing import ProgressLine
     from kfp_placement_engine.render.html import html_page
     from kfp_placement_engine.views.plans.detail import PAGE
@@ -68,4 +68,4 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     emit(html_page(plan_view(story.plan, PAGE)), target)
     click.echo(f"\nReport with time line and graph: {visible(str(target.resolve()))}")
     click.echo(f"\n{_NEXT}", nl=False)
-    return exit_code_of_plan(story.plan)
+    return report_unplaced(story.plan)

@@ -255,7 +255,7 @@ def plan(
     """
     from kfp_placement.cli.inputs import read_inputs
     from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.cli.plan_result import exit_code, rendered
+    from kfp_placement.cli.plan_result import rendered, report_unplaced_of_answer
     from kfp_placement.cli.redrawing import ProgressLine
     from kfp_placement.cli.terminal import warn
 
@@ -277,4 +277,4 @@ def plan(
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
     is_shown = output is None and chosen in ("table", "wide")
-    return exit_code(plan_answer, is_shown=is_shown)
+    return report_unplaced_of_answer(plan_answer, is_shown=is_shown)
