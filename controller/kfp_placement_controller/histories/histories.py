@@ -58,7 +58,7 @@ class Histories:
         is_ours = key in self._deleting
         self._deleting.discard(key)
         if new is None:
-            # What goes since there are too many counts until another planner leads.
+            # An object deleted to make room still counts until another planner leads.
             if not is_ours:
                 self.pasts.outdated(key.namespace)
             return

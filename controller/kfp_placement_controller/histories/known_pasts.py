@@ -1,8 +1,8 @@
 """Pasts of namespaces and of their pipelines, built from ended runs a little at a time.
 
-Of a namespace the last runs of all pipelines are learned from, and of a pipeline that is planned
-all its runs, apart: as for a plan before submission (`stored_past`). What is known answers until
-what replaces it has been built. Nothing is shared between namespaces.
+A namespace's past is made of the last runs of all its pipelines. A planned pipeline has a past of
+its own, made of all its runs, as for a plan before submission (`stored_past`). An old past is used
+until the new one has been built. Nothing is shared between namespaces.
 """
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ class KnownPast:
 
     @property
     def is_current(self) -> bool:
-        """Return whether this past is built and not about to be replaced."""
+        """Return whether nothing will replace this past."""
         of_namespace = self.of_namespace
         return not self.is_outdated and (of_namespace is None or of_namespace.is_current)
 
@@ -96,11 +96,10 @@ class KnownPast:
     def add(self, run: PastRun) -> None:
         """Learn from a run that has ended; one that is not built yet learns from it at the end.
 
-        What a run taught that has gone and comes again cannot be taken back: all is built again.
+        A run that was removed and comes again was already counted, and a past cannot forget it, so
+        the past is built again.
         """
-        if run.uid in self._uids:
-            (self.of_namespace or self).is_outdated = True
-        elif self.is_built:
+        if self.is_built:
             self._observe(run)
         else:
             self._late.append(run)
@@ -114,7 +113,7 @@ class KnownPast:
         )
 
     def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
-        """Return the run with what is known of it; None = nothing is, which has been said.
+        """Return the run with what is known of it; None = a defect, which has been logged.
 
         Args:
             graph: the run.
@@ -132,15 +131,17 @@ class KnownPast:
     def _build(self, stored: Collection[ObservedHistory], keep_days: int) -> Iterator[int]:
         """Learn from the runs, the oldest first; yield what each part costs, in steps."""
         counted = last_runs(each.ended for each in stored)
-        runs: list[PastRun] = []
+        # Two objects may hold one run: it counts once.
+        runs: dict[str, PastRun] = {}
         left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
         for each in stored:
             if not counted.isdisjoint(each.ended):
                 read = partial(_runs_of, self._namespace, each, counted, keep_days, self._warnings)
-                runs += self._warnings.take_turn(left_out, read) or ()
+                for run in self._warnings.take_turn(left_out, read) or ():
+                    runs.setdefault(run.uid, run)
                 yield each.json_bytes // BYTES_PER_STEP
         # Runs that end meanwhile join the end of this list.
-        self._late = sorted(runs, key=lambda each: each.order) + self._late
+        self._late = sorted(runs.values(), key=lambda each: each.order) + self._late
         for run in self._late:
             self._observe(run)
             yield len(run.steps)
@@ -150,6 +151,7 @@ class KnownPast:
 
     def _observe(self, run: PastRun) -> None:
         if run.uid in self._uids:
+            (self.of_namespace or self).is_outdated = True
             return
         self._uids.add(run.uid)
         self.runs += 1
@@ -164,7 +166,7 @@ def _runs_of(
     keep_days: int,
     warnings: WarningLog,
 ) -> Sequence[PastRun]:
-    """Return the runs of an object that count and have these uids; none if it cannot be read."""
+    """Return the runs of an object with these uids; () if it cannot be read."""
     try:
         return stored.read(counted).past_runs(keep_days)
     except InputError as error:
@@ -195,7 +197,7 @@ class KnownPasts:
 
     @property
     def is_building(self) -> bool:
-        """Return whether a past that a run needs is being built."""
+        """Return whether any past is being built."""
         return not all(past.is_built or past.is_outdated for past in self._pasts.values())
 
     def awaits(self, namespace: str) -> bool:
@@ -267,7 +269,7 @@ class KnownPasts:
         return [each for (where, _), each in self.stored.items() if where == namespace]
 
     def _make_room(self, *, is_pipeline: bool) -> None:
-        """Let go what was asked for longest ago, of what is built."""
+        """Drop the finished pasts that were asked for longest ago."""
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
         idle = [key for key, past in self._pasts.items() if past.is_built or past.is_outdated]
         same = [key for key in idle if bool(key.name) == is_pipeline]
