@@ -45,7 +45,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         self.kueue.follow(self.decider)
         now, began_at = self.clock(), self.monotonic()
         actions = self.decider.tick(now)
-        if self.decider.decided_at != now:
+        if actions is None:
             # No decision was due, so there is nothing to measure.
             return
         QUEUE_TICK_SECONDS.observe(self.monotonic() - began_at)

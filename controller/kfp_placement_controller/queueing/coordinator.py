@@ -70,7 +70,6 @@ class QueueCoordinator:
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
         planner: watch on whether a planner works, which must write what runs need.
-        decided_at: time of the last decision, or None before the first.
     """
 
     sources: InitVar[RunSources]
@@ -85,7 +84,6 @@ class QueueCoordinator:
         self.queues = RunQueues()
         self.runs = RequestedRuns()
         self.planner = PlannerWatch()
-        self.decided_at: datetime | None = None
         self.room = ClusterRoom(Load(sources))
         self.releases = Releases(self.monotonic)
         self.steering = Steering(self.monotonic)
@@ -94,7 +92,7 @@ class QueueCoordinator:
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
-        self._decided_at: float | None = None
+        self._decided_monotonic: float | None = None
         self._waiting = 0
         self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
             PODS: self.room.pod_changed,
@@ -164,12 +162,15 @@ class QueueCoordinator:
 
     # What follows.
 
-    def tick(self, now: datetime) -> list[QueueAction]:
-        """Return the actions to take now; call it after changes, and at the time of `next_at`."""
+    def tick(self, now: datetime) -> list[QueueAction] | None:
+        """Return the actions to take now, or None if no decision is due.
+
+        Call it after changes, and at the time of `next_at`.
+        """
         monotonic_seconds = self.monotonic()
         if self.epoch is None or self._pause_seconds(monotonic_seconds) > 0:
-            return []
-        self._is_changed, self.decided_at, self._decided_at = False, now, monotonic_seconds
+            return None
+        self._is_changed, self._decided_monotonic = False, monotonic_seconds
         self.steering.forget()
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces)
@@ -212,7 +213,7 @@ class QueueCoordinator:
     def next_at(self, now: datetime) -> datetime:
         """Return the time of the next tick if nothing changes before."""
         pause_seconds = RETRY_SECONDS
-        if self._decided_at is not None and self.epoch is not None:
+        if self._decided_monotonic is not None and self.epoch is not None:
             pause_seconds = self._pause_seconds(self.monotonic())
         return now + timedelta(seconds=pause_seconds)
 
@@ -251,12 +252,12 @@ class QueueCoordinator:
 
     def _pause_seconds(self, monotonic_seconds: float) -> float:
         """Return the time until the next decision: short after a change."""
-        if self._decided_at is None:
+        if self._decided_monotonic is None:
             return 0.0
         pause_seconds = RETRY_SECONDS if self.steering.has_tried else _IDLE_SECONDS
         if self._is_changed:
             pause_seconds = max(_BURST_SECONDS, self._waiting * _BURST_SECONDS_PER_RUN)
-        return self._decided_at + pause_seconds - monotonic_seconds
+        return self._decided_monotonic + pause_seconds - monotonic_seconds
 
     def _excluded(self, namespace: str) -> bool:
         """Return whether a namespace takes no part, whatever RunQueues it has."""

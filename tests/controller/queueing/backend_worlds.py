@@ -163,7 +163,7 @@ class KueueWorld(BuiltinWorld):
         self.now = datetime.now(UTC) + self.ahead
         self.renew()
         self.read()
-        return self.coordinator.tick(self.now)
+        return self.coordinator.tick(self.now) or []
 
     def settle(self) -> list[str]:
         said: list[str] = []

@@ -168,7 +168,7 @@ class Scene:
     def actions(self) -> list[Any]:
         """What is decided a moment after the last change."""
         self.pass_time(0.2, planner=False)
-        return self.coordinator.tick(self.now)
+        return self.coordinator.tick(self.now) or []
 
     def runs(self) -> list[tuple[str, str]]:
         """What becomes of runs: their names, and why they begin or what they say."""
