@@ -126,7 +126,7 @@ class ActionRunner:
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
         writer, version = PlacementWriter(self.client), self._versions.get(write.key)
         try:
-            if write.plan or version is None:
+            if write.is_new_plan or version is None:
                 version = writer.write_plan(write.placement, version)
                 self._versions[write.key] = version
             self._versions[write.key] = writer.write_status(write.placement, version)

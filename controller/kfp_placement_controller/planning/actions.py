@@ -23,12 +23,12 @@ class WritePlacement:
     Attributes:
         key: key of the run.
         placement: the whole object.
-        plan: whether the plan has changed, or there is no object yet.
+        is_new_plan: whether the plan has changed, or there is no object yet.
     """
 
     key: RunKey
     placement: PipelinePlacement
-    plan: bool
+    is_new_plan: bool
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ class PlacementPublisher:
     def due(
         self, run: TrackedRun, epoch: int, now: datetime, monotonic_seconds: float
     ) -> list[WritePlacement | Announce]:
-        """Return what must be written about a run now.
+        """Return what to write about a run now; set its plan to what fits the object, or refuse it.
 
         Args:
             run: run as of its last evaluation.
@@ -184,11 +184,11 @@ class PlacementPublisher:
         run.plan = built.plan
         publication.state = built.state
         publication.publishing = _state_of(run, publication.state, epoch)
-        plan = (
+        is_new_plan = (
             publication.published is None
             or publication.published.plan != publication.publishing.plan
         )
-        return [*actions, WritePlacement(run.key, built.placement, plan)]
+        return [*actions, WritePlacement(run.key, built.placement, is_new_plan)]
 
     def written(self, write: WritePlacement, monotonic_seconds: float) -> None:
         """Take in that a write has been done."""

@@ -28,8 +28,8 @@ class CurrentPlan:
         planned_at: time at which it was made.
         rows: rows by step name; for steps that have begun, those of the plan that placed them.
         nodes: names of nodes, to which rows refer by position.
-        expected_ends: ends of the steps that had begun, in seconds since the submission, by this
-            plan or the last one that had an end for them.
+        expected_ends: ends of begun steps, in seconds since the submission, by the newest plan that
+            has an end for them.
         in_force_at: time since which it counts; None = since before this planner led.
         before: the plan before, with the rows of the steps that it had on other nodes.
         dispatch: `ready` or `ordered`.
@@ -166,11 +166,11 @@ def with_named_nodes(plan: CurrentPlan, names: Sequence[str]) -> CurrentPlan:
     new = [name for name in dict.fromkeys(names) if name and name not in plan.nodes]
     if not new:
         return plan
-    return replace(plan, nodes=(*plan.nodes, *new)[:MAX_NAMED_NODES])
+    return replace(plan, nodes=(*plan.nodes, *new)[: max(MAX_NAMED_NODES, len(plan.nodes))])
 
 
 def as_placed(plan: CurrentPlan, statuses: Mapping[str, StepStatus]) -> CurrentPlan:
-    """Return the plan with the rows of the plan before it for steps that that one has still placed.
+    """Return the plan with the previous plan's rows for steps that were still placed by that plan.
 
     Args:
         plan: plan in force.

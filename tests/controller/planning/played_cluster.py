@@ -545,7 +545,7 @@ class PlayedCluster:
         self.writes.append(write)
         raw = json.loads(json.dumps(write.placement.to_object()))
         before = self.placements.get(write.key)
-        if not write.plan and before is not None:
+        if not write.is_new_plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
         written = read_resource(PipelinePlacement, raw)
         assert written.status is not None
@@ -557,7 +557,7 @@ class PlayedCluster:
             assert first is None or first == written.spec.first_makespan_seconds
         self.placements[write.key] = written
         # Whoever places pods may look at it.
-        self.is_changed |= write.plan
+        self.is_changed |= write.is_new_plan
         self.coordinator.publisher.written(write, self.monotonic())
 
     def _pod(self, name: str) -> Json:
