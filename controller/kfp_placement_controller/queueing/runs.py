@@ -39,7 +39,7 @@ Rules = Mapping[QueueKey, QueueRules]
 """Rules of RunQueues by key; a queue that is missing has `NO_RULES`."""
 
 NO_RULES = QueueRules()
-"""Rules of a RunQueue that does not exist: those of an empty spec."""
+"""Rules where there is no RunQueue: no quota, priorities do not grow, no room is kept."""
 
 
 @dataclass(frozen=True, slots=True)

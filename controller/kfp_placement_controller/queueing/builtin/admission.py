@@ -29,13 +29,13 @@ def waiting_verdicts(
     """Return a verdict for each waiting run: whether it may start, or why not.
 
     Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
-    unless room is kept for it: since other runs were suspended for it, and it fits once they have
-    stopped, or since it has waited long.
+    unless room is kept for it: because other runs were suspended for it and it fits once they have
+    stopped, or because it has waited long.
 
     Args:
         waiting: runs that are held.
         admitted: runs that take room, also where they take more than they should.
-        rules: rules of the queues; a queue without rules has those of an empty RunQueue.
+        rules: rules of the queues; a queue that is missing has `NO_RULES`.
         nodes: the cluster; while it has no node, only runs that need nothing may go.
         now: the time.
 
@@ -45,8 +45,8 @@ def waiting_verdicts(
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
     # Room is kept for one run of each queue that has waited long, and for one of the cluster. Only
-    # the kind of room that is missing: one that waits for the quota of its queue must not keep
-    # other queues from the cluster.
+    # the missing kind of room is kept: a run that waits for its queue's quota must not keep other
+    # queues from the cluster.
     kept: set[QueueKey | None] = set()
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
@@ -73,8 +73,8 @@ def waiting_verdicts(
 def _has_its_turn(run: WaitingRun, rules: Rules, now: datetime) -> bool:
     """Return whether a run has waited long enough by now for room to be kept for it.
 
-    Only for as long as it has waited for that before: then those behind it may go for as long
-    again, and so on, since what it waits for may never come.
+    Room is kept for one period of `reserve_after_seconds`, then not for the next, and so on: what
+    the run waits for may never come, and runs behind it must not wait forever.
     """
     reserve_after = rules.get(run.queue, NO_RULES).reserve_after_seconds
     waited_seconds = max(0.0, (now - run.submitted_at).total_seconds())

@@ -113,7 +113,7 @@ class KueueBackend:
         """Yield the writes of all Kueue's objects: first those by which we answer its checks."""
         if situation.queues.ask_for_kueue:
             for check in self.objects.checks.values():
-                yield from statuses.report(check, situation.planner_problem, now)
+                yield from statuses.check_report(check, situation.planner_problem, now)
         for each in decided:
             yield from each.writes
         yield from self._writes_for_others(situation, decided, now)

@@ -26,8 +26,8 @@ _DEACTIVATED = "Deactivated"
 """Prefix of the reasons for evictions of inactive Workloads; the cause follows it."""
 
 
-def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]:
-    """Give back units that the run no longer needs and has not yet given back.
+def reclaim_if_changed(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]:
+    """Yield the status that gives back units the run no longer needs, unless they are given back.
 
     Kueue lets nobody take units back while quota is reserved: a demand that has grown changes
     nothing.
@@ -45,11 +45,13 @@ def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]
     }
     given = {name: count for name, count in given.items() if count}
     if pod_sets and given != before:
-        yield reclaimed(workload, given)
+        yield reclaimable_status(workload, given)
 
 
-def reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStatus:
-    """Say which units are given back, by podSet; without a reservation they can be asked for again.
+def reclaimable_status(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStatus:
+    """Return the status with the units given back.
+
+    Without a reservation they can be asked for again.
 
     Args:
         workload: Workload of the run.
@@ -59,10 +61,10 @@ def reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStat
     return _applied(workload, FieldManager.RECLAIM, {"reclaimablePods": listed})
 
 
-def answer(
+def check_status(
     workload: ObservedWorkload, checks: Collection[str], unschedulable: str, now: datetime
 ) -> ApplyStatus:
-    """Say that the planner has planned the run on the nodes of the assigned flavors.
+    """Return the status that says whether the nodes of the assigned flavors can take the run.
 
     Args:
         workload: Workload with a reservation.
@@ -81,8 +83,8 @@ def answer(
     return _applied(workload, FieldManager.CHECK, {"admissionChecks": listed})
 
 
-def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> ApplyStatus:
-    """Say that the run has ended: its quota is free."""
+def finished_status(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> ApplyStatus:
+    """Return the status that says that the run has ended: its quota is free."""
     word = "Succeeded" if succeeded else "Failed"
     finished = condition_object(
         ConditionFinding("Finished", True, word, f"the run has {word.lower()}"), now
@@ -90,8 +92,8 @@ def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> App
     return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
 
 
-def report(check: ObservedCheck, problem: str, now: datetime) -> Iterator[ApplyStatus]:
-    """Say whether the planner answers an AdmissionCheck, unless its status says so already.
+def check_report(check: ObservedCheck, problem: str, now: datetime) -> Iterator[ApplyStatus]:
+    """Yield the status that says whether the planner answers an AdmissionCheck, if it is new.
 
     Args:
         check: the AdmissionCheck.
@@ -127,7 +129,7 @@ def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
         return None
     reason, message = evicted["reason"], evicted.get("message", "")
     if reason.startswith(_DEACTIVATED):
-        # Once it is active again, Kueue looks for its one word.
+        # Kueue compares the whole reason when the Workload is active again.
         reason = _DEACTIVATED
     made = (
         ConditionFinding("Requeued", reason in _REQUEUED_AT_ONCE, reason, message),

@@ -32,19 +32,18 @@ _COUNTS_SECONDS = 1.0
 """Time between two writes of a queue's counts, which change with every run."""
 
 _POSITIONS_SECONDS = 10.0
-"""Longest time between two writes of what changes with every run for all waiting runs, such as
-their positions."""
+"""Longest pause between two writes of fields that change with every run, such as positions."""
 
 _POSITIONS_SECONDS_PER_RUN = 0.05
-"""The same for each run that waits: where few do, all is written soon, and where a thousand do they
-are not written all the time."""
+"""Pause between such writes for each waiting run: a short queue is written soon, a long one is not
+written all the time."""
 
 _MOST_POSITIONS = 20
-"""Number of such writes at a time."""
+"""Largest number of position writes in one decision."""
 
 _OTHERS_FACTOR = 6
-"""Factor by which such writes are rarer where only the number of waiting runs is new: while a
-thousand runs are submitted, it changes all the time."""
+"""Factor on the pause between writes that only change the number of waiting runs; it changes at
+every submission."""
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 """Fields that are written at once."""
@@ -53,8 +52,7 @@ _OF_OTHERS = frozenset({"waiting", "message"})
 """Fields that change with every run that is submitted, or starts, behind a run."""
 
 _MOST_REMEMBERED = 10_000
-"""Number of objects for which the last write is remembered, and of runs for which the cause of
-their start is; their objects say these, too."""
+"""Largest number of remembered writes, and of remembered causes; the objects state both, too."""
 
 _STOPPED = {
     "": "",
@@ -87,8 +85,8 @@ class _LatestWrites:
     monotonic: Callable[[], float]
     _written: dict[tuple[str, ...], _Write] = field(default_factory=dict)
 
-    def may_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
-        """Return whether to write now, and remember the write.
+    def begin_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
+        """Record a write unless it is too early; return whether to write.
 
         Args:
             target: kind and key of the object.
@@ -174,7 +172,8 @@ class QueuePublisher:
         starting = _starting(situation, decided)
         for run in runs:
             # A run that is being started gets its status when its object shows that it has started.
-            # But where it waited again, that must be written: else it counts as admitted all along.
+            # But if its status still says admitted, it must be written that it waited: otherwise it
+            # seems never to have stopped.
             is_starting = run.key in starting and run.status.phase != RequestPhase.ADMITTED
             if run.request is None or is_starting:
                 continue
@@ -194,7 +193,7 @@ class QueuePublisher:
             pause_seconds = 0.0 if is_urgent else between_positions_seconds
             if fields.keys() <= _OF_OTHERS:
                 pause_seconds *= _OTHERS_FACTOR
-            if self._writes.may_write(("request", *key), version, pause_seconds):
+            if self._writes.begin_write(("request", *key), version, pause_seconds):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
 
@@ -248,7 +247,7 @@ class QueuePublisher:
                 continue
             is_urgent = not {"ready", "conditions"}.isdisjoint(patch)
             pause_seconds = 0.0 if is_urgent else _COUNTS_SECONDS
-            if self._writes.may_write(("queue", *queue.key), queue.version, pause_seconds):
+            if self._writes.begin_write(("queue", *queue.key), queue.version, pause_seconds):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
     def _place(
