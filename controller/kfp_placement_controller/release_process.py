@@ -2,15 +2,15 @@
 
 These are pods with our gate and, where queues are installed, runs that are held or preempted. Run
 by hand, it pauses the policy first, so that nothing more is held, and frees all of them. Run by its
-CronJob, it frees those that are past their deadline. It has no round trips, so latency limits do
-not apply to the pods that it frees; it names those that have one.
+CronJob, it frees those that are past their deadline. It does not know round trips, so the pods
+that it frees may break a latency limit; it prints the limit of each such pod.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from kfp_placement_controller.actuators.gates import open_gate
-from kfp_placement_controller.actuators.held_runs import HeldRuns, silence_of
+from kfp_placement_controller.actuators.held_runs import HeldRuns, Say, silence_of
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
@@ -19,7 +19,7 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.overdue import (
     BY_HAND,
     Holding,
-    closing,
+    closed_condition,
     closing_patch,
     holding,
 )
@@ -37,8 +37,6 @@ from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.kinds import PODS, JsonObject, key_of
 
-Say = Callable[[str], None]
-
 _POD = Place("pod")
 
 
@@ -53,7 +51,7 @@ def run(settings: ReleaseSettings) -> int:
 
 
 def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings) -> int:
-    """Free pods and runs; one that cannot be freed keeps none of the others waiting.
+    """Free pods and runs; go on after one that cannot be freed.
 
     Args:
         client: the API server.
@@ -65,7 +63,8 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
         The exit code: 1 if something could not be freed.
 
     Raises:
-        KubernetesError: what is held cannot be listed, or the policy cannot be paused.
+        KubernetesError: the API server does not answer, or refuses to list objects or to pause the
+            policy.
     """
     if not settings.overdue:
         if not settings.dry_run:
@@ -120,18 +119,19 @@ def _release_runs(
         Number of runs and queues that could not be written.
     """
     stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
-    # Who frees by hand needs no Lease, and perhaps may not read one.
+    # Release by hand does not depend on Leases, and the caller may lack the right to read them.
     names = (settings.planner_lease_name, settings.queue_lease_name) if settings.overdue else ()
     silence = silence_of(client, settings.own_namespace, names)
 
     def holding_of(queue: ObservedQueue | None) -> Holding:
         return holding(queue, silence, stale_after, now) if settings.overdue else Holding.NONE
 
-    def closing_of(queue: ObservedQueue) -> JsonObject | None:
-        return closing_patch(queue, closing(silence) if settings.overdue else BY_HAND, now)
+    def closing_patch_of(queue: ObservedQueue) -> JsonObject | None:
+        finding = closed_condition(silence) if settings.overdue else BY_HAND
+        return closing_patch(queue, finding, now)
 
-    held = HeldRuns(client, source, say, dry_run=settings.dry_run)
-    done = held.release(holding_of, closing_of)
+    runs = HeldRuns(client, source, say, dry_run=settings.dry_run)
+    done = runs.release(holding_of, closing_patch_of)
     say(f"{done.freed} runs released, {done.failed} failed")
     return done.failed
 

@@ -48,5 +48,5 @@ def open_gate(
     except KubernetesError as error:
         if pin is None or error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
             raise
-        _LOG.warning("pod %s/%s goes anywhere: %s", namespace, name, error)
+        _LOG.warning("pod %s/%s is let go without its pin: %s", namespace, name, error)
     return open_gate(client, namespace, name, uid)

@@ -100,16 +100,16 @@ class HeldRuns:
 
     def release(
         self,
-        may_hold: Callable[[ObservedQueue | None], Holding],
-        closing: Callable[[ObservedQueue], JsonObject | None],
+        holding_of: Callable[[ObservedQueue | None], Holding],
+        closing_patch_of: Callable[[ObservedQueue], JsonObject | None],
     ) -> ReleaseCounts:
         """Release all waiting runs except those that their queue may still hold.
 
         Args:
-            may_hold: function that returns which runs a queue may still hold; its argument is None
-                for namespaces without a queue in which runs wait.
-            closing: function that makes the status of a queue that may hold no new runs, or returns
-                None where the queue already has that status.
+            holding_of: function that returns which runs a queue may still hold; its argument is
+                None for namespaces without a queue in which runs wait.
+            closing_patch_of: function that makes the status of a queue that may hold no new runs,
+                or returns None where the queue already has that status.
 
         Raises:
             KubernetesError: queues or runs cannot be listed.
@@ -117,11 +117,11 @@ class HeldRuns:
         holding: dict[str, Holding] = {}
         counts = ReleaseCounts()
         for queue in self._queues():
-            held = holding[queue.key.namespace] = may_hold(queue)
-            status = None if held is Holding.ALL else closing(queue)
+            held = holding[queue.key.namespace] = holding_of(queue)
+            status = None if held is Holding.ALL else closing_patch_of(queue)
             if status is not None:
                 self._close(queue.key, status, counts)
-        without_queue = may_hold(None)
+        without_queue = holding_of(None)
         for raw in self._waiting():
             if holding.get(key_of(raw)[0], without_queue) is Holding.NONE:
                 self._free(raw, counts)

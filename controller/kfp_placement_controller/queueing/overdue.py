@@ -74,7 +74,7 @@ def holding(
     return Holding.NONE if is_over or age > stale_after + deadline else Holding.WAITING
 
 
-def closing(silence: Silence) -> ConditionFinding:
+def closed_condition(silence: Silence) -> ConditionFinding:
     """Return the condition `Ready` of a queue that may hold no new runs."""
     if silence.missing:
         names = " and ".join(silence.missing)

@@ -8,7 +8,7 @@ from kfp_placement_controller.queueing.overdue import (
     NO_LEASE,
     Holding,
     Silence,
-    closing,
+    closed_condition,
     closing_patch,
     holding,
 )
@@ -66,7 +66,7 @@ def closed(queue, silence, seconds):
     """The queue as it is after the job has run, and what it may hold."""
     now = at(seconds)
     may = holding(queue, silence, STALE, now)
-    patch = None if may is Holding.ALL else closing_patch(queue, closing(silence), now)
+    patch = None if may is Holding.ALL else closing_patch(queue, closed_condition(silence), now)
     if patch is None:
         return queue, may
     before = queue.status.model_dump(mode="json", by_alias=True)
@@ -99,4 +99,4 @@ def test_a_queue_that_is_closed_says_why_and_is_written_once():
     assert may is Holding.WAITING
     assert queue.status.ready is False
     assert queue.status.condition("Ready").reason == "LeaseStale"
-    assert closing_patch(queue, closing(Silence(START)), at(60)) is None
+    assert closing_patch(queue, closed_condition(Silence(START)), at(60)) is None
