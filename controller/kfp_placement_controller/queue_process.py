@@ -3,7 +3,6 @@
 import time
 from functools import partial
 
-from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.clock import wall_clock
@@ -18,6 +17,7 @@ from kfp_placement_controller.leading_process import (
     run_until_signal,
 )
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.loops.kueue_following import KueueFollowing
 from kfp_placement_controller.loops.queue_loop import QueueLoop
 from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator

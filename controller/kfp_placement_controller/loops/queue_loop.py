@@ -5,9 +5,9 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
+from kfp_placement_controller.loops.kueue_following import KueueFollowing
 from kfp_placement_controller.metrics import (
     LONGEST_WAIT_SECONDS,
     QUEUE_DEMAND,

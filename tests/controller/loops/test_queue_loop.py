@@ -6,9 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.loops.kueue_following import KueueFollowing
 from kfp_placement_controller.loops.queue_loop import QueueLoop
 from kfp_placement_controller.queueing.actions import ReleaseHeld
 from tests.controller.queueing.builders import START

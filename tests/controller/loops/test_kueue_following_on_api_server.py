@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.actuators.kueue_following import RETRY_SECONDS, KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import (
     ADMISSION_CHECKS,
@@ -14,6 +13,7 @@ from kfp_placement_controller.kinds import (
     RESOURCE_FLAVORS,
     WORKLOADS,
 )
+from kfp_placement_controller.loops.kueue_following import RETRY_SECONDS, KueueFollowing
 from kfp_placement_kube.kinds import Kind
 from tests.controller.queueing.scene import Scene, a_queue
 from tests.controlplane import housekeeping
