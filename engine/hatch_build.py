@@ -47,7 +47,7 @@ class Compiler:
 
 
 def choose_compiler() -> Compiler:
-    """`$CC`, Zig or `cc`.
+    """Return the compiler to use: `$CC`, else Zig, else `cc`.
 
     Raises:
         RuntimeError: there is none of them.
@@ -114,7 +114,7 @@ class KernelBuildHook(BuildHookInterface[Any]):
         return [] if os.environ.get("CC") or _zig_target() is None else [ZIG]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile: in place for an editable install, else aside: a wheel leaves no trace."""
+        """Compile the kernel, in place for an editable install, in a temporary folder if not."""
         compiler = choose_compiler()
         build_data["pure_python"] = False
         # Any Python 3: the library is loaded with ctypes and knows nothing of Python.

@@ -22,8 +22,9 @@ def together_seconds(limit: int, spans: Iterable[float]) -> float:
     """Return the least time for iterations of which only some run at once.
 
     It is the larger of two bounds for equal machines (Dell'Amico and Martello 1995, section 2): the
-    sum shared evenly; and, since one runner has k + 1 of the k p + 1 longest, the k + 1 shortest of
-    these. For n iterations of one length that is this length times n / p, rounded up.
+    sum shared evenly; and some runner gets k + 1 of the k p + 1 longest iterations, which take at
+    least as long as the k + 1 shortest of them. For n iterations of one length that is this length
+    times n / p, rounded up.
 
     Args:
         limit: number of iterations that run at once, 1 or more.
@@ -131,7 +132,7 @@ class LimitedLoops:
         return latest
 
     def _end_of_one(self, depth: int, activity: int) -> float:
-        """Return the least end of a single activity, for which no iteration waits for another."""
+        """Return the least end of one activity; with a single one no limit of a loop matters."""
         around, seconds = self._around[activity], self._shortest[activity]
         end = self._start[around[-1]][activity] + seconds
         for place in range(len(around) - 2, depth - 1, -1):

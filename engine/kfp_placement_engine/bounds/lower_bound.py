@@ -114,7 +114,7 @@ def _kinds_bounds(
     interval: tuple[float, float],
     effort: BoundEffort,
 ) -> list[Bound]:
-    """Return the bound of windows of time, if it is larger than the other ones."""
+    """Return the bound by windows and kinds of nodes, if it is larger than the others."""
     from kfp_placement_engine.bounds.kinds_bound import kinds_bound
 
     bound = kinds_bound(problem, usable, paths, interval, effort)
@@ -125,7 +125,7 @@ def _pattern_bounds(
     problem: PlacementProblem,
     usable: Booleans,
     paths: Paths,
-    interval: tuple[float, float],
+    _interval: tuple[float, float],
     effort: BoundEffort,
 ) -> list[Bound]:
     """Return the bound of the pattern program, if the solver is there and the program is small."""

@@ -97,7 +97,7 @@ def _sizes(value: object) -> dict[str, int]:
 
 
 def is_whole(value: object, least: int, most: float) -> TypeGuard[int]:
-    """Return whether a value is a whole number in a range; no truth value is."""
+    """Return whether a value is a whole number in a range; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -131,7 +131,9 @@ def _workers(value: object) -> PodGroup:
         )
     count = value["count"]
     if not is_whole(count, 1, MAX_WORKERS):
-        raise QuantityError(f"count {shown_value(count)} is not a whole number to {MAX_WORKERS:,}")
+        raise QuantityError(
+            f"count {shown_value(count)} is not a whole number from 1 to {MAX_WORKERS:,}"
+        )
     return PodGroup(count, _requests(value.get("requests", {})))
 
 

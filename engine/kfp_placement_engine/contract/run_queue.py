@@ -141,7 +141,7 @@ class RunQueueSpec(ResourceModel):
     """
 
     capacity: Amounts = ()
-    """Capacity of a cluster whose node pools grow; None = that of its nodes."""
+    """Capacity of a cluster whose node pools grow; () = that of its nodes."""
 
     priorities: PriorityRange = PriorityRange()
 

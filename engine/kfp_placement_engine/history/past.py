@@ -47,7 +47,7 @@ class Past:
 
     def observe(self, run: PastRun) -> None:
         """Learn from an ended run; all runs that ended before it must have been observed."""
-        self.steps.observe(run.steps, ended_well="" if run.seconds is None else run.pipeline)
+        self.steps.observe(run.steps, whole_pipeline="" if run.seconds is None else run.pipeline)
         if run.seconds is not None:
             self.ends.observe(run.pipeline, run.seconds, run.planned_seconds)
         for loop, width in run.loops.items():

@@ -46,7 +46,7 @@ SHORT_SECONDS = 2.0
 """Run time below which nothing is learned of how far forecasts miss: times are whole seconds."""
 
 _RESOLUTION_SECONDS = 1 / math.sqrt(12)
-"""Standard deviation of what cutting to whole seconds takes away."""
+"""Standard deviation of the error that whole seconds make."""
 
 MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
@@ -77,7 +77,7 @@ class _Step:
         component, image: component and image of its last run.
         runs: number of runs in which it was seen.
         last_run: number of the last of these among the runs of its pipeline.
-        log_seconds: run times whatever the iteration, as logarithms.
+        log_seconds: median run time of the iterations seen last, as a logarithm.
         iterations: the last values of each iteration, packed; that which was seen last is at the
             end.
     """
@@ -124,7 +124,7 @@ class StepTimes:
         self.of_namespace = of_namespace
         self.ranges: Ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
-        self._ended_well: dict[str, int] = defaultdict(int)
+        self._whole_runs: dict[str, int] = defaultdict(int)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}
 
     def predict(
@@ -143,7 +143,7 @@ class StepTimes:
             confidence: share of cases in which the range is to hold.
 
         Returns:
-            The forecast; None = nothing has been seen that tells of it.
+            The forecast; None = no similar step has been seen.
         """
         if self.of_namespace is not None and identity.key not in self._steps:
             return self.of_namespace.predict(identity, input_bytes, arguments, confidence)
@@ -155,14 +155,14 @@ class StepTimes:
         basis = Basis(Level(estimate.level), estimate.runs, estimate.factor == SIZE, argument)
         return Forecast(self.ranges.around(estimate, confidence), basis)
 
-    def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
+    def observe(self, steps: Iterable[PastStep], *, whole_pipeline: str = "") -> None:
         """Learn from the steps of one run that has ended.
 
         Every step is compared with its forecast before any of them is added.
 
         Args:
             steps: steps that ended well; others are left out.
-            ended_well: the pipeline of the run, if that ended well as a whole.
+            whole_pipeline: pipeline of the run if the whole run ended well; "" = it did not.
         """
         ran = [(each.identity, _value(each)) for each in steps if each.seconds is not None]
         by_step = defaultdict(list)
@@ -170,8 +170,8 @@ class StepTimes:
             by_step[identity.key].append((identity, value))
             if self.of_namespace is None:
                 self._learn_miss(self._nearest(identity, value[1]), value[0])
-        if ended_well:
-            self._ended_well[ended_well] += 1
+        if whole_pipeline:
+            self._whole_runs[whole_pipeline] += 1
         for key, run in by_step.items():
             step = self._steps.get(key)
             if step is None:
@@ -180,14 +180,14 @@ class StepTimes:
                 if self.of_namespace is None:
                     self._compare_with_each_other([value for _, value in run[:_MOST_ALIKE]])
             step.observe(run)
-            step.last_run = self._ended_well[key[0]]
+            step.last_run = self._whole_runs[key[0]]
             self._steps.use(key, step)
         self._alike.clear()
 
     def runs_without(self, pipeline: str, step: str) -> int:
         """Return the number of last runs in a row that ended well without a step that once ran."""
         statistics = self._steps.get((pipeline, step))
-        return 0 if statistics is None else self._ended_well[pipeline] - statistics.last_run
+        return 0 if statistics is None else self._whole_runs[pipeline] - statistics.last_run
 
     def _learn_miss(self, estimate: Estimate | None, log_value: float) -> None:
         """Learn by how much a forecast has missed a run time."""

@@ -44,14 +44,14 @@ class Activity(NamedTuple):
 
 
 JOIN_FROM = 16
-"""Number of dependencies from which on steps that share them wait for one join instead.
+"""Smallest number of shared dependencies for which steps wait for a join instead.
 
 Without joins two loops of 5,000 iterations, one after another, would have 25 million edges.
 """
 
 
 def needs_pod(activity: Activity) -> bool:
-    """Return whether it has a pod, unlike joins and steps that are assumed to be cached."""
+    """Return whether an activity has a pod, unlike joins and steps assumed to be cached."""
     if activity.running is not None:
         return True
     return not activity.is_join and not (activity.step and activity.step.assumed_cached)
@@ -87,6 +87,8 @@ class _StepIndexes:
 
     def __init__(self, graph: RunGraph) -> None:
         self._of_step: dict[str, int] = {}
+        # The same order as in `activities_of`, which needs the indexes before it makes the
+        # activities.
         count = len(graph.groups)
         for step in graph.steps:
             count += step.has_driver

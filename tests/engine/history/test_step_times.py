@@ -175,10 +175,10 @@ def test_runs_in_a_row_without_a_step_are_counted():
     known = StepTimes()
     for ran in (True, True, False, False):
         steps = [PastStep(TRAIN, 10.0)] if ran else []
-        known.observe([*steps, PastStep(FIT, 10.0)], ended_well="taxi")
+        known.observe([*steps, PastStep(FIT, 10.0)], whole_pipeline="taxi")
     assert known.runs_without("taxi", "train") == 2
     assert known.runs_without("taxi", "fit") == 0
-    known.observe([], ended_well="")
+    known.observe([])
     assert known.runs_without("taxi", "train") == 2
 
 
