@@ -1,6 +1,6 @@
 """Reading of a run's graph within limits; loops get the widths that are known by now."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -10,8 +10,15 @@ from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
-from kfp_placement_engine.model.constraints import limited_to
-from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
+from kfp_placement_engine.model.run_graph import (
+    GroupKind,
+    Labels,
+    NodeAffinity,
+    NodeSelectorTerm,
+    Requirement,
+    RunGraph,
+    Step,
+)
 from kfp_placement_engine.planning.given_values import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
@@ -186,6 +193,37 @@ class RunReader:
         except UnknownLoopError:
             # A pod can claim to be of a loop that the run does not have.
             return content.graph(replace(options, loop_widths={}))
+
+
+def limited_to(graph: RunGraph, selectors: Sequence[Labels]) -> RunGraph:
+    """Return the same run, with steps that may use some nodes only.
+
+    Args:
+        graph: graph of the run.
+        selectors: labels, at least one label each; a node must have all labels of one of these.
+            () = any node.
+    """
+    if not selectors:
+        return graph
+    terms = [
+        NodeSelectorTerm(
+            tuple(Requirement(key, "In", (value,)) for key, value in sorted(selector.items()))
+        )
+        for selector in selectors
+    ]
+    return replace(graph, steps=tuple(_limited(step, terms) for step in graph.steps))
+
+
+def _limited(step: Step, terms: Sequence[NodeSelectorTerm]) -> Step:
+    own = step.affinity.required
+    required = tuple(
+        replace(term, requirements=(*mine.requirements, *term.requirements))
+        for mine in ((NodeSelectorTerm(),) if own is None else own)
+        for term in terms
+        # A term without requirements matches nothing: with others it must not match either.
+        if own is None or mine.requirements
+    )
+    return replace(step, affinity=NodeAffinity(required, step.affinity.preferred))
 
 
 def graph_widths(graph: RunGraph) -> Mapping[str, int]:

@@ -6,8 +6,7 @@ tables once per problem; messages and the scheduler model call them directly.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.reasons import Reason, reason
@@ -16,8 +15,6 @@ from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
     Requirement,
-    RunGraph,
-    Step,
     Toleration,
 )
 
@@ -200,33 +197,3 @@ def _as_int64(text: str) -> int | None:
         return None
     value = int(text)
     return value if _INT64_MIN <= value <= _INT64_MAX else None
-
-
-def limited_to(graph: RunGraph, selectors: Sequence[Labels]) -> RunGraph:
-    """Return the same run, with steps that may use some nodes only.
-
-    Args:
-        graph: graph of the run.
-        selectors: labels; a node must have all labels of one of these. () = any node.
-    """
-    if not selectors:
-        return graph
-    terms = [
-        NodeSelectorTerm(
-            tuple(Requirement(key, "In", (value,)) for key, value in sorted(selector.items()))
-        )
-        for selector in selectors
-    ]
-    return replace(graph, steps=tuple(_limited(step, terms) for step in graph.steps))
-
-
-def _limited(step: Step, terms: Sequence[NodeSelectorTerm]) -> Step:
-    own = step.affinity.required
-    required = tuple(
-        replace(term, requirements=(*mine.requirements, *term.requirements))
-        for mine in ((NodeSelectorTerm(),) if own is None else own)
-        for term in terms
-        # A term without requirements matches nothing: with others it must not match either.
-        if own is None or mine.requirements
-    )
-    return replace(step, affinity=NodeAffinity(required, step.affinity.preferred))
