@@ -1,9 +1,9 @@
 """The queue of a node: the steps planned there, and the rule by which they start.
 
-On a node, steps start in the plan's order. A step that is ready and fits may pass the steps before
-it if, by its planned end, it does not delay them: a step on time not at all, a late one by no more
-than its slack, so that its run ends no later than expected. The controller takes gates off by this
-rule, and `benchmarks.rolling` simulates it.
+On a node, steps start in the plan's order. A ready step that fits may overtake earlier steps if it
+ends in time for them: a step on time is not delayed at all, a late one by at most its slack, so
+that its run ends no later than expected. The controller takes gates off by this rule, and
+`benchmarks.rolling` simulates it.
 """
 
 import math
@@ -22,7 +22,7 @@ from kfp_placement_engine.units.resources import (
 )
 
 MOST_KEPT = 200
-"""Number of steps whose room is kept only for their planned time; further ones keep it from now on.
+"""Number of steps whose room is kept for their planned time only; for more, from now on.
 
 Without the limit a decision would take minutes with ten thousand steps on one node.
 """
@@ -75,7 +75,7 @@ class RunningStep(NamedTuple):
 
 
 def expected_end(start_seconds: float, end_seconds: float, now_seconds: float) -> float:
-    """Return the expected end of a running step: as planned, or if that is past, after a while."""
+    """Return the expected end of a running step: as planned, or an estimate if that is past."""
     seconds = max(0.0, end_seconds - start_seconds)
     return now_seconds + _ASSUMED.remaining_seconds(seconds, now_seconds - start_seconds)
 
@@ -118,7 +118,7 @@ def steps_to_start(
         if step.is_allowed:
             continue
         end = now_seconds + step.seconds
-        if step.is_ready and room.fits(plus(step.requests, others), now_seconds, end):
+        if step.is_ready and room.fits(plus(with_pod(step.requests), others), now_seconds, end):
             room.take(step.requests, now_seconds, end)
             started.append(position)
         elif step.earliest_start(now_seconds) < horizon:
@@ -126,7 +126,7 @@ def steps_to_start(
             if kept <= MOST_KEPT:
                 _keep(room, step, now_seconds)
             else:
-                add_to(others, step.requests)
+                add_to(others, with_pod(step.requests))
     return started
 
 
@@ -138,6 +138,7 @@ def _keep(room: RoomOverTime, step: QueuedStep, now_seconds: float) -> None:
         # It needs the room of pods whose end is unknown: they may end at any time.
         room.take(step.requests, now_seconds, math.inf)
         return
+    # A late step may wait until its latest start: steps behind it may use that time.
     if start > step.start_seconds + _TOLERANCE:
         start = max(start, step.latest_start_seconds)
     room.take(step.requests, start, start + step.seconds)

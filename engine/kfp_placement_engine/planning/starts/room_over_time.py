@@ -33,9 +33,14 @@ class RoomOverTime:
             self._starts.append(max(now_seconds, end))
 
     def fits(self, requests: Resources, start: float, end: float) -> bool:
-        """Return whether a step has room all the time from its start to its end."""
-        first, last = self._pieces(start, end)
-        return all(fits(requests, self._free[piece]) for piece in range(first, last))
+        """Return whether a step has room all the time from its start to its end.
+
+        Requests of several steps together name `pods`, too.
+        """
+        return all(
+            fits(requests, free) and requests.get("pods", 1) <= free["pods"]
+            for free in self._free[slice(*self._pieces(start, end))]
+        )
 
     def earliest(self, requests: Resources, after: float, seconds: float) -> float | None:
         """Return the earliest start at which a step has room for this long, or None without one."""

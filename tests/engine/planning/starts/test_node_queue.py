@@ -13,14 +13,14 @@ from kfp_placement_engine.planning.starts.node_queue import (
     steps_to_start,
 )
 
-FOUR = {"cpu": 4, "pods": 110}
+FOUR = {"cpu": 4, "pods": 4}
 NOW = 100.0
 
 
 def step(cpu: int = 1, start: float = NOW, seconds: float = 10.0, **fields) -> QueuedStep:
     """A step whose pod waits, unless the fields say otherwise."""
     values = {"expected_start_seconds": start, "latest_start_seconds": start, "is_ready": True}
-    return QueuedStep({"cpu": cpu}, start, seconds, **(values | fields))
+    return QueuedStep({"cpu": cpu}, start, seconds, **values | fields)
 
 
 def absent(cpu: int, start: float = NOW, seconds: float = 10.0, **fields) -> QueuedStep:
@@ -129,7 +129,7 @@ def test_steps_between_keep_their_room_too():
 
 def test_a_stream_of_short_steps_does_not_pass_one_forever():
     """One that needs the node starts by the time that its slack leaves, whatever comes."""
-    now, latest = 0.0, 100.0
+    latest = 100.0
     busy = [RunningStep({"cpu": 1}, 0.0, 10.0)]
     for now in range(200):
         busy = [each for each in busy if each.end_seconds > now]
@@ -179,8 +179,8 @@ def test_the_first_that_is_ready_and_fits_starts(queue, busy, free):
 
 
 def test_behind_very_many_steps_only_what_fits_beside_the_last_of_them_passes():
-    """They follow each other on one CPU; the room of the last ones is kept from now on."""
-    for further, passes in ((2, True), (3, False)):
-        count = MOST_KEPT + further
-        queue = [absent(1, NOW + each, 1.0) for each in range(count)]
-        assert bool(started([*queue, step(1, seconds=1e6)])) == passes
+    """They follow each other on one CPU, or pod; the room of the last is kept from now on."""
+    for cpu in (1, 0):
+        for further, passes in ((2, True), (3, False)):
+            queue = [absent(cpu, NOW + each, 1.0) for each in range(MOST_KEPT + further)]
+            assert bool(started([*queue, step(cpu, seconds=1e6)])) == passes
