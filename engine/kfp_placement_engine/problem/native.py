@@ -126,12 +126,14 @@ def best_of(
         Number of the first best plan: the order's number times P, plus the plan's; -1 = none is
         better.
     """
+    # Named, so that copies live until the call ends.
+    flat_plans, flat_orders = plans.ravel(), orders.ravel()
     number = KERNEL.best_of(
         ctypes.byref(native_of(problem)),
         ctypes.c_int64(policy),
-        pointer(plans.ravel(), INTEGER, len(plans) * problem.genes),
+        pointer(flat_plans, INTEGER, len(plans) * problem.genes),
         ctypes.c_int64(len(plans)),
-        pointer(orders.ravel(), FLOAT, len(orders) * problem.activities),
+        pointer(flat_orders, FLOAT, len(orders) * problem.activities),
         ctypes.c_int64(len(orders)),
         pointer(terms, FLOAT, TERMS),
     )
