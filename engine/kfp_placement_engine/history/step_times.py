@@ -164,12 +164,13 @@ class StepTimes:
             steps: steps that ended well; others are left out.
             whole_pipeline: pipeline of the run if the whole run ended well; "" = it did not.
         """
-        ran = [(each.identity, _value(each)) for each in steps if each.seconds is not None]
         by_step = defaultdict(list)
-        for identity, value in ran:
-            by_step[identity.key].append((identity, value))
-            if self.of_namespace is None:
-                self._learn_miss(self._nearest(identity, value[1]), value[0])
+        for each in steps:
+            if each.seconds is not None:
+                identity, value = each.identity, _value(each)
+                by_step[identity.key].append((identity, value))
+                if self.of_namespace is None:
+                    self._learn_miss(self._nearest(identity, value[1]), value[0])
         if whole_pipeline:
             self._whole_runs[whole_pipeline] += 1
         for key, run in by_step.items():

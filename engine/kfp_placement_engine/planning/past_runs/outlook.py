@@ -19,11 +19,11 @@ from kfp_placement_engine.plans.plan import Plan
 _USUAL = math.log(1.1)
 """Logarithm of the largest usual factor between actual and planned time.
 
-Up to it all parts of a run take longer alike; beyond it the deviation is in some of them.
+Up to this factor the whole run is assumed to deviate alike; beyond it, only some parts are.
 """
 
 _POWER = 0.5
-"""Power by which ranges shrink with the time that is left: with a quarter left, to half the width.
+"""Exponent by which ranges shrink: with a quarter of the time left, a range is half as wide.
 
 A sum of many steps behaves like this.
 """
@@ -50,7 +50,7 @@ class Outlook:
 
     @cached_property
     def from_seconds(self) -> float:
-        """Time from which on the run goes on: now, or its begin if that is to come."""
+        """Start of the remaining run: now, or the run's begin if that is later."""
         return max(self.begin_seconds, self.now_seconds)
 
     @cached_property
@@ -59,7 +59,7 @@ class Outlook:
         return max((end for _, end in self.times.values()), default=0.0)
 
     def has_begun(self, step: Step) -> bool:
-        """Return whether a step runs."""
+        """Return whether a step has started and not ended."""
         return step.name in self.times and self.times[step.name][0] < self.now_seconds
 
 
@@ -110,10 +110,10 @@ def _ranges(
 ) -> Callable[[float], TimeRange]:
     """Return a function from a time in the present plan to the range of its actual time.
 
-    Where runs usually take about as long as planned, the rest of the run takes longer by the same
-    factor. Where they do not, waits may be over or still to come. Then the end that was promised at
-    the start holds, but limited: the rest takes at least the planned time (less if runs are usually
-    quicker), at most that times the square of the factor. In between the two are mixed. Where runs
+    If runs usually take about as long as planned, the rest is stretched by the usual factor.
+    Otherwise the end promised at the start is kept, within limits, since waits may be over or still
+    to come: the rest takes at least the planned time (less if runs are usually quicker), at most
+    that times the square of the factor. Between the two cases, the results are mixed. Where runs
     take far longer, the whole deviation may be still to come, so ranges do not shrink as the end
     comes near.
 
@@ -170,15 +170,15 @@ def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> st
     unseen = [
         step
         for step in steps
-        if step.name not in seen and step.duration_source is not DurationSource.GIVEN
-    ]
-    if is_any_seen:
+        if step.name not in seen
+        and step.duration_source is not DurationSource.GIVEN
         # What a run may skip is not promised before it begins.
-        unseen = [
-            step
-            for step in unseen
-            if outlook.has_begun(step) or not (step.conditions or step.name.startswith(empty))
-        ]
+        and not (
+            is_any_seen
+            and (step.conditions or step.name.startswith(empty))
+            and not outlook.has_begun(step)
+        )
+    ]
     if unseen:
         # There may be runs of the pipeline whose steps came from the cache or had other names.
         is_new = not is_any_seen and not forecast.ends.runs
