@@ -35,7 +35,7 @@ _LABEL_LINE, _LABEL_LINES = 14.0, 5
 """Height of a line of labels below the bars, and how many there may be."""
 
 _LABELLED_BARS = 200
-"""Number of bars of a lane up to which labels have room beside or below short bars."""
+"""Largest number of bars in a lane for which labels are also put beside or below the bars."""
 
 _THIN_LINE, _THIN_LINES = 6.0, 6
 """A thousand drivers at once are a band, not a tower."""
@@ -160,11 +160,11 @@ def _bars(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> _Dra
     # A pixel at least: what follows does not hide it.
     spans = lanes([(start, max(end, start + 1.0)) for start, end in pixels])
     height = 24.0 if len(spans) <= 12 else 15.0 if len(spans) <= 40 else 7.0
+    label_lines = _LABEL_LINES if len(lane.bars) <= _LABELLED_BARS else 0
     for indexes in spans:
         drawn = [_bar(lane.bars[index], scale) for index in indexes]
         texts = [labels[lane.bars[index].label] for index in indexes]
-        has_room = len(lane.bars) <= _LABELLED_BARS
-        lines = _label(drawn, texts, scale, _LABEL_LINES if has_room else 0)
+        lines = _label(drawn, texts, scale, label_lines)
         bars += [each | {"y": y, "height": height - 3} for each in drawn]
         y += height + lines * _LABEL_LINE
     return bars, y
