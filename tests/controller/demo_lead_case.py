@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import yaml
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, STORE_BANDWIDTH_LABEL
-from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.comparison import ScheduledStep
 from kfp_placement_engine.render.text_time_line import time_lines
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod

@@ -1,8 +1,8 @@
 """The plans whose views are looked at in every renderer: what plans of authors have in them."""
 
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.plans.comparison import Bound, Figures
-from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ScheduledStep
+from kfp_placement_engine.plans.comparison import Bound, Figures, ScheduledStep
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.support.plans import (

@@ -11,10 +11,11 @@ from kfp_placement_engine.model.latency import LatencyTolerance, is_ruled
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
-from kfp_placement_engine.plans.limits import Phases, RunLimits
+from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.plans.planned_step import (
     Explanation,
+    Phases,
     PlannedDriver,
     PlannedStep,
     RunTimeOrigin,

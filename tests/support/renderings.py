@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.comparison import ScheduledStep
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.html import html_fragment, html_page
 from kfp_placement_engine.render.text import TextStyle, document_text

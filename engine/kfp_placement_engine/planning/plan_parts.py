@@ -14,8 +14,8 @@ from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_notices import notices_of, used_assumptions
 from kfp_placement_engine.planning.plan_rows import Explanations, driver_rows, phases_of, step_rows
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
-from kfp_placement_engine.plans.comparison import Bounds, Comparison, Figures
-from kfp_placement_engine.plans.limits import RunLimits, ScheduledStep
+from kfp_placement_engine.plans.comparison import Bounds, Comparison, Figures, ScheduledStep
+from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
 from kfp_placement_engine.problem.schedule import Schedule

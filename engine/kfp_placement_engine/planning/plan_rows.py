@@ -12,10 +12,10 @@ from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.reasons import Reason, reason, reason_text
 from kfp_placement_engine.model.run_graph import DurationSource, Step
-from kfp_placement_engine.plans.limits import Phases
 from kfp_placement_engine.plans.planned_step import (
     Alternative,
     Explanation,
+    Phases,
     PlannedDriver,
     PlannedStep,
     RunTimeOrigin,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.planned_step import Phases
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,25 @@ class Bound:
 
 
 Bounds = tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledStep:
+    """Place and time of a step under a baseline.
+
+    Attributes:
+        name: name of the step, as in the plan.
+        node: name of the node.
+        start_seconds, finish_seconds: time at which its pod is bound, and its outputs are uploaded.
+        phases: time by kind of work; the rest of the time the step waits. None = it works all the
+            time.
+    """
+
+    name: str
+    node: str
+    start_seconds: float
+    finish_seconds: float
+    phases: Phases | None = None
 
 
 @dataclass(frozen=True)

@@ -69,40 +69,6 @@ class ResourceUse:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Phases:
-    """Time for which a step works on its node, by the kind of work.
-
-    Attributes:
-        image_pull_seconds: pulling missing image bytes.
-        transfer_seconds: downloading inputs and uploading outputs.
-        duration_seconds: run time on that node.
-    """
-
-    image_pull_seconds: float
-    transfer_seconds: float
-    duration_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledStep:
-    """Place and time of a step under a baseline.
-
-    Attributes:
-        name: name of the step, as in the plan.
-        node: name of the node.
-        start_seconds, finish_seconds: time at which its pod is bound, and its outputs are uploaded.
-        phases: time in which the step works; for the rest it waits, such as for a volume.
-            None = it runs all the time.
-    """
-
-    name: str
-    node: str
-    start_seconds: float
-    finish_seconds: float
-    phases: Phases | None = None
-
-
 @dataclass(frozen=True)
 class RunLimits:
     """Causes of a run's length; both attributes are empty unless they were requested.

@@ -6,7 +6,6 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind, is_guess
-from kfp_placement_engine.plans.limits import Phases
 from kfp_placement_engine.units.resources import Resources
 
 
@@ -39,6 +38,21 @@ class Explanation:
     sentence: str
     reason: Reason | None = None
     alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Time for which a step works on its node, by the kind of work.
+
+    Attributes:
+        image_pull_seconds: pulling missing image bytes.
+        transfer_seconds: downloading inputs and uploading outputs.
+        duration_seconds: run time on that node.
+    """
+
+    image_pull_seconds: float
+    transfer_seconds: float
+    duration_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

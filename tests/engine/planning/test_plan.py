@@ -19,7 +19,7 @@ from kfp_placement_engine.model.run_graph import (
     StepKind,
 )
 from kfp_placement_engine.planning.plan_options import assumptions_of
-from kfp_placement_engine.plans.limits import Phases
+from kfp_placement_engine.plans.planned_step import Phases
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,

@@ -6,14 +6,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.plans.limits import (
-    CriticalPiece,
-    Phases,
-    PieceKind,
-    ResourceUse,
-    ScheduledStep,
-)
-from kfp_placement_engine.plans.planned_step import PlannedDriver
+from kfp_placement_engine.plans.comparison import ScheduledStep
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse
+from kfp_placement_engine.plans.planned_step import Phases, PlannedDriver
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.time_line import draw_time_line
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE

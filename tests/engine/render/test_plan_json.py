@@ -11,8 +11,8 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource, Notice
-from kfp_placement_engine.plans.comparison import Bound, Figures
-from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse, ScheduledStep
+from kfp_placement_engine.plans.comparison import Bound, Figures, ScheduledStep
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
 from tests.support.json_schemas import assert_described
 from tests.support.plans import (

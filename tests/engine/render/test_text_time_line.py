@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.comparison import ScheduledStep
 from kfp_placement_engine.render.text_time_line import time_lines
 from kfp_placement_engine.render.widths import width
 from tests.support.renderings import schedule_of

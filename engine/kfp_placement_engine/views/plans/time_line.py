@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from kfp_placement_engine.plans.limits import Phases, PieceKind, ScheduledStep
+from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import Explanation, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.planned_step import Explanation, Phases, PlannedDriver, PlannedStep
 from kfp_placement_engine.views.drawings import Bar, DrawnSchedule, Lane, TimeLine
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
@@ -98,8 +98,8 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
 
 def places(plan: Plan) -> list[str]:
     """Return the nodes with a step in either schedule, in the cluster's order."""
-    steps: list[PlannedStep | ScheduledStep] = [*plan.steps, *plan.comparison.default_schedule]
-    return _in_order(plan, {step.node for step in steps if step.node is not None})
+    nodes = {step.node for step in plan.steps if step.node is not None}
+    return _in_order(plan, nodes | {step.node for step in plan.comparison.default_schedule})
 
 
 def _in_order(plan: Plan, nodes: Collection[str]) -> list[str]:
