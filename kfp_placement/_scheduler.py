@@ -23,7 +23,7 @@ _SCHEDULER = "scheduler"
 def decided(task: dsl.PipelineTask) -> bool:
     """Return whether a scheduler was chosen for the step, which may be Kubernetes' own."""
     labels = labels_of(task)
-    has_label = SCHEDULER_LABEL in labels or UNPLANNED_LABEL in labels
+    has_label = SCHEDULER_LABEL in labels or labels.get(UNPLANNED_LABEL) == "true"
     return has_label or remembered(task, _SCHEDULER) is not None
 
 

@@ -47,8 +47,8 @@ def the_run(api: ClusterApi, namespace: str, wanted: str, wider: str = "-A") -> 
     Args:
         api: cluster to search.
         namespace: namespace to search; "" = all.
-        wanted: Workflow's name, else KFP's run id, else KFP's run name; `NAMESPACE/NAME` is one of
-            these in that namespace, which is searched instead.
+        wanted: Workflow's name, KFP's run id or KFP's run name, of a run with a plan if there is
+            one; `NAMESPACE/NAME` is one of these in that namespace, which is searched instead.
         wider: option that searches all namespaces, for messages.
 
     Raises:

@@ -1,11 +1,11 @@
-"""Suggestions of `Preview.what_if`: the single changes that make a run shorter."""
+"""Answers of `Preview.what_if`: the single changes that make a run shorter, and any as HTML."""
 
 from dataclasses import dataclass
 
 from typing_extensions import override
 
-from kfp_placement_engine.plans import what_if as engine
 from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.what_if import Suggestions as PlannedSuggestions
 from kfp_placement_engine.render.text import table_lines
 from kfp_placement_engine.views.document import Document
 from kfp_placement_engine.views.plans.what_if import Answer, suggestions_table, what_if_part
@@ -32,10 +32,10 @@ class Suggestions(tuple[Suggestion, ...]):
     A notebook shows it as a table. It is empty if there are no such changes.
     """
 
-    _shown: tuple[Plan, engine.Suggestions]
+    _shown: tuple[Plan, PlannedSuggestions]
 
     @classmethod
-    def of(cls, present: Plan, answer: engine.Suggestions) -> "Suggestions":
+    def of(cls, present: Plan, answer: PlannedSuggestions) -> "Suggestions":
         """Return the planner's suggestions, beside the plan without changes."""
         suggestions = cls(
             Suggestion(each.change.text, each.makespan_seconds, each.gain_seconds)

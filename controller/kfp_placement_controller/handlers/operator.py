@@ -37,7 +37,7 @@ class OperatorThread:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread, and return at once."""
+        """Start the thread, which must not run yet, and return at once."""
         self._stopping.clear()
         self._thread = threading.Thread(target=self._work, name="kopf", daemon=True)
         self._thread.start()
@@ -54,7 +54,8 @@ class OperatorThread:
 
     def alive(self) -> bool:
         """Return whether the thread works, or was not started."""
-        return self._thread is None or self._thread.is_alive()
+        thread = self._thread  # Probes ask in threads of their own, while `stop` clears it.
+        return thread is None or self._stopping.is_set() or thread.is_alive()
 
     def _work(self) -> None:
         # kopf writes a line for every event, which is too much.
