@@ -124,7 +124,7 @@ def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound(cluster
     cluster.place = lambda _pod: None
     cluster.look()
     (write,) = cluster.writes
-    assert (write.plan, write.placement.spec.revision) == (True, 1)
+    assert (write.is_new_plan, write.placement.spec.revision) == (True, 1)
     assert write.placement.status.phase == "Planned"
 
 
