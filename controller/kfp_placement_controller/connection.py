@@ -1,4 +1,4 @@
-"""Connections of the processes to the API server: configuration, name and measurements."""
+"""Connections of the processes to the API server and to a Prometheus, and what counts them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,9 +89,11 @@ def connect(settings: Settings, *, promptly: bool = False) -> KubeClient:
     """
     timeout_seconds = _PROMPT_TIMEOUT_SECONDS if promptly else settings.request_timeout_seconds
     params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
-    return KubeClient(
-        Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
-    )
+    try:
+        transport = Transport(partial(configuration, settings), params)
+    except ConfigurationError as error:
+        raise SettingsError(str(error)) from error
+    return KubeClient(transport, ApiMetrics(settings.process))
 
 
 def transport_to(url: str) -> Transport:
@@ -110,7 +112,7 @@ def configuration(settings: Settings) -> Configuration:
     """Return the API server's address and our account: those of `--kubeconfig`, else the pod's.
 
     Raises:
-        SettingsError: it cannot be used.
+        ConfigurationError: it cannot be used.
     """
     kubeconfig = settings.kubeconfig
     try:
@@ -118,7 +120,7 @@ def configuration(settings: Settings) -> Configuration:
             return load_service_account(settings.service_account)
         return load_kubeconfig(kubeconfig)
     except ConfigurationError as error:
-        raise SettingsError(_no_way(kubeconfig, error)) from error
+        raise ConfigurationError(_no_way(kubeconfig, error)) from error
 
 
 def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
