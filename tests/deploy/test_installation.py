@@ -58,7 +58,7 @@ def test_disruptions_are_allowed(installed, add_nodes, namespace):
             # More while Pods of an earlier rollout are still there.
             return found.get("status", {}).get("disruptionsAllowed") == 1
 
-        wait_until(allowed, f"{name} to allow a disruption")
+        assert wait_until(allowed, f"{name} to allow a disruption")
 
 
 @pytest.mark.parametrize(

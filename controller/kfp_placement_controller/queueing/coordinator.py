@@ -92,7 +92,7 @@ class QueueCoordinator:
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
-        self._decided_monotonic: float | None = None
+        self._decided_at: float | None = None
         self._waiting = 0
         self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
             PODS: self.room.pod_changed,
@@ -170,7 +170,7 @@ class QueueCoordinator:
         monotonic_seconds = self.monotonic()
         if self.epoch is None or self._pause_seconds(monotonic_seconds) > 0:
             return None
-        self._is_changed, self._decided_monotonic = False, monotonic_seconds
+        self._is_changed, self._decided_at = False, monotonic_seconds
         self.steering.forget()
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces)
@@ -213,7 +213,7 @@ class QueueCoordinator:
     def next_at(self, now: datetime) -> datetime:
         """Return the time of the next tick if nothing changes before."""
         pause_seconds = RETRY_SECONDS
-        if self._decided_monotonic is not None and self.epoch is not None:
+        if self._decided_at is not None and self.epoch is not None:
             pause_seconds = self._pause_seconds(self.monotonic())
         return now + timedelta(seconds=pause_seconds)
 
@@ -252,12 +252,12 @@ class QueueCoordinator:
 
     def _pause_seconds(self, monotonic_seconds: float) -> float:
         """Return the time until the next decision: short after a change."""
-        if self._decided_monotonic is None:
+        if self._decided_at is None:
             return 0.0
         pause_seconds = RETRY_SECONDS if self.steering.has_tried else _IDLE_SECONDS
         if self._is_changed:
             pause_seconds = max(_BURST_SECONDS, self._waiting * _BURST_SECONDS_PER_RUN)
-        return self._decided_monotonic + pause_seconds - monotonic_seconds
+        return self._decided_at + pause_seconds - monotonic_seconds
 
     def _excluded(self, namespace: str) -> bool:
         """Return whether a namespace takes no part, whatever RunQueues it has."""

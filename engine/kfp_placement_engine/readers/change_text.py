@@ -111,6 +111,7 @@ def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict
         else:
             amounts[name] = parse_memory(text) if name == "memory" else parse_resource(name, text)
             if "/" in name:
+                # Only now: a message of `parse_resource` names the resource, this one does not.
                 parse_whole(text)
     return amounts, fields
 
