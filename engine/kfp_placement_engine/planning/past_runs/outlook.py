@@ -89,20 +89,29 @@ def promise_of(
     unknown = _why_unknown(outlook, graph, forecast)
     if unknown:
         return Promise(forecast.confidence, unknown=unknown)
-    begin_seconds, planned_end = outlook.begin_seconds, outlook.end_seconds
-    promised = None
-    if first is not None and first.ends is not None and first.confidence == forecast.confidence:
-        promised = first.ends.later(-begin_seconds)
-        planned = (first.planned_seconds or 0.0) - begin_seconds
-    if promised is None or promised.typical_seconds <= 0:
-        planned = planned_end - begin_seconds
-        promised = forecast.ends.predict(planned, forecast.confidence)
-    range_of = _ranges(outlook, planned, promised)
+    range_of = _ranges(outlook, *_first_times(outlook, forecast, first))
     steps = {
         name: StepPromise(range_of(start), range_of(end))
         for name, (start, end) in outlook.times.items()
     }
+    planned_end = outlook.end_seconds
     return Promise(forecast.confidence, range_of(planned_end), planned_end, steps)
+
+
+def _first_times(
+    outlook: Outlook, forecast: RunForecast, first: Promise | None
+) -> tuple[float, TimeRange]:
+    """Return the run's time from begin to end, as planned and as promised at its start.
+
+    If no promise of the start counts, both are those of now.
+    """
+    begin_seconds = outlook.begin_seconds
+    if first is not None and first.ends is not None and first.confidence == forecast.confidence:
+        promised = first.ends.later(-begin_seconds)
+        if promised.typical_seconds > 0:
+            return (first.planned_seconds or 0.0) - begin_seconds, promised
+    planned_seconds = outlook.end_seconds - begin_seconds
+    return planned_seconds, forecast.ends.predict(planned_seconds, forecast.confidence)
 
 
 def _ranges(
