@@ -4,8 +4,8 @@ Readers are imported on demand: importing all of them adds a fifth to the time o
 package.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,13 @@ _WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"
 _Document = dict[str, Any]
 """Document of a file, by its keys."""
 
-_Reader = Callable[[list[_Document], str, ReadOptions], RunGraph]
-"""Reader of the documents of a run, with the recognised document first."""
+
+class _Format(StrEnum):
+    """Format of a run's file, as text for people."""
+
+    PACKAGE = "a KFP pipeline package"
+    WORKFLOW = "an Argo Workflow"
+    WFFORMAT = "a workflow in wfformat"
 
 
 def read_run(
@@ -109,17 +114,17 @@ def _parts(document: _Document, place: Place) -> list[_Document]:
 
 def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
-    runs = [(each, read) for each in documents if (read := _reader_of(each)) is not None]
+    runs = [(each, run_format) for each in documents if (run_format := _format_of(each))]
     if not runs:
         raise InputError(f"{name}: {_problem(documents)}; {_EXPECTED}")
     if len(runs) > 1 or len(platforms) > 1:
         raise InputError(f"{name}: holds several runs or platform parts; give one run")
-    [(run, read)] = runs
-    used = [run, *platforms] if read is _read_package else [run]
-    graph = read(used, name, options)
+    [(run, run_format)] = runs
+    used = [run, *platforms] if run_format is _Format.PACKAGE else [run]
+    graph = _graph(run_format, used, name, options)
     unused = [each for each in documents if not any(each is one for one in used)]
     beside = _unused_notices(unused)
-    if read is _read_package:
+    if run_format is _Format.PACKAGE:
         from kfp_placement_engine.readers.kfp.arguments import misread_notices
 
         beside += misread_notices(run["root"], data)
@@ -129,49 +134,41 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
 def run_in(document: Any, place: Place) -> str:
     """Return the kind of run that a document describes, as text for people; "" = none."""
     parts = _parts(document, place) if isinstance(document, dict) else []
-    return next((_READERS[read] for part in parts if (read := _reader_of(part))), "")
+    return next(filter(None, map(_format_of, parts)), "")
 
 
-def _reader_of(document: _Document) -> _Reader | None:
-    """Return the reader of a document that describes a run, or None for any other document."""
+def _format_of(document: _Document) -> _Format | None:
+    """Return the format of a document that describes a run, or None for any other document."""
     if "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document):
-        return _read_package
+        return _Format.PACKAGE
     version = document.get("apiVersion")
     if document.get("kind") in WORKFLOW_KINDS and (
         not isinstance(version, str) or version.startswith(f"{GROUP}/")
     ):
-        return _read_workflow
+        return _Format.WORKFLOW
     workflow = document.get("workflow")
     if isinstance(workflow, dict) and not _WFFORMAT_KEYS.isdisjoint(workflow):
-        return _read_wfformat
+        return _Format.WFFORMAT
     return None
 
 
-def _read_package(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
-    from kfp_placement_engine.readers.kfp.package import package_tree
-    from kfp_placement_engine.readers.tree.expansion import expand
+def _graph(
+    run_format: _Format, documents: list[_Document], name: str, options: ReadOptions
+) -> RunGraph:
+    """Read the documents of a run, with the recognised document first."""
+    if run_format is _Format.PACKAGE:
+        from kfp_placement_engine.readers.kfp.package import package_tree
+        from kfp_placement_engine.readers.tree.expansion import expand
 
-    pipeline, platform = documents if len(documents) > 1 else (documents[0], {})
-    return expand(package_tree(pipeline, platform, name, options), options)
+        pipeline, platform = documents if len(documents) > 1 else (documents[0], {})
+        return expand(package_tree(pipeline, platform, name, options), options)
+    if run_format is _Format.WORKFLOW:
+        from kfp_placement_engine.readers.argo.workflow import read_workflow
 
-
-def _read_workflow(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
-    from kfp_placement_engine.readers.argo.workflow import read_workflow
-
-    return read_workflow(documents[0], name, options)
-
-
-def _read_wfformat(documents: list[_Document], name: str, options: ReadOptions) -> RunGraph:
+        return read_workflow(documents[0], name, options)
     from kfp_placement_engine.readers.wfformat import read_wfformat
 
     return read_wfformat(documents[0], name, options)
-
-
-_READERS: Mapping[_Reader, str] = {
-    _read_package: "a KFP pipeline package",
-    _read_workflow: "an Argo Workflow",
-    _read_wfformat: "a workflow in wfformat",
-}
 
 
 def _unused_notices(documents: list[_Document]) -> list[Notice]:
@@ -192,8 +189,8 @@ def _problem(documents: list[_Document]) -> str:
         return "holds no object"
     first = documents[0]
     kind = first.get("kind")
-    if isinstance(kind, str) and kind in ("Node", "Pod", "PersistentVolumeClaim", "Cluster"):
-        return f"describes a cluster ({kind:.40}), not a run"
+    if kind in ("Node", "Pod", "PersistentVolumeClaim", "Cluster"):
+        return f"describes a cluster ({kind}), not a run"
     if isinstance(kind, str) and kind:
         version = first.get("apiVersion")
         return f"kind {kind:.60} of API {version!s:.60} is not a run"
