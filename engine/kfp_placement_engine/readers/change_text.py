@@ -123,23 +123,15 @@ def _read(cleaned: str) -> Change | None:
         return make(match[3], _whole(match[2], MOST_NODES, "a number of nodes"))
     if match := _IMAGE.fullmatch(cleaned):
         return HoldImage(match[1])
+    return _set_properties(cleaned)
+
+
+def _set_properties(cleaned: str) -> SetProperties | None:
+    """Return the change of properties, or None where the text does not set any."""
     subject, *pairs = _BETWEEN.split(cleaned)
-    values: dict[str, str] = {}
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        name = _GPU if name == "gpu" else name
-        if name in values:
-            raise ChangeError(f"{name:.60} is given twice")
-        values[name] = value
+    values = _named_values(pairs)
     kinds, called = _subject(subject, values)
-    for name in values:
-        if not any(_has(kind, name) for kind in kinds):
-            properties = [*dict.fromkeys(each for kind in kinds for each in _PROPERTIES[kind])]
-            if "cpu" in properties:
-                properties.append("and devices in full, such as amd.com/gpu")
-            advice = key_advice(name, properties)
-            raise ChangeError(f"{name!r:.60} is not a property of a {' or '.join(kinds)}; {advice}")
-    kinds = tuple(kind for kind in kinds if all(_has(kind, name) for name in values))
+    kinds = _kinds_with(values, kinds)
     # Only checked here: a change keeps what people wrote.
     read_values(values.items())
     if "node" in kinds and len(called.split()) > 1:
@@ -147,6 +139,38 @@ def _read(cleaned: str) -> Change | None:
         kinds = () if _COUNTED.match(called) else tuple(kind for kind in kinds if kind != "node")
     is_change = values and kinds and "=" not in called
     return SetProperties(kinds, called, tuple(values.items())) if is_change else None
+
+
+def _named_values(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the values of `name=value` pairs, by the full names of the properties.
+
+    Raises:
+        ChangeError: a property is given twice.
+    """
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        name = _GPU if name == "gpu" else name
+        if name in values:
+            raise ChangeError(f"{name:.60} is given twice")
+        values[name] = value
+    return values
+
+
+def _kinds_with(properties: Collection[str], kinds: tuple[Kind, ...]) -> tuple[Kind, ...]:
+    """Return the kinds that have all of the properties.
+
+    Raises:
+        ChangeError: a property that none of the kinds has.
+    """
+    for name in properties:
+        if not any(_has(kind, name) for kind in kinds):
+            writable = [*dict.fromkeys(each for kind in kinds for each in _PROPERTIES[kind])]
+            if "cpu" in writable:
+                writable.append("and devices in full, such as amd.com/gpu")
+            advice = key_advice(name, writable)
+            raise ChangeError(f"{name!r:.60} is not a property of a {' or '.join(kinds)}; {advice}")
+    return tuple(kind for kind in kinds if all(_has(kind, name) for name in properties))
 
 
 def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], str]:
