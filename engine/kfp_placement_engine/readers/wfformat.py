@@ -3,7 +3,6 @@
 Task ids are opaque names. Data moves from task to task directly; there are no driver pods.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +47,9 @@ class _WorkflowTask:
 _Tasks = dict[str, _WorkflowTask]
 """Tasks by id."""
 
+_Sizes = dict[str, int]
+"""Sizes in bytes of the files that have one, by the file's id."""
+
 
 def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
     """Read a workflow instance.
@@ -67,9 +69,8 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
         raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
     instance = Fields(document, Place(name))
     workflow = instance.fields("workflow")
-    sizes: dict[str, int] = {}
     read_tasks = _tasks if "specification" in workflow else _older_tasks
-    tasks = read_tasks(workflow, sizes)
+    tasks, sizes = read_tasks(workflow)
     if not tasks:
         raise instance.error("holds no task; nothing can be planned")
     if len(tasks) > options.max_steps:
@@ -92,8 +93,9 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     )
 
 
-def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
-    """Read tasks of version 1.5, and fill `sizes` with the sizes of files that have one."""
+def _tasks(workflow: Fields) -> tuple[_Tasks, _Sizes]:
+    """Read tasks and sizes of files of version 1.5."""
+    sizes: _Sizes = {}
     specification = workflow.fields("specification")
     for file in specification.each("files"):
         key = file.name("id")
@@ -120,12 +122,16 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
             execution=Fields(measured[key].raw if key in measured else {}, task.place),
         )
         _add(tasks, workflow_task, workflow.place)
-    return tasks
+    return tasks, sizes
 
 
-def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
-    """Read tasks up to version 1.4, which refer to each other by name and list their files."""
+def _older_tasks(workflow: Fields) -> tuple[_Tasks, _Sizes]:
+    """Read tasks and sizes of files up to version 1.4.
+
+    Tasks refer to each other by name, and list their files.
+    """
     tasks: _Tasks = {}
+    sizes: _Sizes = {}
     listed = "tasks" if "tasks" in workflow else "jobs"
     for fields in workflow.each(listed):
         key = fields.name("name")
@@ -148,7 +154,7 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> _Tasks:
             execution=_older_execution(task),
         )
         _add(tasks, workflow_task, workflow.place)
-    return tasks
+    return tasks, sizes
 
 
 def _older_execution(task: Fields) -> Fields:
@@ -194,7 +200,7 @@ def _step(
     task: _WorkflowTask,
     parents: tuple[str, ...],
     tasks: _Tasks,
-    sizes: Mapping[str, int],
+    sizes: _Sizes,
 ) -> Step:
     inputs = tuple(
         DataInput(parent, file, sizes.get(file))
