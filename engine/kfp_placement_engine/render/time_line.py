@@ -40,6 +40,13 @@ _LABELLED_BARS = 200
 _THIN_LINE, _THIN_LINES = 6.0, 6
 """A thousand drivers at once are a band, not a tower."""
 
+_BAR_LINES = ((12, 24.0), (40, 15.0))
+"""Largest number of lines of bars in a lane, and height of each; more lines get the least height.
+
+The bars are lower by the gap between two lines.
+"""
+
+_LEAST_BAR_LINE, _BAR_GAP = 7.0, 3.0
 _LEVELS_HEIGHT = 30.0
 _LEAST_PIXELS = 2.0
 """Width of a bar, however short it is."""
@@ -159,13 +166,14 @@ def _bars(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> _Dra
     pixels = [(scale.x(bar.start_seconds), scale.x(bar.finish_seconds)) for bar in lane.bars]
     # A pixel at least: what follows does not hide it.
     spans = lanes([(start, max(end, start + 1.0)) for start, end in pixels])
-    height = 24.0 if len(spans) <= 12 else 15.0 if len(spans) <= 40 else 7.0
+    heights = (height for most, height in _BAR_LINES if len(spans) <= most)
+    height = next(heights, _LEAST_BAR_LINE)
     label_lines = _LABEL_LINES if len(lane.bars) <= _LABELLED_BARS else 0
     for indexes in spans:
         drawn = [_bar(lane.bars[index], scale) for index in indexes]
         texts = [labels[lane.bars[index].label] for index in indexes]
         lines = _label(drawn, texts, scale, label_lines)
-        bars += [each | {"y": y, "height": height - 3} for each in drawn]
+        bars += [each | {"y": y, "height": height - _BAR_GAP} for each in drawn]
         y += height + lines * _LABEL_LINE
     return bars, y
 
