@@ -1,6 +1,6 @@
 """The plan of a run that is in force, as its PipelinePlacement holds it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -10,7 +10,6 @@ from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.plans.planned_step import PlannedStep
 
 MAX_NAMED_NODES = 5000
 """Number of nodes that a PipelinePlacement names, at most."""
@@ -94,39 +93,32 @@ def plan_in_force(
         begun: steps that have started or ended by now, some perhaps while the plan was made.
         quick: whether no search has improved it.
     """
+    old = before or CurrentPlan(0, planned_at, {}, ())
     table = _NodeTable()
     rows: dict[str, PlannedRow] = {}
     expected_ends: dict[str, float | None] = {}
     moved: dict[str, PlannedRow] = {}
-    positions = {name: position for position, name in enumerate(plan.cluster.nodes)}
-    to_new = table.translation(plan.cluster.nodes)
-    to_old = table.translation(before.nodes if before is not None else ())
-    # Sources of durations are shown only where past runs are one of them.
-    is_learned = any(step.run_time.basis is not None for step in plan.steps)
-    for step in plan.steps:
-        old_row = before.rows.get(step.name) if before is not None else None
-        new_row = _row(step, plan, positions, is_learned=is_learned)
-        waits = step.progress is ProgressState.WAITING and step.name not in begun
-        if before is None or old_row is None:
-            rows[step.name] = new_row.with_nodes(to_new)
-        elif waits:
-            rows[step.name] = new_row.with_nodes(to_new)
-            if before.node_of(step.name) != step.node:
-                moved[step.name] = old_row
+    to_new, to_old = table.translation(plan.cluster.nodes), table.translation(old.nodes)
+    for step, new_row in zip(plan.steps, _new_rows(plan), strict=True):
+        name = step.name
+        waits = step.progress is ProgressState.WAITING and name not in begun
+        if waits or name not in old.rows:
+            rows[name] = new_row.with_nodes(to_new)
+            if name in old.rows and old.node_of(name) != step.node:
+                moved[name] = old.rows[name]
         else:
-            rows[step.name] = old_row.with_nodes(to_old)
+            rows[name] = old.rows[name].with_nodes(to_old)
             runs = step.progress is ProgressState.RUNNING
-            end = new_row.finish_seconds if runs else before.finish_of(step.name)
-            expected_ends[step.name] = end
+            expected_ends[name] = new_row.finish_seconds if runs else old.finish_of(name)
     ends = [expected_ends.get(name, row.finish_seconds) for name, row in rows.items()]
     return CurrentPlan(
-        revision=1 if before is None else before.revision + 1,
+        revision=old.revision + 1,
         planned_at=planned_at,
         rows=rows,
         nodes=tuple(table.names),
         expected_ends=expected_ends,
         in_force_at=in_force_at,
-        before=None if before is None else replace(before, rows=moved, before=None),
+        before=before and replace(before, rows=moved, before=None),
         dispatch=plan.search.dispatch,
         seed=plan.search.seed,
         generations=plan.search.generations,
@@ -214,20 +206,22 @@ class _NodeTable:
         return translate
 
 
-def _row(
-    step: PlannedStep, plan: Plan, positions: Mapping[str, int], *, is_learned: bool
-) -> PlannedRow:
-    """Return a row of a step of the engine, with positions in the cluster's list of nodes."""
-    return PlannedRow(
-        name=step.name,
-        node=positions.get(step.node or ""),
-        start_seconds=_since_submission(step.start_seconds, plan),
-        finish_seconds=_since_submission(step.finish_seconds, plan),
-        reason=step.explanation.reason,
-        alternatives=step.explanation.alternatives,
-        duration_source=str(step.run_time.source) if is_learned else "",
-        duration_basis=step.run_time.basis,
-    )
+def _new_rows(plan: Plan) -> Iterator[PlannedRow]:
+    """Yield the rows of the steps of a plan, with positions in the cluster's list of nodes."""
+    positions = {name: position for position, name in enumerate(plan.cluster.nodes)}
+    # Sources of durations are shown only where past runs are one of them.
+    is_learned = any(step.run_time.basis is not None for step in plan.steps)
+    for step in plan.steps:
+        yield PlannedRow(
+            name=step.name,
+            node=positions.get(step.node or ""),
+            start_seconds=_since_submission(step.start_seconds, plan),
+            finish_seconds=_since_submission(step.finish_seconds, plan),
+            reason=step.explanation.reason,
+            alternatives=step.explanation.alternatives,
+            duration_source=str(step.run_time.source) if is_learned else "",
+            duration_basis=step.run_time.basis,
+        )
 
 
 def _since_submission(seconds: float | None, plan: Plan) -> float | None:
