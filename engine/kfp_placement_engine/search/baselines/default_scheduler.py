@@ -48,9 +48,10 @@ def fifo(problem: PlacementProblem, seed: int = 0) -> Schedule:
 
 
 def tie_breaks(problem: PlacementProblem, seed: int) -> list[TieBreak]:
-    """Return different tie-breaks; the first is the one that plans use.
+    """Return tie-breaks; the first is the one that plans use.
 
-    With one node there is no other.
+    With one node there is no other. With few, all orders are taken if the problem is small enough;
+    otherwise orders are drawn, and one may come more than once.
 
     Args:
         problem: problem; the larger it is, the fewer tie-breaks, down to one.
