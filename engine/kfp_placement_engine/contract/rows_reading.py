@@ -141,13 +141,12 @@ def _list(value: object, what: str) -> Sequence[object]:
     return value
 
 
-def _text(value: object, what: str, empty: bool = False) -> str:
-    if not isinstance(value, str) or not (value or empty):
+def _text(value: object, what: str, least: int = 1) -> str:
+    if not isinstance(value, str):
         raise InputError(f"{what} must be a string, not {type(value).__name__}")
-    if len(value) > MAX_TEXT_CHARACTERS or not value.isprintable():
-        raise InputError(
-            f"{what} must be at most {MAX_TEXT_CHARACTERS} printable characters: {value!r:.60}"
-        )
+    if not least <= len(value) <= MAX_TEXT_CHARACTERS or not value.isprintable():
+        characters = f"{least} to {MAX_TEXT_CHARACTERS} printable characters"
+        raise InputError(f"{what} must have {characters}: {value!r:.60}")
     return value
 
 
@@ -191,7 +190,7 @@ def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
         if isinstance(value, list | tuple):
             read.append(_arguments(value, depth + 1))
         elif isinstance(value, str):
-            read.append(_text(value, "an argument", empty=True))
+            read.append(_text(value, "an argument", least=0))
         else:
             read.append(_number(value, "an argument", MAX_ARGUMENT))
     return tuple(read)
@@ -239,5 +238,5 @@ def _waiting(value: object) -> Waiting | None:
         what=_text(what, "what a step waits for"),
         since_seconds=_amount(since, "a time") or 0.0,
         until_seconds=_amount(until, "a time"),
-        detail="" if detail is None else _text(detail, "a detail", empty=True),
+        detail="" if detail is None else _text(detail, "a detail", least=0),
     )
