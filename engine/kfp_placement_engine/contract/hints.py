@@ -5,7 +5,6 @@ The annotation is JSON text.
 
 import difflib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -30,6 +29,8 @@ from kfp_placement_engine.units.quantities import (
 )
 
 CURRENT_VERSION = 1
+MAX_VERSION = 1_000_000
+"""Largest version of hints that is read; a larger number is a mistake."""
 
 MAX_ANNOTATION_CHARACTERS = 16_384
 """A longer hints annotation is refused; Kubernetes allows 256 KiB for all annotations of a pod."""
@@ -215,8 +216,10 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     """
     entries, repeated = _load(text)
     version = entries.get("v", CURRENT_VERSION)
-    if not is_whole(version, 1, math.inf):
-        raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
+    if not is_whole(version, 1, MAX_VERSION):
+        raise HintsError(
+            f"hints version {shown_value(version)} is not a whole number from 1 to {MAX_VERSION}"
+        )
     warnings = [f"key {key:.40} appears twice; the last value counts" for key in repeated[:10]]
     if version > CURRENT_VERSION:
         warnings.append(
