@@ -65,8 +65,8 @@ _WAITING_TEXTS: Mapping[str, str] = {
 def waiting_text(waiting: Waiting, now_seconds: float) -> str:
     """Return what a step waits for, for how long, until when at most, and what Kubernetes says."""
     what = _WAITING_TEXTS.get(waiting.what, waiting.what)
-    since = format_duration(max(0.0, now_seconds - waiting.since_seconds))
-    text = f"waits for {what} since {since}"
+    waited = format_duration(max(0.0, now_seconds - waiting.since_seconds))
+    text = f"waits for {what}, {waited} so far"
     if waiting.until_seconds is not None:
         left = format_duration(max(0.0, waiting.until_seconds - now_seconds))
         text += f", at most {left} more"
