@@ -36,7 +36,7 @@ HINTS_ANNOTATION = "kfp-placement.dev/hints"
 ENABLED_LABEL = "kfp-placement.dev/enabled"
 
 UNPLANNED_LABEL = "kfp-placement.dev/unplanned"
-"""Annotation of pods: `true` leaves the step to the default scheduler in every namespace."""
+"""Label of pods: `true` leaves the step to the default scheduler in every namespace."""
 
 PIPELINES_LABEL = "kfp-placement.dev/pipelines"
 """Label of namespaces: `all` counts all steps of KFP runs as marked; else only marked ones are."""

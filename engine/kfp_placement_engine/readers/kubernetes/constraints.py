@@ -14,6 +14,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+"""Operators of a requirement in a node selector term; tolerations have others."""
 
 
 def read_tolerations(value: Any, place: Place) -> tuple[Toleration, ...]:
