@@ -64,7 +64,7 @@ class ClusterState:
 
     def _claims(self, namespaces: Container[str]) -> Iterable[Claim]:
         for key, claim in self.claims.items():
-            if key[0] in namespaces:
+            if key.namespace in namespaces:
                 volume = self.volumes.get(claim.volume_name)
                 yield replace(
                     claim.claim,
@@ -125,5 +125,6 @@ def takes_less(old: Node | None, new: Node | None) -> bool:
         is_less(new.allocatable, old.allocatable)
         or (new.unschedulable and not old.unschedulable)
         or bool(set(new.taints) - set(old.taints))
-        or any(new.labels.get(key) != value for key, value in old.labels.items())
+        # Steps may require that a label is not there.
+        or new.labels != old.labels
     )

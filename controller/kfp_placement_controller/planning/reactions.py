@@ -38,12 +38,13 @@ class Reactions:
         if not matters(change.old, change.new):
             return
         self.requests.conditions_changed()
+        # A change may be both: with another label, some steps no longer fit, and others do now.
         is_less = takes_less(change.old, change.new)
+        is_more = not is_less or takes_less(change.new, change.old)
         for planned in self.registry.planned():
-            # With less room, steps may no longer fit; with more, those without a node may.
-            if planned.waits_on(name if is_less else None):
+            if (is_less and planned.waits_on(name)) or (is_more and planned.waits_on(None)):
                 self.planner.trigger(planned.tracked)
-        if not is_less:
+        if is_more:
             self.planner.may_gain()
 
     def claim_changed(self, change: Change[ObservedClaim]) -> None:
@@ -53,7 +54,7 @@ class Reactions:
             return
         for active in self.registry.active():
             names = {claim.name for claim in active.graph.claims}
-            if active.key[0] == change.key[0] and change.key[1] in names:
+            if active.key.namespace == change.key[0] and change.key[1] in names:
                 self.planner.trigger(active.tracked)
 
     def volume_changed(self, change: Change[Any]) -> None:

@@ -235,4 +235,4 @@ class PlannedRun(OpenRun):
 
 def key_text(key: RunKey) -> str:
     """Return the key as the engine knows it."""
-    return f"{key[0]}/{key[1]}"
+    return f"{key.namespace}/{key.name}"

@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure, plan_round
 from kfp_placement_controller.runs.drift import MOST_PATIENCE
 from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_engine.contract.gates import REQUIRED
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -36,6 +37,15 @@ from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
 
 PARAMS = PlanningParams(evaluation_seconds=30)
+NOT_DRAINING = {
+    "nodeAffinity": {
+        REQUIRED: {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "draining", "operator": "DoesNotExist"}]}
+            ]
+        }
+    }
+}
 ONE_RETRY = {"limit": "1", "retryPolicy": "Always"}
 
 
@@ -98,18 +108,16 @@ def test_a_plain_workflow_is_a_run_too(cluster):
     cluster.run()
     placement = cluster.placement("wf")
     assert cluster.states("wf") == {"first": "succeeded", "second": "succeeded"}
-    assert placement.status.makespan_seconds == 120
-    assert placement.spec.makespan_seconds == 120
+    assert placement.status.makespan_seconds == placement.spec.makespan_seconds == 120
     assert placement.metadata.owner_references[0].uid == "workflow-0"
 
 
 def test_a_plan_bears_the_name_of_its_run(cluster):
     run = a_chain()
-    run["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "Run of Tuesday"}
+    run["metadata"]["annotations"] = named = {RUN_NAME_ANNOTATION: "Run of Tuesday"}
     submit(cluster, run)
     cluster.look()
-    annotations = cluster.placement("wf").metadata.annotations
-    assert annotations == {RUN_NAME_ANNOTATION: "Run of Tuesday"}
+    assert cluster.placement("wf").metadata.annotations == named
 
 
 def test_an_unmarked_run_is_left_alone_and_is_load():
@@ -199,15 +207,16 @@ def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
     assert cluster.placement("wf").spec.makespan_seconds < 130
 
 
-def test_a_lost_node_lets_waiting_steps_move():
-    cluster = a_cluster(*(node_object(f"n{n}") for n in range(2)))
-    submit(cluster)
-    cluster.run(lambda: len(cluster.rounds) == 1)
+@pytest.mark.parametrize("lost", [{"spec": {"unschedulable": True}}, {"labels": {"draining": ""}}])
+def test_a_lost_node_lets_waiting_steps_move(lost):
+    """Also where a round replans one run, and the other does not mind the new label."""
+    cluster = a_cluster(policy={"replanning": {"runsPerRound": 1}})
+    submit_chain(cluster, "other")
+    submit_chain(cluster, "wf", affinity=NOT_DRAINING)
+    cluster.run(lambda: len(cluster.rounds) == 2)
     planned = planned_nodes(cluster.placement("wf"))["second"]
-    cordoned = node_object(planned, spec={"unschedulable": True})
-    cluster.set_node(cordoned)
-    cluster.run(lambda: len(cluster.rounds) > 1)
-    assert planned_nodes(cluster.placement("wf"))["second"] != planned
+    cluster.set_node(node_object(planned, **lost))
+    cluster.run(lambda: planned_nodes(cluster.placement("wf"))["second"] != planned)
 
 
 @pytest.mark.parametrize("first_failed", [True, False])
@@ -254,13 +263,11 @@ def test_a_step_that_fits_nowhere_is_said(cluster):
     assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
 
 
-def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
-    """Though no step that is placed gains by it."""
-    node = node_object("n0", allocatable={"cpu": "1"})
-    cluster = a_cluster(node)
+@pytest.mark.parametrize("labels", [{}, {"lost": "by the change"}])
+def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it(labels):
+    """Though no step that is placed gains by it, and others may not fit any more."""
+    cluster = a_cluster(node_object(labels=labels, spec={"unschedulable": True}))
     cluster.place = lambda _pod: None
-    cordoned = node_object("n0", allocatable={"cpu": "1"}, spec={"unschedulable": True})
-    cluster.set_node(cordoned)
     submit_chain(cluster, "wf", cpu="64")
     cluster.run(lambda: len(cluster.rounds) == 1)
 
@@ -269,7 +276,7 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
         return reason_text(placement.planned_rows().rows[0].reason, placement.spec.nodes)
 
     assert "cordoned" in why()
-    cluster.set_node(node)
+    cluster.set_node(node_object())
     asked_at = cluster.now
     cluster.run(lambda: "cordoned" not in why())
     assert (cluster.now - asked_at).total_seconds() <= PARAMS.debounce_limit_seconds
@@ -370,12 +377,12 @@ def test_a_follower_writes_nothing(cluster):
 def test_what_asked_for_a_plan_keeps_no_follower_awake(cluster):
     submit(cluster)
     cluster.look()
-    cluster.coordinator.plans.planner.may_gain()
-    assert cluster.coordinator.plans.planner.pause_seconds(cluster.monotonic()) is not None
+    planner = cluster.coordinator.plans.planner
+    planner.may_gain()
+    assert planner.pause_seconds(cluster.monotonic()) is not None
     cluster.coordinator.follow()
-    assert cluster.coordinator.next_at(cluster.now + timedelta(minutes=1)) > cluster.now + (
-        timedelta(minutes=1)
-    )
+    later = cluster.now + timedelta(minutes=1)
+    assert cluster.coordinator.next_at(later) > later
 
 
 def test_a_run_that_was_over_is_not_written_again_after_a_restart(cluster):
@@ -616,8 +623,7 @@ def test_statuses_are_written_in_turn():
 def test_what_was_planned_first_is_what_happens(cluster):
     """With its overheads learned from earlier runs a first plan is right to 5 %."""
     errors = []
-    for number in range(4):
-        name = f"run-{number}"
+    for name in "abcd":
         submit_chain(cluster, name)
         cluster.run()
         placement = cluster.placement(name)
@@ -678,11 +684,10 @@ def test_nothing_is_written_of_a_run_before_its_plan(cluster):
     cluster.tell()
     for expected in (PLANS_PER_EVALUATION, 2):
         actions = cluster.coordinator.tick(cluster.now)
-        written = [each.placement for each in actions if isinstance(each, WritePlacement)]
-        assert [len(each.spec.steps) for each in written] == [2] * expected
-        for action in actions:
-            if isinstance(action, WritePlacement):
-                cluster.coordinator.publisher.written(action, cluster.now)
+        writes = [each for each in actions if isinstance(each, WritePlacement)]
+        assert [len(write.placement.spec.steps) for write in writes] == [2] * expected
+        for write in writes:
+            cluster.coordinator.publisher.written(write, cluster.now)
 
 
 def test_runs_that_cannot_be_planned_keep_no_other_waiting(cluster, monkeypatch):
