@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.run_reading import RunReading
-from kfp_placement_controller.runs.step_statuses import group_progress, step_progress
+from kfp_placement_controller.runs.step_statuses import StepStatus, group_progress, step_progress
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.lowering.pods import requests_of
@@ -76,7 +76,7 @@ class OpenRun:
         return before is None or any(
             step.node != before.node_of(step.name)
             for step in plan.steps
-            if (status := self.tracked.statuses.get(step.name)) is None or status.unstarted
+            if self.tracked.statuses.get(step.name, _NOT_STARTED).unstarted
         )
 
     def fits(self, plan: Plan) -> bool:
@@ -108,6 +108,9 @@ class _PlannedRoom(NamedTuple):
 
 _USUAL = Assumptions()
 
+_NOT_STARTED = StepStatus()
+"""Status of a step that has come since the last evaluation of the run, such as an iteration."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlannedRun(OpenRun):
@@ -136,16 +139,11 @@ class PlannedRun(OpenRun):
 
     def reserved(self, now: datetime) -> ReservedRun:
         """Return the room that the plan takes from now on, without steps that a hold keeps back."""
-        statuses, is_held = self.tracked.statuses, self.tracked.held
         elapsed = (now - self.observed.submitted_at).total_seconds()
         rooms: list[ReservedRoom] = []
         for planned in self._planned_rooms:
-            status = statuses.get(planned.step)
-            if (
-                status is None
-                or status.ended
-                or (is_held and self.tracked.awaits_pod(planned.step))
-            ):
+            status = self.tracked.statuses.get(planned.step, _NOT_STARTED)
+            if status.ended or self.tracked.awaits_pod(planned.step):
                 continue
             node = status.node or planned.node
             if not node:
@@ -154,7 +152,7 @@ class PlannedRun(OpenRun):
                 begin = max(0.0, planned.start - elapsed)
                 end = begin + planned.seconds
             else:
-                running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
+                running = (now - status.started_at).total_seconds()
                 begin, end = 0.0, _USUAL.remaining_seconds(planned.seconds, running)
             rooms.append(ReservedRoom(node, begin, end, planned.requests))
         return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
@@ -170,12 +168,12 @@ class PlannedRun(OpenRun):
         times = {}
         for step in self.graph.steps:
             name = step.name
-            status = run.statuses.get(name)
+            status = run.statuses.get(name, _NOT_STARTED)
             start, finish = plan.start_of(name), plan.finish_of(name)
-            if start is None or (status is not None and status.ended):
+            if start is None or status.ended:
                 continue
             seconds = math.inf if finish is None else finish - start
-            if status is None or status.started_at is None:
+            if status.started_at is None:
                 times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
                 continue
             started = status.started_at.timestamp()
