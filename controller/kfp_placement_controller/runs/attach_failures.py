@@ -24,4 +24,5 @@ class AttachFailures:
 
     def message(self, pod_uid: str) -> str:
         """Return the last message about a pod; "" = there is none."""
-        return next(reversed(self._by_pod.get(pod_uid, {"": ""}).values()))
+        messages = list(self._by_pod.get(pod_uid, {}).values())
+        return messages[-1] if messages else ""
