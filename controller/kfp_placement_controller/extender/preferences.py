@@ -47,8 +47,9 @@ class Ranked(NamedTuple):
 
     Attributes:
         rank: rank of the node.
-        share: used share of CPU or memory with the pod on it, whichever is larger, 0 to 1. Among
-            nodes of equal rank, the emptier one comes first.
+        share: used share of CPU or memory with the pod on it, whichever is larger; above 1 where
+            requests exceed what the node has. Among nodes of equal rank, the emptier one comes
+            first.
         name: name of the node.
     """
 
