@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from kfp_placement_kube.answers import parsed, refused
-from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.exceptions import ConfigurationError, KubernetesError
 from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import Observer
 from kfp_placement_kube.transport import Transport
@@ -96,7 +96,8 @@ class Requests:
     ) -> Any:
         """Send a request and return the unread answer.
 
-        Credentials that are too old are read again once, where the transport says so.
+        Credentials that are too old are read again once, where the transport says so; if they
+        cannot be read, the server's refusal stands.
 
         Args:
             verb: verb of RBAC.
@@ -127,7 +128,13 @@ class Requests:
             response = send()
             if response.status == HTTPStatus.UNAUTHORIZED and self.transport.renews_account:
                 response.close()
-                self.transport.renew()
+                try:
+                    self.transport.renew()
+                except ConfigurationError as error:
+                    # Whoever asks again, such as a watch, may find the account readable then.
+                    raise KubernetesError(
+                        response.status, "Unauthorized", f"{path}: {error}"
+                    ) from error
                 response = send()
             if response.status >= HTTPStatus.BAD_REQUEST:
                 raise refused(response.status, self.transport.read(response, path), path)
