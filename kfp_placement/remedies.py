@@ -29,7 +29,7 @@ GPU = "nvidia.com/gpu"
 """The accelerator that is meant where nobody names one."""
 
 _ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda", re.IGNORECASE)
-"""Labels and taints of nodes with accelerators."""
+"""Resources that are accelerators; labels and taints of nodes that have them."""
 
 _LONGEST_VALUE = 253
 """Characters of what is put into a line; Kubernetes' own names are no longer."""
@@ -155,17 +155,17 @@ def _accelerator(step: Step, node: Node) -> Lines | None:
     short = lacking(with_pod(step.requests), free)
     if not short:
         return ()
-    if len(short) > 1 or not _is_accelerator(short[0]) or short[0] in node.allocatable:
+    if len(short) > 1 or not _may_be_accelerator(short[0]) or short[0] in node.allocatable:
         return None
     amount = step.requests[short[0]]
     for name in node.allocatable:
-        if _is_accelerator(name) and free[name] >= amount:
+        if _ACCELERATED.search(name) and free[name] >= amount:
             return (accelerator_line(name, amount),)
     return None
 
 
-def _is_accelerator(resource: str) -> bool:
-    """Return whether a resource may be an accelerator; KFP writes old ones without a domain."""
+def _may_be_accelerator(resource: str) -> bool:
+    """Return whether KFP asks for a resource as an accelerator; old names have no domain."""
     return resource not in ("cpu", "memory", "pods", "ephemeral-storage") and not (
         resource.startswith(("hugepages-", "attachable-volumes-"))
     )
@@ -173,7 +173,7 @@ def _is_accelerator(resource: str) -> bool:
 
 def accelerated_by(step: Step) -> str:
     """Return what suggests accelerators for a step that requests none, or ""."""
-    if any(_is_accelerator(name) for name in (*step.requests, *step.unknown_resources)):
+    if any(_may_be_accelerator(name) for name in (*step.requests, *step.unknown_resources)):
         return ""
     for toleration in step.tolerations:
         if _ACCELERATED.search(toleration.key):

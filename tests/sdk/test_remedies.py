@@ -87,10 +87,21 @@ def test_the_lines_let_the_step_onto_the_node(case, golden):
         (wants_gpu, gpu_node(taints=["node.kubernetes.io/not-ready:NoSchedule"])),
         (wants_gpu, gpu_node(taints=["a:NoSchedule", "b:NoSchedule", "c:NoSchedule"])),
         (wants_gpu, gpu_node(used={"nvidia.com/gpu": 2})),
+        (wants_an_old_name, gpu_node(gpu=None, extended={"vpc.amazonaws.com/pod-eni": 9})),
         (lambda task: kubernetes.add_node_selector(place(task), "disk", "ssd"), gpu_node()),
         (lambda task: kubernetes.add_node_selector(place(task), "gpu-model", "v100"), gpu_node()),
     ],
-    ids=["room", "none", "cordoned", "not ready", "three taints", "taken", "no label", "far"],
+    ids=[
+        "room",
+        "none",
+        "cordoned",
+        "not ready",
+        "three taints",
+        "taken",
+        "network",
+        "no label",
+        "far",
+    ],
 )
 def test_where_no_line_helps_there_is_none(mark, cluster, golden):
     ((_, reason),) = preview(marked(mark), cluster, **QUICK).plan.unschedulable
