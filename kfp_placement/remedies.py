@@ -93,10 +93,14 @@ def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:
         values = sorted({node.labels[key] for node in cluster.nodes if key in node.labels})
         if value in values:
             continue
-        label, key = shown_value(f"{key}={value}"), shown_value(key)
+        label, shown_key = shown_value(f"{key}={value}"), shown_value(key)
         there = ", ".join(map(shown_value, values[:_VALUES]))
         more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
-        others = f"nodes have {key} = {there}{more}" if values else f"no node has a label {key}"
+        others = (
+            f"nodes have {shown_key} = {there}{more}"
+            if values
+            else f"no node has a label {shown_key}"
+        )
         yield f"no node has the label {label} of its node selector; {others}"
 
 
@@ -190,7 +194,7 @@ def accelerator_line(resource: str, amount: int = 1) -> str:
 
 
 def _selector(wanted: Mapping[str, str], node: Node) -> Lines | None:
-    """Selectors of the same labels with the node's own values."""
+    """Return selectors with the node's own values; None if one is missing or very different."""
     missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
     lines = []
     for key, value in missing.items():
