@@ -7,8 +7,13 @@ step that asks for the default scheduler has another label, which says so.
 
 from kfp import dsl
 
-from kfp_placement import _task_metadata
-from kfp_placement._task_metadata import labels_of, remember, remembered
+from kfp_placement._task_metadata import (
+    labels_of,
+    remember,
+    remembered,
+    remove_label,
+    set_label,
+)
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
@@ -53,9 +58,9 @@ def mark(task: dsl.PipelineTask, scheduler: str | None) -> None:
         scheduler = DEFAULT_SCHEDULER
     remember(task, _SCHEDULER, scheduler)
     if scheduler == KUBERNETES_SCHEDULER:
-        _task_metadata.remove_label(task, SCHEDULER_LABEL)
+        remove_label(task, SCHEDULER_LABEL)
         # Not as a value of the mark: for readers of an earlier version any value is a mark.
-        _task_metadata.set_label(task, UNPLANNED_LABEL, "true")
+        set_label(task, UNPLANNED_LABEL, "true")
     else:
-        _task_metadata.remove_label(task, UNPLANNED_LABEL)
-        _task_metadata.set_label(task, SCHEDULER_LABEL, scheduler)
+        remove_label(task, UNPLANNED_LABEL)
+        set_label(task, SCHEDULER_LABEL, scheduler)
