@@ -56,15 +56,15 @@ def the_run(api: ClusterApi, namespace: str, wanted: str, wider: str = "-A") -> 
         ClusterMissingError: there is no such run, or the controller is not installed.
         ClusterError: the cluster refuses, or gives no answer.
     """
-    runs = _runs_called(api, namespace, wanted)
+    own = _own_key(wanted)
+    runs = _runs_called(api, namespace, wanted, own)
     name = repr(shown(wanted, 120))
     if not runs:
         where = f"namespace {namespace}" if namespace else "any namespace"
         more = f"; {wider} looks in all namespaces" if namespace else ""
-        own, within = _in_namespace(wanted)
-        also = (
-            f"nor {shown(within, 120)!r} in namespace {own}, " if own and own != namespace else ""
-        )
+        also = ""
+        if own and own.namespace != namespace:
+            also = f"nor {shown(own.name, 120)!r} in namespace {own.namespace}, "
         raise ClusterMissingError(
             f"no run {name} in {where}, {also}by Workflow, run id or run name{more};"
             " `kfp-placement list` shows what there is"
@@ -119,13 +119,14 @@ def placements(api: ClusterApi, namespace: str, **chosen: str) -> Iterator[JsonO
     return our_objects(api, PLACEMENTS, namespace=namespace, limit=_PLACEMENTS_PAGE, **chosen)
 
 
-def _runs_called(api: ClusterApi, namespace: str, wanted: str) -> list[NamedRun]:
-    """Return the runs that a name may mean."""
-    own, name = _in_namespace(wanted)
+def _runs_called(
+    api: ClusterApi, namespace: str, wanted: str, own: RunKey | None
+) -> list[NamedRun]:
+    """Return the runs that a name may mean; `own` is what `_own_key` returns for it."""
     refusal: ClusterError | None = None
-    if own:
+    if own is not None:
         try:
-            if runs := _runs_in(api, own, name):
+            if runs := _runs_in(api, own.namespace, own.name):
                 return runs
         except (ClusterForbiddenError, ClusterMissingError) as error:
             # It may still be KFP's name of a run, which may contain a slash.
@@ -179,7 +180,7 @@ def _called(raw_objects: Iterator[JsonObject], wanted: str) -> list[NamedRun]:
     return [each for each in runs if wanted in (each.name, each.run_id, each.run_name)]
 
 
-def _in_namespace(wanted: str) -> tuple[str, str]:
-    """Split `NAMESPACE/NAME`; if it cannot be that, return "" and the whole text."""
-    namespace, slash, name = wanted.partition("/")
-    return (namespace, name) if slash and name and _NAMESPACE.fullmatch(namespace) else ("", wanted)
+def _own_key(wanted: str) -> RunKey | None:
+    """Return the parts of `NAMESPACE/NAME`, or None if the text cannot be that."""
+    namespace, _, name = wanted.partition("/")
+    return RunKey(namespace, name) if name and _NAMESPACE.fullmatch(namespace) else None
