@@ -40,10 +40,14 @@ def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cl
     assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there: ") == 3
 
 
-@pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
+@pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run.py"])
 def test_a_run_by_its_other_names(live, cluster, wanted):
-    cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run"))
+    cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run.py"))
     assert live.output("explain", wanted).startswith("team-a/taxi-x7k2p")
+
+
+def test_a_file_is_for_another_command(live):
+    assert f"`kfp-placement plan {__file__} " in live.message(2, "explain", __file__)
 
 
 def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
