@@ -5,8 +5,10 @@ import queue
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
@@ -90,13 +92,14 @@ class EventRecorder:
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
         """Write the waiting events until the timeout, and end the thread."""
-        try:
-            self._waiting.put(None, timeout=timeout_seconds)
-        except queue.Full:
-            _LOG.warning("%d events are not written: no answer", self._waiting.qsize())
-            return
+        deadline = monotonic() + timeout_seconds
         if self._thread.is_alive():
-            self._thread.join(timeout_seconds)
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=timeout_seconds)
+                self._thread.join(deadline - monotonic())
+        # While the end waits too, it counts for the event that is just being written.
+        if unwritten := self._waiting.qsize():
+            _LOG.warning("%d events are not written: no answer", unwritten)
 
     def record(
         self,
@@ -123,7 +126,8 @@ class EventRecorder:
         namespace = regarding.namespace or "default"
         # With `once`, the name is always the same, so the API server refuses a second event.
         number = uuid5(NAMESPACE_OID, f"{regarding.uid} {reason}") if once else uuid4()
-        name = f"{regarding.name[:230]}.{number.hex[:16]}"
+        # What is cut may end in a character that no part of a name may end in.
+        name = f"{regarding.name[:230].rstrip('.-')}.{number.hex[:16]}"
         event = {
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": micro_time_text(now),

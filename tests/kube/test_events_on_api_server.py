@@ -1,5 +1,6 @@
 """Events on a real API server."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -112,6 +113,20 @@ def test_recording_and_stopping_never_fail(clock):
     recorder = EventRecorder(KubeClient(transport=Mock()), COMPONENT, "test", clock=clock)
     recorder.record(Regarding(PODS, "p"), "R", "half a character: \ud800", action="Acting")
     recorder.stop()
+
+
+def test_what_is_not_written_at_the_end_is_counted(clock, caplog):
+    answered, client = threading.Event(), Mock()
+    client.create.side_effect = lambda *_: answered.wait()
+    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
+    recorder.start()
+    for _ in range(3):
+        recorder.record(Regarding(PODS, "p" * 229 + ".cut"), "R", "unanswered", action="Acting")
+    wait_until(lambda: client.create.called, "the first event")
+    recorder.stop(timeout_seconds=0.1)
+    answered.set()
+    assert [each.args for each in caplog.records] == [(3,)]
+    assert client.create.call_args.args[1]["metadata"]["name"].startswith("p" * 229 + ".")
 
 
 def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
