@@ -32,7 +32,8 @@ class Suggestions(tuple[Suggestion, ...]):
     A notebook shows it as a table. It is empty if there are no such changes.
     """
 
-    _shown: tuple[Plan, PlannedSuggestions]
+    # One that a user makes has no plan to show.
+    _shown: tuple[Plan, PlannedSuggestions] | None = None
 
     @classmethod
     def of(cls, present: Plan, answer: PlannedSuggestions) -> "Suggestions":
@@ -46,10 +47,12 @@ class Suggestions(tuple[Suggestion, ...]):
 
     @override
     def __repr__(self) -> str:
+        if self._shown is None:
+            return super().__repr__()
         return "\n".join(table_lines(suggestions_table(*self._shown)))
 
-    def _repr_html_(self) -> str:
-        return answer_html(*self._shown)
+    def _repr_html_(self) -> str | None:
+        return answer_html(*self._shown) if self._shown else None
 
 
 def answer_html(present: Plan, answer: Answer) -> str:

@@ -69,7 +69,8 @@ def test_without_a_change_single_ones_are_suggested(planned):
     assert best.gain >= 0.95 * max(gains)
     assert slow.what_if(best.change).gain == pytest.approx(best.gain, rel=0.1)
     assert best.change in repr(suggestions)
-    assert "<table" in suggestions._repr_html_()
+    assert "<table" in (suggestions._repr_html_() or "")
+    assert (repr(Suggestions()), Suggestions()._repr_html_()) == ("()", None)
 
 
 def test_nothing_to_suggest_is_said(planned):
