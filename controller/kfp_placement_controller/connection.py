@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 
 from kfp_placement_controller import metrics
 from kfp_placement_controller.exceptions import SettingsError
@@ -120,14 +119,11 @@ def configuration(settings: Settings) -> Configuration:
             return load_service_account(settings.service_account)
         return load_kubeconfig(kubeconfig)
     except ConfigurationError as error:
-        raise ConfigurationError(_no_way(kubeconfig, error)) from error
-
-
-def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
-    """Return the message that says why there is no configuration."""
-    if kubeconfig is None:
-        return (
-            f"this is not a pod with a service account ({error!s:.300});"
-            " outside of a cluster give --kubeconfig FILE"
-        )
-    return f"no way to the API server by --kubeconfig {kubeconfig}: {error!s:.300}"
+        if kubeconfig is None:
+            why = (
+                f"this is not a pod with a service account ({error!s:.300});"
+                " outside of a cluster give --kubeconfig FILE"
+            )
+        else:
+            why = f"no way to the API server by --kubeconfig {kubeconfig}: {error!s:.300}"
+        raise ConfigurationError(why) from error

@@ -11,6 +11,7 @@ import kopf
 from kfp_placement_kube.configuration import Configuration
 
 Registration = Callable[[kopf.OperatorRegistry], None]
+"""Function that adds handlers to the registry of a new operator."""
 
 
 @dataclass(eq=False)
