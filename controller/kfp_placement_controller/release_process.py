@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from kfp_placement_controller.actuators.gates import open_gate
-from kfp_placement_controller.actuators.held_runs import HeldRuns, Say, silence_of
+from kfp_placement_controller.actuators.held_runs import HeldRuns, ReleaseCounts, Say, silence_of
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
-from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.overdue import (
     BY_HAND,
     Holding,
@@ -25,7 +24,6 @@ from kfp_placement_controller.queueing.overdue import (
 )
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
-from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -72,26 +70,33 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
         say("would pause the policy" if settings.dry_run else "the policy is paused")
     rules, failed = _rules(client, say), 0
     if settings.pods:
-        failed += _release_pods(client, now, say, settings, rules)
+        deadline = timedelta(seconds=rules.gate_deadline_seconds)
+        earlier_than = now - deadline if settings.overdue else None
+        failed += _release_pods(client, earlier_than, say, rules, dry_run=settings.dry_run)
     for source in QUEUE_SOURCES if settings.runs else ():
-        failed += _release_runs(client, now, say, settings, rules, source)
+        runs = HeldRuns(client, source, say, dry_run=settings.dry_run)
+        if settings.overdue:
+            done = _release_overdue_runs(runs, now, settings, rules)
+        else:
+            done = _release_all_runs(runs, now)
+        say(f"{done.freed} runs released, {done.failed} failed")
+        failed += done.failed
     return 1 if failed else 0
 
 
 def _release_pods(
     client: KubeClient,
-    now: datetime,
+    earlier_than: datetime | None,
     say: Say,
-    settings: ReleaseSettings,
     rules: PlacementPolicySpec,
+    *,
+    dry_run: bool,
 ) -> int:
     """Take our gates off pods, and return the number of pods for which this failed."""
-    deadline = timedelta(seconds=rules.gate_deadline_seconds)
-    earlier_than = now - deadline if settings.overdue else None
     freed = failed = 0
     for pod in _gated(client, earlier_than, say):
         namespace, name = key_of(pod)
-        if settings.dry_run:
+        if dry_run:
             say(f"would free {namespace}/{name}")
             continue
         try:
@@ -105,35 +110,25 @@ def _release_pods(
     return failed
 
 
-def _release_runs(
-    client: KubeClient,
-    now: datetime,
-    say: Say,
-    settings: ReleaseSettings,
-    rules: PlacementPolicySpec,
-    source: QueueSource,
-) -> int:
-    """Release waiting runs; with `overdue`, only where `plan` or `queue` is silent for too long.
+def _release_all_runs(runs: HeldRuns, now: datetime) -> ReleaseCounts:
+    """Release all waiting runs.
 
-    Returns:
-        Number of runs and queues that could not be written.
+    This does not depend on Leases, and the caller may lack the right to read them.
     """
+    return runs.release(lambda _: Holding.NONE, lambda queue: closing_patch(queue, BY_HAND, now))
+
+
+def _release_overdue_runs(
+    runs: HeldRuns, now: datetime, settings: ReleaseSettings, rules: PlacementPolicySpec
+) -> ReleaseCounts:
+    """Release waiting runs where `plan` or `queue` is silent for too long."""
     stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
-    # Release by hand does not depend on Leases, and the caller may lack the right to read them.
-    names = (settings.planner_lease_name, settings.queue_lease_name) if settings.overdue else ()
-    silence = silence_of(client, settings.own_namespace, names)
-
-    def holding_of(queue: ObservedQueue | None) -> Holding:
-        return holding(queue, silence, stale_after, now) if settings.overdue else Holding.NONE
-
-    def closing_patch_of(queue: ObservedQueue) -> JsonObject | None:
-        finding = closed_condition(silence) if settings.overdue else BY_HAND
-        return closing_patch(queue, finding, now)
-
-    runs = HeldRuns(client, source, say, dry_run=settings.dry_run)
-    done = runs.release(holding_of, closing_patch_of)
-    say(f"{done.freed} runs released, {done.failed} failed")
-    return done.failed
+    names = (settings.planner_lease_name, settings.queue_lease_name)
+    silence = silence_of(runs.client, settings.own_namespace, names)
+    return runs.release(
+        lambda queue: holding(queue, silence, stale_after, now),
+        lambda queue: closing_patch(queue, closed_condition(silence), now),
+    )
 
 
 def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
