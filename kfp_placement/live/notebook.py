@@ -119,7 +119,7 @@ class Run:
     def queue(self) -> QueueView | None:
         """State of the run in its queue; None if it is in no queue.
 
-        It asks the cluster now, unlike `phase`, which is that of the last reading.
+        It asks the cluster each time, unlike `phase`, which is that of the last reading.
 
         Raises:
             PlacementError: the cluster does not answer.

@@ -205,8 +205,8 @@ class WhatIf:
 
     Attributes:
         changes: the changes, all of them together: `("+2 of worker",)`.
-        plan: preview of the run with the changes, as `preview` would have made it; its plan is
-            `plan.plan`.
+        plan: preview of the run with the changes, to show, explain and change as any other; the
+            plan itself is `plan.plan`.
         gain: seconds by which the run ends earlier, negative if later; infinite if it does not end
             without the changes, minus infinite if it does not end with them.
     """
