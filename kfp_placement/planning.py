@@ -5,7 +5,7 @@ and `planned` also plans it. Needs no kfp, and raises the engine's errors, which
 in its own way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.histories import HistorySource, LoadedPast, read_past
-from kfp_placement.remedies import with_remedies
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.promise import CONFIDENCE
@@ -24,18 +24,15 @@ from kfp_placement_engine.planning.given_values import (
     with_cached,
     with_durations,
 )
-from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
-from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
-# What plans again after changes is imported when somebody asks for it: most plans are made once.
 if TYPE_CHECKING:
     from kfp_placement_engine.model.history import LearnedWidth
-    from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
     from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions
     from kfp_placement_engine.plans.what_if_changes import Change
 
@@ -91,87 +88,6 @@ class PlanRequest:
             return self.namespace
         usual = "" if self.where is None else self.where.namespace
         return run.namespace or usual or past_namespace
-
-
-@dataclass(frozen=True)
-class PreparedRun:
-    """A run, ready to be planned on a cluster.
-
-    Attributes:
-        as_read: the run before past runs and the policy change its run times.
-        run: the run as it is planned.
-        cluster: the cluster.
-        options: options of the planner: as asked for, else by the cluster's policy, else as usual.
-        policy: settings taken from the policy: `objective: packing`.
-        known_past: knowledge of past runs.
-        forecast: forecast of this run by its past runs; None = no past runs are known.
-    """
-
-    as_read: RunGraph
-    run: RunGraph
-    cluster: Cluster
-    options: PlanOptions
-    policy: tuple[str, ...]
-    known_past: LoadedPast
-    forecast: "RunForecast | None"
-
-    def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
-        """Make the plan; it says what it took from the policy, and what lets steps onto a node.
-
-        Args:
-            progress: callback for the progress of planning.
-            limits: whether the plan says what limits the run.
-
-        Raises:
-            PlanningError: a run without steps, or a cluster without nodes.
-        """
-        options = replace(self.options, limits=limits)
-        return _completed(plan_run(self.run, self.cluster, options, progress), self)
-
-    def after(self, changes: "Iterable[Change]") -> "PreparedRun":
-        """Return the run as it is after changes.
-
-        Raises:
-            ChangeError: a node, image or claim that is not there; or no node is left.
-            UnknownLoopError: a loop that the run does not have.
-            UnknownStepError: a step that the run does not have.
-        """
-        from kfp_placement_engine.planning.what_if.applied_changes import with_changes
-
-        run, cluster = with_changes(self.run, self.cluster, changes)
-        return replace(self, run=run, cluster=cluster)
-
-    def what_if(
-        self, present: Plan, changes: "Sequence[Change]", progress: Progress = no_progress
-    ) -> "ChangedPlan":
-        """Plan the run as it is after changes, all of them together.
-
-        Args:
-            present: the plan that `plan` has made.
-            changes: changes, all of them together.
-            progress: callback for the progress of planning.
-
-        Raises:
-            EngineError: as for `after`.
-        """
-        from kfp_placement_engine.planning.what_if.changed_plan import plan_with_changes
-
-        options = replace(self.options, limits=True)
-        answer = plan_with_changes(self.run, self.cluster, present, changes, options, progress)
-        if answer.plan is present:
-            return answer
-        return replace(answer, plan=_completed(answer.plan, self.after(changes)))
-
-    def best_changes(self, present: Plan, progress: Progress = no_progress) -> "Suggestions":
-        """Return the single changes that make the run shorter.
-
-        Args:
-            present: the plan that `plan` has made.
-            progress: callback for the progress of planning.
-        """
-        from kfp_placement_engine.planning.what_if.best_changes import best_changes
-
-        return best_changes(self.run, self.cluster, present, self.options, progress)
 
 
 @dataclass(frozen=True)
@@ -259,8 +175,17 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
     if run.namespace in cluster.all_pipelines:
         run = with_all_marked(run)
     as_read = with_cached(with_durations(run, request.durations), request.assume_cached)
-    run, forecast = _with_history(request, as_read, past)
-    followed_policy, policy = tuple[str, ...](), cluster.policy
+    run, forecast, policy = as_read, None, cluster.policy
+    if past.past is not None:
+        # Here and not above: most plans are made without, and it takes long to import.
+        from kfp_placement_engine.planning.past_runs.learned_times import with_history
+        from kfp_placement_engine.planning.past_runs.learned_widths import left_out_notices
+
+        stated = None if policy is None or policy.history is None else policy.history.confidence
+        run = _noted(run, left_out_notices(run, past.past))
+        learned = with_history(run, past.past, request.confidence or stated or CONFIDENCE)
+        run, forecast = learned.graph, learned.forecast
+    followed_policy = tuple[str, ...]()
     if policy is not None:
         run, followed_policy = with_type_defaults(run, policy), followed(policy, given)
     options = options_on(cluster, given)
@@ -313,33 +238,6 @@ def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
     except UnknownStepError as error:
         # The file is wrong, and not what is asked for.
         raise InputError(str(error)) from error
-
-
-def _with_history(
-    request: PlanRequest, run: RunGraph, past: LoadedPast
-) -> "tuple[RunGraph, RunForecast | None]":
-    if past.past is None:
-        return run, None
-    # Here and not above: most plans are made without, and it takes long to import.
-    from kfp_placement_engine.planning.past_runs.learned_times import with_history
-    from kfp_placement_engine.planning.past_runs.learned_widths import left_out_notices
-
-    policy = request.cluster.policy
-    stated = None if policy is None or policy.history is None else policy.history.confidence
-    run = _noted(run, left_out_notices(run, past.past))
-    learned = with_history(run, past.past, request.confidence or stated or CONFIDENCE)
-    return learned.graph, learned.forecast
-
-
-def _completed(plan: Plan, prepared: PreparedRun) -> Plan:
-    """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
-    if prepared.forecast is not None:
-        from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
-
-        promise = promise_of(outlook_of(plan), prepared.run, prepared.forecast)
-        plan = replace(plan, promise=promise)
-    plan = replace(plan, grounds=replace(plan.grounds, policy=prepared.policy))
-    return with_remedies(plan, prepared.run, prepared.cluster)
 
 
 def _noted(run: RunGraph, notices: Iterable[Notice]) -> RunGraph:

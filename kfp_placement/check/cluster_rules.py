@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.run_rules import of_notices
-from kfp_placement.planning import PreparedRun
+from kfp_placement.prepared_run import PreparedRun
 
 _GIVEN_BY_OTHER_RULES = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}

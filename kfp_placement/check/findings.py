@@ -13,7 +13,7 @@ from kfp_placement_engine.render.terminal import Paint, wrapped
 from kfp_placement_engine.views.formatting import counted, shown, visible
 
 if TYPE_CHECKING:
-    from kfp_placement.planning import PreparedRun
+    from kfp_placement.prepared_run import PreparedRun
 
 _MAX_HTML_ROWS = 200
 _MAX_HTML_TEXT = 500

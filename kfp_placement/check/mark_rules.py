@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks
-from kfp_placement.planning import PreparedRun
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.model.latency import is_ruled, unused_locations

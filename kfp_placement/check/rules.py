@@ -19,7 +19,8 @@ from kfp_placement.check.cluster_rules import CLUSTER_RULES
 from kfp_placement.check.findings import CheckReport, Rule, Severity
 from kfp_placement.check.mark_rules import MARK_RULES
 from kfp_placement.check.run_rules import RUN_RULES
-from kfp_placement.planning import PlanRequest, PreparedRun, prepare
+from kfp_placement.planning import PlanRequest, prepare
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.plans.progress import Progress, no_progress
 
 # A short search is enough: steps that fit no node are known before it begins.

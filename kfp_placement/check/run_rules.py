@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks, listed_tasks, task_names
-from kfp_placement.planning import PreparedRun
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
 from kfp_placement_engine.contract.keys import (
     LOCATION_LABEL,

@@ -12,7 +12,7 @@ from typing_extensions import override
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
 from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UsageError
-from kfp_placement.planning import PreparedRun
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement.preview.steps import PreviewedStep, Range, StepMapping, range_of, row_of
 from kfp_placement.preview.suggestions import Suggestions, answer_html
 from kfp_placement_engine.model.run_graph import Notice

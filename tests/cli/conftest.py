@@ -53,7 +53,7 @@ class Planner:
 @pytest.fixture
 def planner(monkeypatch):
     stand_in = Planner()
-    monkeypatch.setattr("kfp_placement.planning.plan_run", stand_in)
+    monkeypatch.setattr("kfp_placement.prepared_run.plan_run", stand_in)
     return stand_in
 
 

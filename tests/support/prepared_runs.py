@@ -7,7 +7,8 @@ from kfp_placement.check import rules
 from kfp_placement.check.findings import CheckReport
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.histories import LoadedPast
-from kfp_placement.planning import PlanRequest, PreparedRun, completed
+from kfp_placement.planning import PlanRequest, completed
+from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
