@@ -152,7 +152,11 @@ def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:
             dest=name,
             default=None,
             help=f"{field.description}{'' if flag else default}".replace("%", "%%"),
-            **({"action": BooleanOptionalAction} if flag else {"metavar": _metavar(name)}),
+            **(
+                {"action": BooleanOptionalAction}
+                if flag
+                else {"metavar": name.rpartition("_")[2].upper()}
+            ),
         )
 
 
@@ -184,7 +188,3 @@ def read_settings(
             f"--{name.replace('_', '-')} (or {VARIABLE_PREFIX}{name.upper()}): {first['msg']},"
             f" not {given.get(name)!r:.80}"
         ) from error
-
-
-def _metavar(name: str) -> str:
-    return name.rpartition("_")[2].upper()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kfp_placement.cli.parameters import NAMESPACE, FormatType
+from kfp_placement.cli.parameters import NAMESPACE, PLAIN_FILE, FormatType
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def connection_options(command: _Command) -> _Command:
     return click.option(
         "--kubeconfig",
         metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False, readable=False),
+        type=PLAIN_FILE,
         help="The kubeconfig.  [default: as for kubectl]",
     )(command)
 

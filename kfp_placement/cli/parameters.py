@@ -25,6 +25,9 @@ BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` accepts."""
 
 # A file that may not be read fails when it is read, which is not a usage error.
+PLAIN_FILE = click.Path(path_type=Path, dir_okay=False, readable=False)
+"""Type of the name of a file to read."""
+
 INPUT_FILE = click.Path(allow_dash=True, readable=False)
 """Type of the name of a file to read; `-` = stdin."""
 

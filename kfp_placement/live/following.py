@@ -61,7 +61,9 @@ def follow(
             # Asked at bookmarks too, which come about every minute.
             for change, raw in takewhile(lambda _: not stopped.is_set(), events):
                 failures = 0
-                version = _version(raw) or version
+                version = str(
+                    mapping_or_empty(raw.get("metadata")).get("resourceVersion") or version
+                )
                 if change in ("ADDED", "MODIFIED"):
                     yield raw
                 elif change == "DELETED":
@@ -79,7 +81,3 @@ def follow(
             seconds = min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
             tell(f"{error} (again in {whole_seconds_text(seconds)})")
             stopped.wait(seconds)
-
-
-def _version(raw: JsonObject) -> str:
-    return str(mapping_or_empty(raw.get("metadata")).get("resourceVersion") or "")

@@ -189,7 +189,9 @@ class KnowledgeStore:
         if pod is None:
             return {}
         changes: dict[str, Any] = {}
-        waits = change.new is not None and _waits(pod)
+        waits = change.new is not None and not (
+            pod.node_name or pod.gates or pod.ended or pod.deleting
+        )
         old, new = self.knowledge.waiting.get(pod.uid), None
         if waits and (old is not None or len(self.knowledge.waiting) < MAX_WAITING):
             since = self._clock() if old is None else old.since
@@ -227,10 +229,6 @@ def _with(entries: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Ma
     else:
         changed[key] = value
     return changed
-
-
-def _waits(pod: ObservedPod) -> bool:
-    return not (pod.node_name or pod.gates or pod.ended or pod.deleting)
 
 
 def _room_of(pod: ObservedPod | None) -> tuple[str, Resources, tuple[str, ...]] | None:

@@ -176,7 +176,8 @@ def _units(pod_set: Fields) -> QuotaUnits:
 
 
 def _flavors(status: Fields) -> tuple[str, ...]:
-    assignments = entries(_part(status, "admission"), "podSetAssignments")
+    admission = Fields(mapping_or_empty(status.get("admission")), status.place)
+    assignments = entries(admission, "podSetAssignments")
     names = {
         short_text(name): None for each in assignments for name in _values(each.get("flavors"))
     }
@@ -185,7 +186,3 @@ def _flavors(status: Fields) -> tuple[str, ...]:
 
 def _values(value: object) -> Iterable[object]:
     return [*value.values()][:MAX_LISTED] if isinstance(value, Mapping) else ()
-
-
-def _part(fields: Fields, key: str) -> Fields:
-    return Fields(mapping_or_empty(fields.get(key)), fields.place)

@@ -73,14 +73,14 @@ class PaperSearch:
         """Evolve for the parameters' generations, or until the criterion holds."""
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)
-        best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
+        best = population[fitness.argmax()].copy()
         generation = 0
         while generation < self._params.generations and not stop(SearchProgress(generation, 0)):
             population = self._next(population, fitness)
             population[0] = best
             fitness = self._fitness(population)
-            if float(fitness.max()) > best_fitness:
-                best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
+            # The first of the fittest, and so the same one until another is fitter.
+            best = population[fitness.argmax()].copy()
             generation += 1
             report(generation, generation / self._params.generations)
         return self._decoded(best), generation

@@ -18,6 +18,7 @@ from kfp_placement.cli.parameters import (
     KUBE_VERSION,
     MAKESPAN_WITHIN,
     NAMESPACE,
+    PLAIN_FILE,
     TIME,
     WHOLE_NUMBER,
     FormatType,
@@ -115,7 +116,7 @@ _PLANNER_OPTIONS = (
     "--durations",
     "durations_file",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False, readable=False),
+    type=PLAIN_FILE,
     help="Run times of many steps: a YAML or JSON mapping of steps to times.",
 )
 @click.option(

@@ -119,6 +119,7 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
     first = status.first_starts
     if place.starts is not None:
         first = run.first_starts(now) or place.starts
+    nodes = status.assigned_nodes if place.nodes is None else place.nodes
     return {
         "phase": str(phase),
         "queue": place.queue.name,
@@ -130,7 +131,7 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
         "starts": _starts(place.starts),
         "firstStarts": _starts(first),
-        "assignedNodes": _nodes(status.assigned_nodes if place.nodes is None else place.nodes),
+        "assignedNodes": [each.model_dump(mode="json", by_alias=True) for each in nodes],
         "waitingSince": None if since is None else time_text(since),
         "admittedAt": None if admitted_at is None else time_text(admitted_at),
     }
@@ -138,10 +139,6 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
 
 def _starts(starts: StartRange | None) -> JsonObject | None:
     return None if starts is None else starts.model_dump(mode="json", by_alias=True)
-
-
-def _nodes(groups: NodeGroups) -> list[JsonObject]:
-    return [each.model_dump(mode="json", by_alias=True) for each in groups]
 
 
 def _missing(verdict: Verdict) -> list[Mapping[str, str]]:
