@@ -24,6 +24,7 @@ from tests.support.pipelines import (
     documents,
     echo,
     fetch,
+    id_of,
     metadata,
     one_step,
     platform_spec,
@@ -161,7 +162,7 @@ def test_placed_does_not_overwrite_the_component_s_resources():
         ({"outputs": {"modle": 1}}, MarkValueError),
         ({"inputs": {"model": 1}}, MarkValueError),
     ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
+    ids=id_of,
 )
 def test_wrong_values_fail_where_the_component_is_marked(options, error, golden):
     with golden.error(error):
@@ -413,7 +414,7 @@ def test_on_anything_but_a_function_it_is_refused_with_advice(thing, advice):
         ({"queue": "GPU jobs"}, MarkValueError),
         ({"workers": 3}, UnknownOptionError),
     ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
+    ids=id_of,
 )
 def test_wrong_values_fail_where_the_pipeline_is_marked(options, error, golden):
     def taxi():

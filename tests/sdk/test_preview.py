@@ -22,7 +22,7 @@ from kfp_placement import (
 )
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.plans.assumptions import Assumptions
-from tests.support.pipelines import one_step, work
+from tests.support.pipelines import id_of, one_step, work
 from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
 from tests.support.samples import SAMPLES, load_sample
 
@@ -133,7 +133,7 @@ def test_loops_of_unknown_width_take_the_width_given():
         ({"assumptions": 3}, MarkValueError),
         ({"namespace": 3}, MarkValueError),
     ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
+    ids=id_of,
 )
 def test_wrong_options_are_clear_errors(options, error, golden):
     with golden.error(error):

@@ -25,6 +25,7 @@ from tests.support.pipelines import (
     MARK,
     UNPLANNED,
     fetch,
+    id_of,
     metadata,
     one_step,
     platform_spec,
@@ -396,7 +397,7 @@ def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
         ({"outputs": {"outptu": 1}}, MarkValueError),
         ({"inputs": {"x": 1}}, MarkValueError),
     ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
+    ids=id_of,
 )
 def test_wrong_values_fail_at_once_and_change_nothing(options, error, golden):
     def mark(task):

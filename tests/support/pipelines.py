@@ -14,6 +14,11 @@ UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
 CHANNEL = "{{channel:task=;name=where;type=String;}}"
 
 
+def id_of(value: object) -> str:
+    """The id of a test's parameter: an error by its name."""
+    return value.__name__ if isinstance(value, type) else str(value)
+
+
 class Channel:
     """Looks like a channel of KFP where only its text is looked at."""
 

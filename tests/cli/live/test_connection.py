@@ -1,12 +1,9 @@
 """No kubeconfig, a bad one, nobody there: one sentence each, with a remedy."""
 
-import http.server
 import os
 import re
-import ssl
 import subprocess
 import sys
-import threading
 
 import pytest
 import yaml
@@ -128,41 +125,16 @@ def test_nobody_there(tmp_path, run):
     assert "is it up, and can it be reached from here?" in stderr
 
 
-class Answering:
-    """An HTTP server on this machine that answers everything alike."""
-
-    def __init__(self, status, body, pair=None):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}"
-        if pair is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.certificate, pair.key)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-            self.address = self.address.replace("http", "https")
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+def answering(body):
+    """An HTTP server on this machine that has this for a pod and for all pods."""
+    return web_server(dict.fromkeys(("/api/v1/pods", "/api/v1/pods/p"), sending(body)))
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"[" * 100_000, b"\xff"], ids=repr)
 @pytest.mark.parametrize("method", ["get", "stream"])
 def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
-    with Answering(200, body + b"\n") as other:
-        cluster = ClusterApi.connect(kubeconfig(tmp_path, other.address))
+    with answering(body + b"\n") as address:
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
         with pytest.raises(ClusterUnreachableError, match="does not answer as an API server"):
             list(getattr(cluster, method)(PODS, "p"))
 
@@ -170,10 +142,10 @@ def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
 def test_a_certificate_of_nobody_we_know(tmp_path, run):
     """It did answer: nobody needs to look whether it is up."""
     pair = CertificateAuthority(tmp_path).server("somebody")
-    with Answering(200, b"{}", pair) as other:
-        result = run("list", "--kubeconfig", kubeconfig(tmp_path, other.address))
+    with web_server({}, pair) as address:
+        result = run("list", "--kubeconfig", kubeconfig(tmp_path, address))
     assert result.exit_code == 1
-    assert f"{other.address} (context prod) answers, but its certificate cannot" in result.stderr
+    assert f"{address} (context prod) answers, but its certificate cannot" in result.stderr
     assert "certificate verify failed" in result.stderr
     assert "is it up" not in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -182,8 +154,8 @@ def test_a_certificate_of_nobody_we_know(tmp_path, run):
 def test_answers_have_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("kfp_placement.live.connection.MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("kfp_placement.live.connection.MAX_LINE_BYTES", 100)
-    with Answering(200, b"{" + b" " * 200 + b"}") as other:
-        cluster = ClusterApi.connect(kubeconfig(tmp_path, other.address))
+    with answering(b"{" + b" " * 200 + b"}") as address:
+        cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
         with pytest.raises(ClusterUnreachableError, match="more than 100 bytes"):
             cluster.get(PODS, "p")
         with pytest.raises(ClusterUnreachableError, match="a line of more than 100 bytes"):

@@ -21,6 +21,26 @@ NO_POLICY = PlacementPolicySpec()
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 
+class SetClock:
+    """The time of day, which somebody may set, and a clock that nobody sets.
+
+    Attributes:
+        now: the time of day.
+    """
+
+    now = START
+    _set_by = timedelta(0)
+
+    def monotonic(self) -> float:
+        """Seconds that nobody sets."""
+        return (self.now - self._set_by - START).total_seconds()
+
+    def set_clock(self, step: timedelta) -> None:
+        """Somebody sets the time of day."""
+        self.now += step
+        self._set_by += step
+
+
 def after(seconds: float) -> datetime:
     """So long after `START`."""
     return START + timedelta(seconds=seconds)

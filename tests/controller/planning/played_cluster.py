@@ -42,9 +42,9 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
-from tests.controller.planning.builders import a_policy
+from tests.controller.planning.builders import SetClock, a_policy
 from tests.controlplane.argo.memory import MemoryCluster
-from tests.controlplane.argo.playing import START, Player
+from tests.controlplane.argo.playing import Player
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
@@ -147,12 +147,11 @@ class StoredHistories:
         return self.stored.pop((namespace, name), None) is not None
 
 
-class PlayedCluster:
+class PlayedCluster(SetClock):
     """Nodes, runs and a coordinator.
 
     Attributes:
         coordinator: under test.
-        now: the time.
         placements: as last written, by namespace and name.
         writes: every write of a placement, in order.
         announced: every event on a Workflow.
@@ -179,8 +178,6 @@ class PlayedCluster:
     ) -> None:
         self.coordinator = coordinator or Coordinator(DEFAULT_SOURCES, time.monotonic)
         self.coordinator.monotonic = self.monotonic
-        self.now = START
-        self._set_by = timedelta(0)
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
@@ -209,15 +206,6 @@ class PlayedCluster:
         self._uids = 0
         self.is_changed = True
         self.coordinator.lead(1, [], self.now)
-
-    def monotonic(self) -> float:
-        """Seconds that nobody sets."""
-        return (self.now - self._set_by - START).total_seconds()
-
-    def set_clock(self, step: timedelta) -> None:
-        """Somebody sets the time of day."""
-        self.now += step
-        self._set_by += step
 
     def submit(
         self,

@@ -33,7 +33,7 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS
-from tests.controller.planning.builders import a_pod
+from tests.controller.planning.builders import SetClock, a_pod
 from tests.controller.queueing.builders import GPU, START
 
 TEAM = "team"
@@ -92,13 +92,12 @@ def tell_queue(coordinator: QueueCoordinator, key: QueueKey, queue: ObservedQueu
     coordinator.handle(RUN_QUEUES, Change(key, None, queue))
 
 
-class Scene:
+class Scene(SetClock):
     """A coordinator that leads, beside a planner that renews its Lease every second."""
 
     def __init__(self, *queues: ObservedQueue, **queue: Any) -> None:
         """Of these queues, or of one as `a_queue` makes it."""
         self.now = START + timedelta(hours=1)
-        self._set_by = timedelta(0)
         self.kueue = KueueBackend()
         self.coordinator = self.new_coordinator()
         self.coordinator.follow_election(1)
@@ -110,15 +109,6 @@ class Scene:
     def new_coordinator(self) -> QueueCoordinator:
         """One that has seen nothing, with the clocks of this scene."""
         return QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue), self.monotonic)
-
-    def monotonic(self) -> float:
-        """Seconds that nobody sets."""
-        return (self.now - self._set_by - START).total_seconds()
-
-    def set_clock(self, step: timedelta) -> None:
-        """Somebody sets the time of day."""
-        self.now += step
-        self._set_by += step
 
     def renew(self) -> None:
         self.coordinator.planner_lease(HeldLease("plan-1", self.now))
