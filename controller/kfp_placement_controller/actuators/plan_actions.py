@@ -108,7 +108,7 @@ class ActionRunner:
                 self.ask_memory(action)
             case Announce():
                 owner = action.owner
-                regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)
+                regarding = Regarding(owner.kind, owner.name, action.key.namespace, owner.uid)
                 self.events.record(
                     regarding, REFUSED_REASON, action.note, type="Warning", action="Planning"
                 )
