@@ -1,6 +1,6 @@
 """Command `explain`: print where each step of a run is and why, or what it waits for."""
 
-from pathlib import Path
+from os.path import isfile
 from typing import Any
 
 import click
@@ -44,8 +44,9 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
 
     State, planned against actual times, what it waits for and until when, the next best nodes.
     """
-    # Where there is no such file, it may be the name of a run, which may have dots.
-    if run.endswith((".yaml", ".yml", ".json", ".py")) and Path(run).exists():
+    # Where there is no such file, it may be the name of a run, which may have dots. Unlike
+    # `Path.is_file`, this takes a name that is too long for a file.
+    if run.endswith((".yaml", ".yml", ".json", ".py")) and isfile(run):
         raise click.UsageError(
             f"{run} is a file, and explain is for runs in a cluster; for a file,"
             f" `kfp-placement plan {run} -o wide` says why each step goes where it goes"

@@ -82,7 +82,7 @@ def test_a_run_by_namespace_and_name(live, cluster, golden):
 
 @pytest.mark.parametrize(
     "wanted",
-    ["nothing", "No name of an object!", pytest.param("x" * 5000, id="long"), "a=b,c"],
+    ["nothing", "No name of an object!", pytest.param(f"{'x' * 5000}.py", id="long"), "a=b,c"],
 )
 def test_no_such_run(live, wanted, golden):
     stderr = live.message(3, "explain", wanted)
