@@ -23,7 +23,7 @@ from kfp_placement_engine.contract.placement import (
     PipelinePlacementSpec,
     PipelinePlacementStatus,
     StepCounts,
-    bounded,
+    bounded_seconds,
 )
 from kfp_placement_engine.contract.placement_size import (
     HARD_LIMIT_BYTES,
@@ -208,11 +208,7 @@ def _since(run: TrackedRun, moment: datetime | None) -> float | None:
 
 
 def _spec(
-    run: TrackedRun,
-    plan: CurrentPlan | None,
-    rows: Iterable[PlannedRow],
-    epoch: int,
-    now: datetime,
+    run: TrackedRun, plan: CurrentPlan | None, rows: Iterable[PlannedRow], epoch: int, now: datetime
 ) -> PipelinePlacementSpec:
     bare = PipelinePlacementSpec(
         workflow_uid=run.observed.uid,
@@ -282,7 +278,7 @@ def _ends(run: TrackedRun) -> dict[str, Any]:
 
 
 def _bounded(seconds: float | None) -> float | None:
-    return None if seconds is None else bounded(seconds)
+    return None if seconds is None else bounded_seconds(seconds)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:

@@ -1,9 +1,8 @@
 """Reactions of plans and RunRequests to changes of the cluster and of the policy."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from kfp_placement_controller.observed.claims import ObservedClaim
+from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
@@ -12,6 +11,7 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
+from kfp_placement_engine.model.round_trips import StatedPlace
 from kfp_placement_kube.change import Change
 
 
@@ -57,14 +57,15 @@ class Reactions:
             if active.key.namespace == change.key[0] and change.key[1] in names:
                 self.planner.trigger(active.tracked)
 
-    def volume_changed(self, change: Change[Any]) -> None:
+    def volume_changed(self, change: Change[ObservedVolume]) -> None:
         """Take in that a volume has changed; if that matters to runs, its claim changes too."""
         change.apply_to(self.cluster.volumes, change.key[1])
 
-    def location_changed(self, change: Change[Any]) -> None:
+    def location_changed(self, change: Change[StatedPlace]) -> None:
         """Take in that a Location is new, has changed or is gone."""
         change.apply_to(self.cluster.locations, change.key[1])
         self._replan_all()
+        self.requests.conditions_changed()
 
     def namespace_changed(self, change: Change[ObservedNamespace]) -> None:
         """Take in that a namespace has changed; whether it takes part counts for its next runs."""

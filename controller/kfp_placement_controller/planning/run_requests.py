@@ -165,7 +165,7 @@ class RunRequests:
         if need.observed.ended or not self._takes_part(need):
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
-        return is_old or need.evaluate(self.registry.policy())
+        return is_old or need.must_plan(self.registry.policy())
 
     def _plan(self, need: RunNeed) -> None:
         if not self.builder.has_nodes:

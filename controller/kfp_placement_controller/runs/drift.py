@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.parameters import PlanningParams
@@ -15,16 +14,8 @@ MOST_PATIENCE = 8
 """Longest wait until a run with an overdue step is planned again, in multiples of the limit."""
 
 
-class _Lateness(NamedTuple):
-    """A way in which a step can be overdue.
-
-    Attributes:
-        step: name of the step.
-        has_started: whether its end is overdue, and not its start.
-    """
-
-    step: str
-    has_started: bool
+_Lateness = tuple[str, bool]
+"""Step that is overdue, and whether it has started, so that its end is overdue, not its start."""
 
 
 @dataclass
@@ -32,10 +23,15 @@ class DriftWatch:
     """Watch on the drift of one run, which reports each difference from the plan once."""
 
     _started: set[tuple[str, str]] = field(default_factory=set)
+    """Starts that were compared with the plan: steps, each with the node where it runs."""
     _bound: set[str] = field(default_factory=set)
+    """Steps whose pods were bound at the last evaluation."""
     _ended: set[str] = field(default_factory=set)
+    """Steps that had ended by the last evaluation: their ends were compared with the plan."""
     _attempts: dict[str, int] = field(default_factory=dict)
+    """Number of pods by step."""
     _overdue_revision: int = 0
+    """Revision of the last plan that steps were overdue by."""
     _overdue: Counter[_Lateness] = field(default_factory=Counter)
     """Number of times that the run was planned again for each of them."""
 
@@ -58,7 +54,10 @@ class DriftWatch:
             now: the time.
             params: thresholds.
         """
-        is_off = False
+        ended = {name for name, status in statuses.items() if status.ended}
+        bound = {name for name, status in statuses.items() if status.bound}
+        # A step has lost its pod before it ended, perhaps with the node.
+        is_off = bool((self._bound & statuses.keys()) - bound - ended)
         limit = _limit(plan, params)
         for name, status in statuses.items():
             if status.started_at is not None and (name, status.node) not in self._started:
@@ -66,10 +65,10 @@ class DriftWatch:
                 start = (status.started_at - submitted_at).total_seconds()
                 is_off |= status.node != plan.node_of(name)
                 is_off |= _apart(start, plan.start_of(name), limit)
-            is_off |= self._lost(name, status)
             if status.ended and name not in self._ended:
-                self._ended.add(name)
                 is_off |= _is_end_off(name, status, plan, submitted_at, limit)
+        # A step that is retried loses its end, and will end again.
+        self._bound, self._ended = bound, ended
         for name, number in attempts.items():
             is_off |= number > max(1, self._attempts.get(name, 1))
             self._attempts[name] = number
@@ -91,20 +90,11 @@ class DriftWatch:
         """Return the steps that are long overdue; the limit grows with each replanning."""
         late = []
         for name, status in statuses.items():
-            lateness = _Lateness(name, status.started_at is not None)
+            lateness = (name, status.started_at is not None)
             patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[lateness])
             if _overdue(name, status, plan, elapsed_seconds - patience):
                 late.append(lateness)
         return late
-
-    def _lost(self, name: str, status: StepStatus) -> bool:
-        """Return whether a step has lost its bound pod before it ended, perhaps with the node."""
-        was_bound = name in self._bound
-        if status.bound:
-            self._bound.add(name)
-        else:
-            self._bound.discard(name)
-        return was_bound and not status.bound and not status.ended
 
 
 def _is_end_off(

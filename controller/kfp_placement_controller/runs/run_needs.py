@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.run_reading import FindPast, RunReader, RunReading
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.placement import bounded_seconds
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import (
@@ -83,8 +84,8 @@ class RunNeed:
     _planned_nodes: NodeGroups = ()
     _outcome: RunOutcome = field(default_factory=RunOutcome)
 
-    def evaluate(self, policy: PlacementPolicySpec) -> bool:
-        """Work out what has happened; return whether there is no plan of the run as it is now."""
+    def must_plan(self, policy: PlacementPolicySpec) -> bool:
+        """Read what has happened; return whether the run must be planned as it is now."""
         if self.planned_for is None or self.has_news or self.nodes != self._planned_nodes:
             return True
         if self._reading is None:
@@ -157,7 +158,8 @@ class RunNeed:
 
     def awaits_past(self, monotonic_seconds: float) -> bool:
         """Return whether past runs are still waited for; the wait begins with the first call."""
-        self.awaited_since = self.awaited_since or monotonic_seconds
+        if self.awaited_since is None:
+            self.awaited_since = monotonic_seconds
         return lasts(LONGEST_WAIT_SECONDS, self.awaited_since, monotonic_seconds)
 
     def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
@@ -220,7 +222,7 @@ class RunNeed:
             since, makespan_seconds = begun_at, self._planned.makespan_seconds
         if makespan_seconds is None:
             return None
-        return (since + timedelta(seconds=makespan_seconds)).replace(microsecond=0)
+        return (since + timedelta(seconds=bounded_seconds(makespan_seconds))).replace(microsecond=0)
 
 
 def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:
@@ -228,5 +230,5 @@ def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:
     more = f" (and {len(unplaced) - 1} more)" if unplaced[1:] else ""
     text = f"{unplaced[0][: MAX_MESSAGE_CHARACTERS - 20]}{more}" if unplaced else ""
     ends = [step.finish_seconds for step in plan.steps if step.finish_seconds is not None]
-    makespan_seconds = None if unplaced else max(ends, default=0.0)
+    makespan_seconds = None if unplaced else bounded_seconds(max(ends, default=0.0))
     return _Planned(DemandProfile(plan, graph), makespan_seconds, text)

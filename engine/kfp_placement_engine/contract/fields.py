@@ -161,7 +161,7 @@ Count = Annotated[int, Field(ge=0)]
 """A number of things."""
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
-"""Seed of a random generator; also used for the number of its generations."""
+"""Seed of a random generator."""
 
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 """Importance of a run."""
@@ -210,7 +210,7 @@ class ResourceModel(BaseModel):
 def unknown_fields(
     model: ResourceModel, given: Mapping[str, object]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the fields of a model that are unknown and skipped; for files that people write.
+    """Yield the fields of a model that are unknown and skipped; for files that people write.
 
     Yields:
         Where it is (`engine.serchBudget`), and the names that are known there.
@@ -289,13 +289,12 @@ def _in_a_sane_year(value: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, AfterValidator(_in_a_sane_year)]
 """A time that others may have written: with it can be calculated, whatever its zone is."""
 
-_DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}[Tt]")
+_DATE = re.compile(r"([0-9]{4})-[01][0-9]-[0-3][0-9][Tt ][0-9:.]{8,}([Zz]|[+-][0-9:]{5})")
 
 
 def _in_the_nearest_year(value: object) -> object:
-    text = value.isoformat() if isinstance(value, datetime) else value
-    match = _DATE.match(text) if isinstance(text, str) else None
-    year = _FIRST_YEAR if match is None else int(match[1])
+    match = _DATE.fullmatch(str(value))
+    year = int(match[1]) if match else _FIRST_YEAR
     nearest = min(max(year, _FIRST_YEAR), _LAST_YEAR + 1)
     return value if year == nearest else datetime(nearest, 1, 1, tzinfo=UTC)
 

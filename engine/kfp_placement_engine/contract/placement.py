@@ -51,7 +51,9 @@ class Phase(StrEnum):
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+    """The run has ended in another way."""
     REFUSED = "Refused"
+    """The run cannot be planned: it cannot be read, or is too large."""
 
 
 class ConditionType(StrEnum):
@@ -61,13 +63,13 @@ class ConditionType(StrEnum):
     """The run has a plan that is up to date."""
 
     SCHEDULABLE = "Schedulable"
-    """Condition: every step fits some node."""
+    """The run has a node for every step."""
 
     LATENCY_SATISFIED = "LatencySatisfied"
-    """Condition: every latency-ruled step is planned within its rule."""
+    """The plan keeps the latency rule of every step that has one."""
 
     ROWS_COMPLETE = "RowsComplete"
-    """Condition: every step has its row by Argo; False = too large, or Argo cannot be read."""
+    """The object has a row for every step; False = too large, or Argo cannot be read."""
 
     FINISHED = "Finished"
     """The run has ended."""
@@ -95,7 +97,7 @@ class ConditionReason(StrEnum):
     """Reason of Planned: a search ended abnormally; the plan is the one made at once."""
 
 
-def bounded(seconds: float) -> float:
+def bounded_seconds(seconds: float) -> float:
     """Return a time, cut to the longest that an object may state."""
     return min(max(0.0, seconds), MAX_DURATION_SECONDS)
 
@@ -121,7 +123,7 @@ class EndRange(ResourceModel):
             others: values of further fields.
         """
         ends = dict(zip(("low", "typical", "high"), times.moments, strict=True)) | others
-        return cls(**{name: bounded(seconds) for name, seconds in ends.items()})
+        return cls(**{name: bounded_seconds(seconds) for name, seconds in ends.items()})
 
     @property
     def times(self) -> TimeRange:
@@ -130,7 +132,7 @@ class EndRange(ResourceModel):
 
 
 class FirstEnds(EndRange):
-    """First promise of the end of a run, and the revision that it was made for."""
+    """First promise of the end of a run, with the end and the moment that it was made from."""
 
     planned: Makespan
     """The end by the plan alone; what whole runs take beyond it is learned."""
@@ -158,13 +160,13 @@ class PipelinePlacementSpec(ResourceModel):
     """Moment at which this revision was planned."""
 
     dispatch: Annotated[str, one_of(("ready", "ordered"))] = "ready"
-    """Actuator: how ready pods get to their nodes."""
+    """Way in which ready pods get to their nodes."""
 
     seed: Seed = 0
     """Seed of the random generator; with `generations` it gives the same plan again."""
 
     generations: Seed = 0
-    """Generations the search ran for."""
+    """Number of generations of the search; the limits of a seed hold for it too."""
 
     makespan_seconds: Makespan | None = None
     """End of the last step by this plan."""

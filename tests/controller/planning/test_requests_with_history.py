@@ -94,14 +94,14 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch):
 
 def test_a_defect_in_one_run_hides_no_other(monkeypatch):
     cluster = ran(2)
-    evaluate = RunNeed.evaluate
+    must_plan = RunNeed.must_plan
 
     def fails_for_one(need: Any, policy: Any) -> bool:
         if need.observed.key.name == "bad":
             fail()
-        return evaluate(need, policy)
+        return must_plan(need, policy)
 
-    monkeypatch.setattr(RunNeed, "evaluate", fails_for_one)
+    monkeypatch.setattr(RunNeed, "must_plan", fails_for_one)
     wait(cluster, "bad")
     wait(cluster, "good")
     cluster.settle(2)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.kinds import LOCATIONS, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
@@ -19,6 +19,7 @@ from kfp_placement_controller.sources.argo.workflows import (
 )
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
+    LOCATION_LABEL,
     QUEUE_INSTANCE,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
@@ -26,7 +27,9 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.contract.resources import RunRequest
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.planning.builders import observed
@@ -133,10 +136,7 @@ def cluster():
 def wide() -> Any:
     """`first`, then two steps at the same time."""
     graph = dag(
-        "main",
-        task("first"),
-        task("left", depends="first"),
-        task("right", depends="first"),
+        "main", task("first"), task("left", depends="first"), task("right", depends="first")
     )
     made = workflow(graph, a_step())
     made["metadata"]["name"] = "wf"
@@ -167,9 +167,7 @@ def test_what_a_run_needs_does_not_depend_on_the_runs_beside_it():
 
 def test_steps_that_have_ended_count_no_more(cluster):
     first = a_step("large", cpu="4")
-    cluster.submit_and_settle(
-        a_two_shapes(first, a_step("small", cpu="1")),
-    )
+    cluster.submit_and_settle(a_two_shapes(first, a_step("small", cpu="1")))
     assert cluster.peak()["cpu"] == 4000
     cluster.release()
     cluster.played.run(lambda: cluster.peak()["cpu"] < 4000)
@@ -274,6 +272,23 @@ def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes(cl
     cluster.settle()
     assert cluster.spec().unschedulable == ""
     assert cluster.peak()["cpu"] == 9000
+
+
+def test_a_location_that_comes_is_taken_in(cluster):
+    near = a_step()
+    near["metadata"]["labels"][LOCATION_LABEL] = "edge"
+    near["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v": 1, "maxLatency": "5ms"}'
+    cluster.submit_and_settle(a_chain("wf", near))
+    assert cluster.spec().unschedulable == ""
+    place = StatedPlace("edge", "edge", (LabelRoundTrip("kubernetes.io/hostname", "n0", 9),))
+    cluster.coordinator.handle(LOCATIONS, Change(("", "edge"), None, place), cluster.played.now)
+    cluster.settle()
+    assert "edge" in cluster.spec().unschedulable
+
+
+def test_a_run_of_more_than_ten_years_is_written(cluster):
+    cluster.submit_and_settle(a_chain("wf", a_step(seconds=6 * 366 * 86400)))
+    assert cluster.spec().makespan_seconds == MAX_DURATION_SECONDS
 
 
 def test_without_nodes_it_waits_and_says_so(cluster):
