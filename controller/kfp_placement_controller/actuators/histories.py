@@ -93,10 +93,7 @@ class HistoryWriter:
             raise SupersededError(0, "Superseded", "this planner no longer leads")
 
     def _delete(self, delete: DeleteHistory, epoch: int | None) -> None:
-        """Remove the object as it is now, unless somebody, such as a later leader, writes it first.
-
-        Its namespace has too many.
-        """
+        """Remove the object as it is now, unless somebody else, a later leader, writes it first."""
         stored = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
         self._must_lead(epoch)
         if stored is not None:
@@ -136,16 +133,17 @@ def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:
     try:
         history = read_resource(PipelineHistory, stored)
         runs = {run.uid: run for run in history.past_runs()}
-        if history.spec.pipeline != write.pipeline:
-            raise InputError(
-                f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"
-                f" {history.spec.pipeline!r:.80}, not of {write.pipeline!r:.80}"
-            )
     except InputError as error:
         # A later version may have written it, and may be installed again.
         raise InputError(
             f"{error}; it is left as it is: delete it if no later version has written it"
         ) from error
+    if history.spec.pipeline != write.pipeline:
+        raise InputError(
+            f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"
+            f" {history.spec.pipeline!r:.80}, not of {write.pipeline!r:.80}; it is left as it is:"
+            " delete it if nobody needs it"
+        )
     seen = (history.status.runs_seen or 0) + len({run.uid for run in write.runs} - runs.keys())
     for run in write.runs:
         earlier = runs.get(run.uid, run)

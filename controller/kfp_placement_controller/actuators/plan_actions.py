@@ -149,22 +149,24 @@ class ActionRunner:
                     self._open(action)
                 case DeletePod():
                     pod = action.pod
-                    _LOG.warning(
-                        "pod %s/%s waits for a dead scheduler: deleted", pod.namespace, pod.name
-                    )
                     if delete_unbound(self.client, pod.namespace, pod.name, pod.uid):
                         STRANDED_PODS_DELETED.inc()
+                        _LOG.warning(
+                            "pod %s/%s waited for a dead scheduler: deleted",
+                            pod.namespace,
+                            pod.name,
+                        )
                 case SayFindings():
                     write_findings(self.client, action.findings, self.clock())
                 case CloseQueue():
-                    _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
                     close_queue(self.client, action.key)
+                    _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
                 case WriteRequest():
                     _write_request(self.client, action)
                 case DeleteRequest():
-                    _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
                     namespace, name = action.key
                     self.client.delete(RUN_REQUESTS, name, namespace, uid=action.uid)
+                    _LOG.warning("RunRequest %s/%s was not of this run: removed", *action.key)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 
