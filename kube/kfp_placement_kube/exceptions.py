@@ -14,7 +14,7 @@
             ├── UntrustedError       an answer of somebody whose certificate cannot be verified
             └── GarbledError         an answer that no API server gives
 
-Every message says what was wrong, which value, and what to do.
+Every message says what was wrong, and with which value.
 """
 
 
@@ -31,10 +31,10 @@ class AccessError(KubeError):
 
 
 class KubernetesError(KubeError):
-    """The API server refused a request.
+    """The API server refused a request, or did not answer.
 
     Attributes:
-        status: HTTP status of the answer; 0 = there was no answer.
+        status: HTTP status of the answer; 0 = there was no answer that counts.
         reason: one word, such as `Invalid`; "" = the server gave none.
         message: text for people, with the address of the request.
         why: the same without the address: the server's own words, or the cause of a failure.

@@ -1,8 +1,9 @@
-"""A reader of kubeconfigs that finds and understands them as kubectl does.
+"""A reader of kubeconfigs that finds and understands them as kubectl does, except for proxies.
 
 The official client reads them, with all the ways in which they can name an account. Its import
 takes a second and 66 MB, so it is imported only here and only when there is a file to read; pods do
-not need it.
+not need it. Like that client, it does not connect by a proxy: neither `proxy-url` nor `HTTPS_PROXY`
+counts.
 """
 
 import os

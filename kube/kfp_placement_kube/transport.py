@@ -78,8 +78,7 @@ class Transport:
         """
         self._load = load
         self._params = params
-        self._configuration = load()
-        self._pool = _pool(self._configuration, params.connections)
+        self._account = self._load_account()
         self._retries = params.retries_when_busy and _RetryWhenBusy(
             3, connect=False, read=False, other=False, allowed_methods=None, raise_on_status=False
         )
@@ -87,7 +86,7 @@ class Transport:
     @property
     def address(self) -> str:
         """Address of the server."""
-        return self._configuration.server
+        return self._account[0].server
 
     @property
     def renews_account(self) -> bool:
@@ -100,8 +99,12 @@ class Transport:
         Raises:
             ConfigurationError: there is no usable configuration any more.
         """
-        self._configuration = self._load()
-        self._pool = _pool(self._configuration, self._params.connections)
+        self._account = self._load_account()
+
+    def _load_account(self) -> tuple[Configuration, urllib3.PoolManager]:
+        """Return the configuration with its connections, as other threads must see both."""
+        configuration = self._load()
+        return configuration, _pool(configuration, self._params.connections)
 
     def send(
         self,
@@ -129,12 +132,13 @@ class Transport:
         Raises:
             UnreachableError: no answer.
         """
+        configuration, pool = self._account
         parameters = {key: value for key, value in query.items() if value}
-        url = f"{self.address}{path}{'?' if parameters else ''}{urlencode(parameters)}"
+        url = f"{configuration.server}{path}{'?' if parameters else ''}{urlencode(parameters)}"
         headers = {"Accept": accept, "User-Agent": self._params.user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
-        authorization = self._configuration.authorization()
+        authorization = configuration.authorization()
         if authorization:
             headers["Authorization"] = authorization
         timeout = urllib3.Timeout(
@@ -142,7 +146,7 @@ class Transport:
             read=silence_seconds or self._params.timeout_seconds,
         )
         try:
-            return self._pool.request(
+            return pool.request(
                 method,
                 url,
                 body=body,
@@ -211,25 +215,29 @@ class Lines:
         rest = b""
         try:
             for chunk in self.response.stream(None):
-                *lines, rest = (rest + chunk).split(b"\n")
-                yield from (line for line in lines if line)
-                if self.max_line_bytes is not None and len(rest) > self.max_line_bytes:
+                lines = (rest + chunk).split(b"\n")
+                if self.max_line_bytes is not None and max(map(len, lines)) > self.max_line_bytes:
                     raise _too_long(self.path, f"a line of more than {self.max_line_bytes} bytes")
+                rest = lines.pop()
+                yield from (line for line in lines if line)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # ValueError: read after close, by another thread.
             if not self._closed:
                 raise unreachable("watching", self.path, error) from error
         finally:
+            # From here on the connection may serve another request, which `close` must not end.
+            self._socket = None
             self.response.close()
 
     def close(self) -> None:
         """End the answer from any thread; the reader sees the end at once."""
         self._closed = True
-        if self._socket is not None:
+        open_socket = self._socket
+        if open_socket is not None:
             try:
                 # The plain socket's method: SSLSocket.shutdown also drops the TLS state, which the
                 # reader still uses.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+                socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
             except OSError:
                 # The connection has ended already.
                 return

@@ -193,10 +193,7 @@ class Watcher(Generic[T]):
 
     def _watch(self) -> None:
         stream = self.client.stream(
-            self.kind,
-            self._version,
-            timeout_seconds=self.params.stream_seconds,
-            **self.selection,
+            self.kind, self._version, timeout_seconds=self.params.stream_seconds, **self.selection
         )
         self._stream = stream
         if self._stopping.is_set():

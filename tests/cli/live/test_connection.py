@@ -151,10 +151,11 @@ def test_a_certificate_of_nobody_we_know(tmp_path, run):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_answers_have_a_limit(tmp_path, monkeypatch):
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_answers_have_a_limit(tmp_path, monkeypatch, end):
     monkeypatch.setattr("kfp_placement.live.connection.MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("kfp_placement.live.connection.MAX_LINE_BYTES", 100)
-    with answering(b"{" + b" " * 200 + b"}") as address:
+    with answering(b"{" + b" " * 200 + b"}" + end) as address:
         cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
         with pytest.raises(ClusterUnreachableError, match="more than 100 bytes"):
             cluster.get(PODS, "p")
