@@ -111,7 +111,9 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
 
 def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
     version, kind = document.get("apiVersion"), document.get("kind")
-    ours = isinstance(version, str) and version.startswith(f"{API_GROUP}/")
+    # A dump may begin with a Location or a PlacementPolicy, which are in our group as well.
+    is_form = kind == KIND or "nodes" in document
+    ours = is_form and isinstance(version, str) and version.startswith(f"{API_GROUP}/")
     if kind in (None, KIND) and version is None and "nodes" in document:
         raise InputError(
             f"{name}: begin a Cluster file with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
@@ -143,7 +145,8 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
                 raise InputError(f"{name}: nodes[{index}]: node {node.name!r:.80} appears twice")
             nodes[node.name] = node
             members.setdefault(node_entry.name, []).append(node.name)
-    by_name = {each: [each] for each in nodes} | members
+    # The name of a node wins over that of an entry: entry `a` has `a-1`, and `a-1` has `a-1-1`.
+    by_name = members | {each: [each] for each in nodes}
     latencies = _latencies(entry, tuple(nodes.values()), by_name, name)
     notices.extend(bad_latency_labels(nodes.values(), latencies))
     notices.extend(_without_units(entry.nodes))
@@ -171,7 +174,7 @@ def _without_units(entries: Sequence[NodeEntry]) -> list[Notice]:
         return []
     more = f", and that of {len(tiny) - 1} more," if len(tiny) > 1 else ""
     message = (
-        f"the memory of node {tiny[0].name:.80}{more} is {tiny[0].memory:,} bytes or so, too little"
+        f"the memory of node {tiny[0].name:.80}{more} is {tiny[0].memory:,} bytes, too little"
         " for any step; give it a unit, for example 16Gi"
     )
     return [Notice("memory-unit", message)]

@@ -37,11 +37,7 @@ class _Format(StrEnum):
 
 
 def read_run(
-    data: bytes,
-    *,
-    name: str,
-    options: ReadOptions | None = None,
-    progress: Progress = no_progress,
+    data: bytes, *, name: str, options: ReadOptions | None = None, progress: Progress = no_progress
 ) -> RunGraph:
     """Read a run from the bytes of its file.
 

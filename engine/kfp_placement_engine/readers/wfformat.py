@@ -196,12 +196,7 @@ def _parents(tasks: _Tasks, options: ReadOptions, name: str) -> dict[str, tuple[
     return {task: tuple(sorted(parents)) for task, parents in parents_of.items()}
 
 
-def _step(
-    task: _WorkflowTask,
-    parents: tuple[str, ...],
-    tasks: _Tasks,
-    sizes: _Sizes,
-) -> Step:
+def _step(task: _WorkflowTask, parents: tuple[str, ...], tasks: _Tasks, sizes: _Sizes) -> Step:
     inputs = tuple(
         DataInput(parent, file, sizes.get(file))
         for parent in parents

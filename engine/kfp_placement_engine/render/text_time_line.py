@@ -19,13 +19,14 @@ _SAME_MOMENT_SECONDS = 1e-9
 
 
 def time_lines(schedules: Sequence[DrawnSchedule], columns: int = 100) -> list[str]:
-    """Schedules below each other, on one scale.
+    """Return schedules as lines of text below each other, on one scale.
 
     A bar is its label, then dashes, up to `|`. One that is too short shows the beginning of it.
 
     Args:
         schedules: schedules to show, each with a title.
-        columns: largest width of a line.
+        columns: largest width of a line; one more if a bar begins at the very end. The scale has 20
+            columns at least.
 
     Returns:
         The lines of text; the axis is the last.
@@ -34,7 +35,8 @@ def time_lines(schedules: Sequence[DrawnSchedule], columns: int = 100) -> list[s
     names = {lane.name: clip_columns(visible(lane.name), _LONGEST_NAME) for lane in all_lanes}
     left = max(map(width, names.values()), default=0) + _GAP
     end = max((bar.finish_seconds for lane in all_lanes for bar in lane.bars), default=0.0)
-    scale = Scale(end, 0, max(columns - left, _LEAST_COLUMNS))
+    right = max(columns - left, _LEAST_COLUMNS)
+    scale = Scale(end, 0, right)
     lines = []
     for schedule in schedules:
         lines.append(schedule.title)
@@ -46,7 +48,8 @@ def time_lines(schedules: Sequence[DrawnSchedule], columns: int = 100) -> list[s
         lines.append("")
     axis = " " * left
     for seconds in scale.ticks(_TICK_COLUMNS):
-        axis = axis.ljust(left + round(scale.x(seconds))) + duration(seconds) + " "
+        text = duration(seconds)
+        axis = axis.ljust(left + min(round(scale.x(seconds)), right - len(text))) + text + " "
     return [*lines, axis.rstrip()]
 
 

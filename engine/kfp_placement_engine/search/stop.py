@@ -70,7 +70,7 @@ class MaxRuntime:
 
 @dataclass(frozen=True)
 class MaxGenerations:
-    """Stop after a number of generations; no other criterion gives the same plan again."""
+    """Stop after a number of generations, which gives the same plan again on every machine."""
 
     generations: int
 
@@ -88,8 +88,8 @@ class MaxGenerations:
 class MaxSchedules:
     """Stop after a number of schedules: a budget that is the same on every machine.
 
-    The last generation is as short as the budget demands. So the same budget gives the same plan
-    again, but the same number of generations does not.
+    The same budget gives the same plan again. Its number of generations does not: the last one is
+    as short as the budget demands.
 
     Attributes:
         schedules: number of schedules; the last child of each island, and the plans to start from

@@ -232,12 +232,18 @@ def pipelines_table(
         now: present time.
         namespaces: whether there is a column for the namespace.
     """
+    # An end in the future, by a wrong clock, has age 0.
     columns: list[ColumnOf[PipelineTimes]] = [
         (NAMESPACE, lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
         (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
         (Column("TAKES"), lambda each: _cell(each.takes, range_text)),
-        (NumberColumn("LAST RUN", spare=1), lambda each: _ago(each.last_run_at, now)),
+        (
+            NumberColumn("LAST RUN", spare=1),
+            lambda each: _cell(
+                each.last_run_at, lambda at: ago_text(max(0.0, (now - at).total_seconds()))
+            ),
+        ),
         (Column("NOTES", wrap_from=24), lambda each: _forgotten(each.forget_before)),
     ]
     return table_of("Pipelines", columns, pipelines, namespaces=namespaces)
@@ -292,8 +298,3 @@ def _cell(value: ValueT | None, text: Callable[[ValueT], str]) -> str:
 
 def _forgotten(before: datetime | None) -> str:
     return "" if before is None else f"ended before {time_text(before)} is forgotten"
-
-
-def _ago(at: datetime | None, now: datetime) -> str:
-    """Format the age of an event; an event in the future, by a wrong clock, has age 0."""
-    return NONE if at is None else ago_text(max(0.0, (now - at).total_seconds()))

@@ -262,10 +262,7 @@ def run_view(
         problems=(*planned.problems, *states.problems),
         steps=tuple(
             step_view(
-                placement,
-                row,
-                state or StateRow(state=UNKNOWN_STATE),
-                (pods or {}).get(row.name),
+                placement, row, state or StateRow(state=UNKNOWN_STATE), (pods or {}).get(row.name)
             )
             for row, state in zip_longest(planned.rows, states.rows)
             if row is not None

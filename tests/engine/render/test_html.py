@@ -323,7 +323,7 @@ def test_rows_are_capped_with_a_summary():
     source = plan_fragment(random_plan(201, 3))
     rows = parse_page(source).all("tr")
     assert f"{NOTEBOOK.rows:,} of 201 steps" in source
-    assert "1 more steps not shown" in source
+    assert "1 more step not shown" in source
     assert len(rows) < 201 + 10
 
 
@@ -335,10 +335,7 @@ def test_large_plans_are_summed_up(golden):
 def test_iterations_share_a_box_in_a_large_graph(golden):
     steps = [
         a_step(
-            f"loop[{index}].work",
-            task="loop[*].work",
-            iteration=(index,),
-            node=f"node-{index % 2}",
+            f"loop[{index}].work", task="loop[*].work", iteration=(index,), node=f"node-{index % 2}"
         )
         for index in range(400)
     ]

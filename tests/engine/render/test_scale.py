@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.render.scale import Scale, lanes
 
 SPANS = st.lists(
-    st.tuples(st.floats(0, 1e6), st.floats(0, 1e5)).map(lambda p: (p[0], p[0] + p[1])),
-    max_size=40,
+    st.tuples(st.floats(0, 1e6), st.floats(0, 1e5)).map(lambda p: (p[0], p[0] + p[1])), max_size=40
 )
 
 

@@ -95,8 +95,7 @@ def test_a_confidence_in_every_form(value):
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["", "sure", "90", 1, 0, -0.9, "49%", "100%", True, None, "nan", "1e999", [0.9]],
+    "value", ["", "sure", "90", 1, 0, -0.9, "49%", "100%", True, None, "nan", "1e999", [0.9]]
 )
 def test_what_is_no_confidence(value):
     with pytest.raises(QuantityError, match=r"confidence from 50% to 95%"):

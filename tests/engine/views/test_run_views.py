@@ -150,8 +150,7 @@ RUNS = {
         limited(node=NODES[NITOS]),
     ),
     "a limit that nobody kept": viewed(
-        predicting(TOO_FAR, planned=-1, bound=NITOS),
-        limited(node=NODES[NITOS], scheduler=DEFAULT),
+        predicting(TOO_FAR, planned=-1, bound=NITOS), limited(node=NODES[NITOS], scheduler=DEFAULT)
     ),
     "a limit that may not be kept": viewed(
         predicting(TOO_FAR, planned=-1, bound=NITOS, others=[]),

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import ProgressState
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
-from kfp_placement_engine.views.plans.detail import TEXT, WIDE
+from kfp_placement_engine.views.plans.detail import NOTEBOOK, TEXT, WIDE
 from kfp_placement_engine.views.plans.step_texts import reference_seconds, why
 from kfp_placement_engine.views.plans.steps import grouped, steps_table
 from tests.support.plans import a_plan, a_step, unplaced_step, varied
@@ -56,6 +56,11 @@ def test_every_step_is_in_one_group(items, most):
     assert all(len(group) == 1 or len(group) > max(most, 1) for group in groups)
 
 
+def test_a_loop_that_is_cut_is_summed_up_whole():
+    (row,) = steps_table(a_plan(*map(item, range(260))), NOTEBOOK).rows
+    assert (len(row.items), str(row.cells[0])) == (200, "for-loop-1[*].work x 260")
+
+
 CASES = {
     "three nodes": a_loop(),
     "two nodes": a_loop(5, nodes=2),
@@ -68,10 +73,7 @@ CASES = {
     "round trips": a_plan(*(item(n, latency_ms=9.8 + n) for n in range(3))),
     "slow nodes": a_plan(*(item(n, node_speed=0.5) for n in range(3))),
     "a slow node": a_plan(item(0), item(1, node_speed=0.5, duration_seconds=120.0)),
-    "in vain": a_plan(
-        unplaced_step(),
-        *(item(n, depends_on=("huge",)) for n in range(2)),
-    ),
+    "in vain": a_plan(unplaced_step(), *(item(n, depends_on=("huge",)) for n in range(2))),
 }
 
 

@@ -61,10 +61,7 @@ class StepPod:
 
 
 def pods_by_step(
-    pods: Iterable[RawMapping],
-    events: Iterable[RawMapping],
-    workflow: str,
-    steps: Iterable[str],
+    pods: Iterable[RawMapping], events: Iterable[RawMapping], workflow: str, steps: Iterable[str]
 ) -> dict[str, StepPod]:
     """Return the latest pod of each step that has one; skip pods that cannot be read.
 

@@ -64,11 +64,7 @@ def package_tree(
         missing_arguments=tuple(missing),
         has_drivers=True,
         run_claims=reader.run_claims(),
-        notices=(
-            *_version_notices(package),
-            *missing_notices(missing),
-            *reader.notices,
-        ),
+        notices=(*_version_notices(package), *missing_notices(missing), *reader.notices),
     )
 
 

@@ -28,9 +28,7 @@ def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | Non
 
 
 def read_claim(
-    claim: Fields,
-    volumes: VolumeTerms,
-    users: Mapping[ClaimKey, Iterable[str]],
+    claim: Fields, volumes: VolumeTerms, users: Mapping[ClaimKey, Iterable[str]]
 ) -> Claim:
     """Read a claim.
 

@@ -3,8 +3,8 @@
 A dump is a List, several Lists, single objects, several documents or JSON arrays. Locations, the
 PlacementPolicy and namespaces may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol,ns`); of
 a namespace only counts whether it lets all steps of KFP runs count as marked. Nothing in a dump is
-trusted: a bad node is an error, as no plan is right without it; any other bad object is left out
-with a notice.
+trusted: a bad node is an error, as no plan is right without it, and so is what has no kind; any
+other bad object is left out with a notice.
 """
 
 from collections import Counter
@@ -76,7 +76,8 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         name: name of the file, for messages.
 
     Raises:
-        InputError: the dump has no nodes, two of one name, or one that cannot be read.
+        InputError: the dump has no nodes, two of one name, or one that cannot be read; or
+            something in it is not a Kubernetes object.
     """
     collected = _Collected(name)
     for document in documents:

@@ -134,11 +134,9 @@ def _resize_infeasible(status: Fields) -> bool:
 
 
 def _total(
-    containers: Iterable[_Container],
-    missing: Resources,
-    pod_level: Resources,
-    overhead: Resources,
+    containers: Iterable[_Container], missing: Resources, pod_level: Resources, overhead: Resources
 ) -> Amounts:
+    """Return what a pod requests; `missing` holds amounts for containers that request none."""
     total: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}

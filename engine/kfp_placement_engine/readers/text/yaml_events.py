@@ -219,8 +219,7 @@ class _Builder:
     def _alias(self, event: Any) -> None:
         if event.anchor not in self._anchors:
             raise self._error(
-                event,
-                f"alias *{event.anchor:.60} has no anchor before it or is inside it",
+                event, f"alias *{event.anchor:.60} has no anchor before it or is inside it"
             )
         value, count = self._anchors[event.anchor]
         self._aliased += count

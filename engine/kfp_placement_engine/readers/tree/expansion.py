@@ -157,12 +157,7 @@ class _Expander:
         return self._body(task, position, task.name, scope, artifacts)
 
     def _body(
-        self,
-        task: Task,
-        position: _Position,
-        name: str,
-        scope: Scope,
-        artifact_scope: Scope,
+        self, task: Task, position: _Position, name: str, scope: Scope, artifact_scope: Scope
     ) -> TaskResult:
         """Expand a task's body once; `name` is the task's name, with a loop index if it has one."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
@@ -245,7 +240,7 @@ class _Expander:
             display_name=task.display_name,
             inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),
             arguments=numeric_arguments(inputs, leaf.numeric_inputs),
-            claims=self._claims.uses(leaf, name, task_name, scope, artifacts),
+            claims=self._claims.add_user(leaf, name, task_name, scope, artifacts),
             depends_on=position.upstream,
             attempt_limit=leaf.attempt_limit,
             caching_enabled=leaf.caching_enabled,

@@ -53,10 +53,10 @@ class ClaimRegistry:
         self._claims[claim.name] = claim
         self._created[step] = claim.name
 
-    def uses(
+    def add_user(
         self, leaf: Leaf, step: str, task: str, scope: Scope, artifacts: Mapping[str, Value]
     ) -> tuple[str, ...]:
-        """Return the claims that a step mounts."""
+        """Note a step and return the claims that it mounts; steps before it come first."""
         names: list[str] = []
         if self._workspace and self._needs_workspace(leaf, scope, artifacts):
             names.append(WORKSPACE_CLAIM)
@@ -117,9 +117,7 @@ class ClaimRegistry:
                 task,
             )
             return []
-        if name:
-            self._claims.setdefault(name, RunClaim(name))
-        return [name] if name else []
+        return [self._existing(name)] if name else []
 
     def _made_by(self, step: str, key: str, task: str) -> str:
         if step in self._created:
@@ -130,9 +128,7 @@ class ClaimRegistry:
             "it counts as ReadWriteOnce",
             task,
         )
-        name = f"{key} of {step}"
-        self._claims.setdefault(name, RunClaim(name))
-        return name
+        return self._existing(f"{key} of {step}")
 
     def _named_by(self, parameter: str) -> str:
         self._notices.add(
@@ -140,7 +136,10 @@ class ClaimRegistry:
             f"pipeline parameter {parameter:.80} names a volume claim that steps mount, but it has"
             " no value; the claim counts as ReadWriteOnce, so its users share a node",
         )
-        name = f"parameter {parameter}"
+        return self._existing(f"parameter {parameter}")
+
+    def _existing(self, name: str) -> str:
+        """Add a claim that the run does not make, unless it was added before; return its name."""
         self._claims.setdefault(name, RunClaim(name))
         return name
 

@@ -37,20 +37,17 @@ Texts = Mapping[Column, Callable[[Group], str | Cell]]
 
 def steps_table(plan: Plan, detail: Detail) -> Table:
     """Return a table with a row for each step in the plan's order; long loops are folded."""
-    groups, shown = [], 0
+    columns, rows, shown, notes = _columns(plan, detail), [], 0, []
     for group in grouped(plan, detail.folded_above):
-        if steps := group[: detail.rows - shown]:
-            groups.append(steps)
-            shown += len(steps)
-    columns = _columns(plan, detail)
-    rows = [_row(group, columns) for group in groups]
-    notes = []
+        if listed := group[: detail.rows - shown]:
+            rows.append(_row(group, listed, columns))
+            shown += len(listed)
     if not detail.reasons:
         items = "every item of a loop, and " if any(row.items for row in rows) else ""
         notes.append(f"{items}why each step goes there: -o wide")
     if shown < len(plan.steps):
-        rest = f"{len(plan.steps) - shown:,} more steps not shown"
-        notes.append(f"{rest}; kfp-placement plan -o json has them all.")
+        rest = counted(len(plan.steps) - shown, "more step")
+        notes.append(f"{rest} not shown; kfp-placement plan -o json has them all.")
     titles = [replace(column, optional=column.title != "STEP") for column in columns]
     table = Table("Steps", titles, rows, caption=_caption(plan, shown), notes=notes)
     return table.without_empty()
@@ -161,9 +158,10 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
     return {key: text for key, text in columns.items() if detail.wide or key.title in usual}
 
 
-def _row(group: Group, columns: Texts) -> Row:
-    items = [_row((step,), columns) for step in group] if len(group) > 1 else []
-    return Row([text(group) for text in columns.values()], items=items)
+def _row(group: Group, items: Group, columns: Texts) -> Row:
+    """Return the row of a group, with rows for some of a loop's items."""
+    rows = [_row((step,), (), columns) for step in items] if len(group) > 1 else []
+    return Row([text(group) for text in columns.values()], items=rows)
 
 
 def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
