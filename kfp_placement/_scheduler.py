@@ -7,13 +7,7 @@ step that asks for the default scheduler has another label, which says so.
 
 from kfp import dsl
 
-from kfp_placement._task_metadata import (
-    labels_of,
-    remember,
-    remembered,
-    remove_label,
-    set_label,
-)
+from kfp_placement._task_metadata import labels_of, remember, remembered, remove_label, set_label
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,

@@ -28,7 +28,7 @@ SOURCES = frozenset({"kfp-package", "argo-workflow"})
 GPU = "nvidia.com/gpu"
 """The accelerator that is meant where nobody names one."""
 
-_ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda", re.IGNORECASE)
+_ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda|\b(?:tpu|gaudi|neuron)", re.IGNORECASE)
 """Resources that are accelerators; labels and taints of nodes that have them."""
 
 _LONGEST_VALUE = 253

@@ -22,9 +22,7 @@ LIVE_FORMATS = ("table", "wide", "json", "yaml")
 def connection_options(command: _Command) -> _Command:
     """Add `--kubeconfig` and `--context`, as kubectl has them."""
     command = click.option(
-        "--context",
-        metavar="NAME",
-        help="Context of the kubeconfig.  [default: the current one]",
+        "--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]"
     )(command)
     return click.option(
         "--kubeconfig",

@@ -136,13 +136,7 @@ class ClusterApi:
             return self._client.create(kind, body, dry_run=dry_run)
 
     def patch(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str,
-        patch: JsonObject,
-        *,
-        dry_run: bool = False,
+        self, kind: Kind, name: str, namespace: str, patch: JsonObject, *, dry_run: bool = False
     ) -> JsonObject:
         """Change an object by a merge patch and return the changed object.
 

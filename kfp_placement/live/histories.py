@@ -39,7 +39,7 @@ MAX_HISTORIES = 20_000
 
 
 def list_histories(api: ClusterApi, namespace: str) -> tuple[list[PipelineHistory], list[str]]:
-    """Return the histories of a namespace ("" = all), and texts about those that do not count.
+    """Return the histories of a namespace ("" = all), and texts about those that cannot be read.
 
     Raises:
         ClusterMissingError: histories are not installed.
@@ -73,9 +73,10 @@ def histories_named(
         ClusterMissingError: there is no such history; the message names what comes close.
         ClusterAmbiguousError: several namespaces have a history of the pipeline.
     """
-    matches = [each for each in histories if pipeline in (None, each.spec.pipeline)]
+    matches = [each for each in histories if pipeline is None or pipeline == each.spec.pipeline]
     if not matches:
-        names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
+        items = ((each.spec.pipeline, each.spec.pipeline, "") for each in histories)
+        names = StepNames(items, "pipeline")
         problem = names.why_unresolved(pipeline) if histories else "no pipeline has a history"
         raise ClusterMissingError(f"{problem} ({where})")
     if pipeline is not None and len(matches) > 1:

@@ -187,9 +187,10 @@ def _free(
 
 def _pending(api: ClusterApi, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
     """Yield pods without a node, whether they are gated or not."""
-    everywhere = [("", "")]
-    chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs or ()]
-    for namespace, selector in everywhere if runs is None else chosen:
+    chosen = [("", "")]
+    if runs is not None:
+        chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs]
+    for namespace, selector in chosen:
         yield from objects(
             api,
             PODS,

@@ -94,7 +94,7 @@ def why_no_plan(api: ClusterApi, namespace: str, name: str) -> str:
 
 
 def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
-    """Return whether the planner plans a run, by the rules of the planner itself.
+    """Return whether the planner plans a run; that namespaces must take part is not known here.
 
     The result is None if the Workflow does not exist, or we have no right to read it.
 
@@ -106,7 +106,10 @@ def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:
         return None
     # What Argo writes into the status does not count, except for the template of the run.
     template = mapping_or_empty(raw.get("status")).get("storedWorkflowTemplateSpec")
-    is_marked = SCHEDULER_LABEL in json.dumps({**raw, "status": template})
+    try:
+        is_marked = SCHEDULER_LABEL in json.dumps({**raw, "status": template})
+    except RecursionError:
+        return False  # nested too deeply for the planner, too
     return is_marked or _is_of_all_pipelines(api, namespace, raw)
 
 
@@ -121,7 +124,7 @@ def _is_of_all_pipelines(api: ClusterApi, namespace: str, workflow: JsonObject) 
         labels = Fields(raw or {}, _NAMESPACE).fields("metadata").text_mapping("labels")
     except InputError:
         return False
-    return labels.get(PIPELINES_LABEL) == ALL_PIPELINES
+    return labels.get(PIPELINES_LABEL) == ALL_PIPELINES and labels.get(ENABLED_LABEL) != "false"
 
 
 def _open_runs(api: ClusterApi, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:

@@ -21,5 +21,5 @@ def completion(context: click.Context, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    script = kind(context.find_root().command, {}, "kfp-placement", COMPLETE_VARIABLE)
-    click.echo(script.source())
+    completer = kind(context.find_root().command, {}, "kfp-placement", COMPLETE_VARIABLE)
+    click.echo(completer.source())

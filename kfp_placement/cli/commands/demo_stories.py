@@ -85,12 +85,7 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
     own, others = plan_time_line(plan, PAGE).schedules
     own = replace(own, title=f"The plan: {makespan(plan.figures)}, {change}")
     lines = time_lines((others, own), columns)
-    parts = [
-        _MARKED + _UNEQUAL_MARKS,
-        "\n".join(lines) + "\n",
-        _GATES,
-        _table(plan, TEXT, style),
-    ]
+    parts = [_MARKED + _UNEQUAL_MARKS, "\n".join(lines) + "\n", _GATES, _table(plan, TEXT, style)]
     return Story("\n".join(parts), plan)
 
 

@@ -163,9 +163,7 @@ _PLANNER_OPTIONS = (
     " own, if any, else with live the context's, else the only one of the history]",
 )
 @click.option(
-    "--seed",
-    type=WHOLE_NUMBER,
-    help="Seed of the search.  [default: the policy's, else 0]",
+    "--seed", type=WHOLE_NUMBER, help="Seed of the search.  [default: the policy's, else 0]"
 )
 @click.option(
     "--budget",

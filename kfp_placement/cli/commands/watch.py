@@ -42,10 +42,7 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 @command(epilog=_EPILOG)
 @run_argument
 @click.option(
-    "--timeout",
-    type=DURATION,
-    metavar="TIME",
-    help="Give up after this time.  [default: never]",
+    "--timeout", type=DURATION, metavar="TIME", help="Give up after this time.  [default: never]"
 )
 @namespace_options
 @connection_options

@@ -55,8 +55,11 @@ def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live
     golden(live("explain", "lost").stderr)
 
 
-@pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}])
-def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, labels):
+REFUSES = {"kfp-placement.dev/pipelines": "all", "kfp-placement.dev/enabled": "false"}
+
+
+@pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}, REFUSES])
+def test_a_namespace_that_cannot_be_read_or_refuses_plans_no_unmarked_run(live, cluster, labels):
     cluster.put_namespace("team-a", labels)
     cluster.put(of_kfp("lost"))
     assert live("list").stderr == ""
