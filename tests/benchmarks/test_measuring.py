@@ -103,10 +103,7 @@ def test_budgets_of_time(text, wanted):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("2d", "at most 86,400 seconds"),
-        ("2 parsecs", "or a time, as in 5000schedules, 2cpu or 2s"),
-    ],
+    [("2d", "at most 86,400 seconds"), ("2 parsecs", "or a time, as in 5000schedules, 2cpu or 2s")],
 )
 def test_budgets_of_time_that_are_none(text, message):
     with pytest.raises(argparse.ArgumentTypeError, match=message):

@@ -2,24 +2,38 @@ import pytest
 
 from tests.support.html_pages import parse_page
 
-
-def test_a_stranger_sees_what_a_plan_is_worth(run, tmp_path):
-    stdout = run.output("demo", "--budget", "50ms")
-    for words in (
+STORIES = {
+    "unequal-steps": (
         '@placed(type="Training", duration="24m", cpu=3, memory="4Gi")',
         "The default scheduler: 40m38s\n",
         "The plan: 29m2s, 28.5% shorter\n",
+    ),
+    "taxi": (
+        'place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")',
+        "HOME-EDGE within 20 ms",
+        "but kube-default breaks a latency rule",
+        "lowest round trip to HOME-EDGE",
+        "0.306 ms",
+    ),
+}
+
+
+@pytest.mark.parametrize("sample", STORIES)
+def test_a_stranger_sees_what_a_plan_is_worth(run, tmp_path, sample):
+    stdout = run.output("demo", sample, "--budget", "50ms")
+    report = tmp_path / f"{sample}-plan.html"
+    for words in (
+        *STORIES[sample],
         "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
-        f"Report with time line and graph: {tmp_path / 'unequal-steps-plan.html'}",
+        f"Report with time line and graph: {report}",
     ):
         assert words in stdout
-    page = parse_page((tmp_path / "unequal-steps-plan.html").read_text("utf-8"))
-    assert "Time line" in page.text
+    assert "Time line" in parse_page(report.read_text("utf-8")).text
     assert max(map(len, stdout.splitlines())) <= 130
 
 
 def test_the_longest_step_starts_last_by_default_and_first_in_the_plan(run):
-    printed = run("demo", "--budget", "50ms").stdout
+    printed = run.output("demo", "--budget", "50ms")
     default, plan = printed.split("The plan: ")
     late, early = (drawn_at(text, "xgboost") for text in (default, plan))
     assert early < drawn_at(default, "neighbours") < late
@@ -31,25 +45,7 @@ def drawn_at(text, step):
     return line.index(step)
 
 
-def test_the_taxi_story(run, tmp_path):
-    stdout = run.output("demo", "taxi", "--budget", "50ms")
-    for words in (
-        'place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")',
-        "HOME-EDGE within 20 ms",
-        "kube-default",
-        "but kube-default breaks a latency rule",
-        "lowest round trip to HOME-EDGE",
-        "0.306 ms",
-        "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
-        f"Report with time line and graph: {tmp_path / 'taxi-plan.html'}",
-    ):
-        assert words in stdout
-    page = parse_page((tmp_path / "taxi-plan.html").read_text("utf-8"))
-    assert "Time line" in page.text
-    assert max(map(len, stdout.splitlines())) <= 130
-
-
-@pytest.mark.parametrize("sample", ["taxi", "unequal-steps"])
+@pytest.mark.parametrize("sample", STORIES)
 def test_where_the_report_goes(run, tmp_path, sample):
     assert run("demo", sample, "--budget", "50ms", "--output", "mine.html").exit_code == 0
     assert [file.name for file in tmp_path.iterdir()] == ["mine.html"]

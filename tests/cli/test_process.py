@@ -188,9 +188,7 @@ def test_completion_scripts(shell):
 )
 def test_completion(words, expected):
     done = program(
-        _KFP_PLACEMENT_COMPLETE="bash_complete",
-        COMP_WORDS=words,
-        COMP_CWORD=str(words.count(" ")),
+        _KFP_PLACEMENT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
     )
     assert [line.split(",", 1)[1] for line in done.stdout.splitlines()] == expected
 

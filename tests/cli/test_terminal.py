@@ -35,10 +35,7 @@ def said(stderr, *say):
 
 def test_notices_fit_a_terminal_and_are_one_line_elsewhere(stderr, golden):
     text = said(
-        stderr,
-        lambda: warn(SENTENCE),
-        lambda: warn(""),
-        lambda: tell_error("no such file: a.yaml"),
+        stderr, lambda: warn(SENTENCE), lambda: warn(""), lambda: tell_error("no such file: a.yaml")
     )
     golden(text.replace("\x1b", "ESC"))
     if stderr.isatty():

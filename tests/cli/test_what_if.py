@@ -25,11 +25,7 @@ def what_if(*changes):
 @pytest.mark.golden
 @pytest.mark.parametrize(
     "changes",
-    [
-        ["worker-1 speed=2"],
-        ["-1 of worker", "step xgboost duration=12m"],
-        ["+1 of worker"],
-    ],
+    [["worker-1 speed=2"], ["-1 of worker", "step xgboost duration=12m"], ["+1 of worker"]],
     ids=["faster", "several", "more"],
 )
 def test_the_answer_comes_after_the_plan(plan, changes, golden):
@@ -79,13 +75,7 @@ def test_a_run_that_would_not_end_is_told_and_has_an_exit_code_of_its_own(plan):
 
 @pytest.mark.golden
 @pytest.mark.parametrize(
-    "changes",
-    [
-        ["worker"],
-        ["+1 of wroker"],
-        ["best", "+1 of worker"],
-    ],
-    ids=" and ".join,
+    "changes", [["worker"], ["+1 of wroker"], ["best", "+1 of worker"]], ids=" and ".join
 )
 def test_a_change_that_cannot_be_is_told_before_anything_is_planned(
     plan, changes, golden, tmp_path

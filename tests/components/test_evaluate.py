@@ -16,10 +16,7 @@ def test_the_error_and_that_of_the_mean(artifact, truth):
         metrics=metrics,
     )
     assert error == pytest.approx(math.sqrt(3))
-    assert metrics.metrics == {
-        "rmse": error,
-        "rmse_of_the_mean": pytest.approx(math.sqrt(8 / 3)),
-    }
+    assert metrics.metrics == {"rmse": error, "rmse_of_the_mean": pytest.approx(math.sqrt(8 / 3))}
 
 
 @pytest.mark.parametrize(("truth", "predictions"), [("1\n2\n", "1\n"), ("", ""), ("tips\n", "")])

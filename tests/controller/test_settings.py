@@ -49,8 +49,7 @@ def test_a_switch_can_be_undone():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables"),
-    [(["--log-level", "loud"], {}), ([], {"LOG_LEVEL": "loud"})],
+    ("arguments", "variables"), [(["--log-level", "loud"], {}), ([], {"LOG_LEVEL": "loud"})]
 )
 def test_a_wrong_value_is_named_with_its_option_and_variable(arguments, variables):
     with pytest.raises(SettingsError, match=r"--log-level \(or KFP_PLACEMENT_LOG_LEVEL\).*'loud'"):

@@ -117,12 +117,7 @@ class Api:
         return self.request("PUT", self._path_of(item, part), item)
 
     def patch(
-        self,
-        item: Mapping[str, Any],
-        patch: Any,
-        how: str = "merge",
-        part: str = "",
-        **query: str,
+        self, item: Mapping[str, Any], patch: Any, how: str = "merge", part: str = "", **query: str
     ) -> JsonObject:
         """Change an object.
 
@@ -192,25 +187,14 @@ class Api:
             parts.append(urllib.parse.quote(name, safe=""))
         return "/".join(parts)
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-    ) -> Any:
+    def request(self, method: str, path: str, body: Any = None, **how: Any) -> Any:
         """One request.
 
         Args:
             method: GET, POST and so on.
             path: from the root of the server.
             body: what to send, as JSON; or its very bytes.
-            query: parameters.
-            content_type: what the body is.
-            accept: what is asked for.
+            how: `query`: parameters; `content_type` of the body; `accept`: what is asked for.
 
         Returns:
             The answer: parsed if it is JSON, else text.
@@ -219,9 +203,7 @@ class Api:
             ApiError: the server refused.
             ApiUnreachableError: it did not answer.
         """
-        with self._response(
-            method, path, body, query=query, content_type=content_type, accept=accept
-        ) as response:
+        with self._response(method, path, body, **how) as response:
             return _answer(response.status, response.read())
 
     @contextlib.contextmanager

@@ -157,12 +157,7 @@ def scheduler_command(
     binary: Path, kubeconfig: Path, port: int, configuration: Path, flags: Sequence[str]
 ) -> tuple[str, ...]:
     """kube-scheduler; the configuration names the kubeconfig once more."""
-    return (
-        str(binary),
-        *_as_client(kubeconfig, port),
-        f"--config={configuration}",
-        *flags,
-    )
+    return (str(binary), *_as_client(kubeconfig, port), f"--config={configuration}", *flags)
 
 
 def scheduler_configuration(given: dict[str, Any], kubeconfig: Path) -> dict[str, Any]:

@@ -50,10 +50,7 @@ def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> Pa
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
-            {
-                "name": name,
-                "cluster": {"server": server, "certificate-authority": str(authority)},
-            }
+            {"name": name, "cluster": {"server": server, "certificate-authority": str(authority)}}
         ],
         "users": [{"name": name, "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],

@@ -49,9 +49,7 @@ def four_nodes(prefix: str) -> list[JsonObject]:
 def test_pods_land_where_our_model_predicts(api, namespace, add_nodes):
     """Twelve different pods, one after the other, each predicted from the objects as they are."""
     nodes = four_nodes(namespace)
-    nodes[2]["spec"] = {
-        "taints": [{"key": "slow", "value": "yes", "effect": "PreferNoSchedule"}],
-    }
+    nodes[2]["spec"] = {"taints": [{"key": "slow", "value": "yes", "effect": "PreferNoSchedule"}]}
     add_nodes(*nodes)
     wait_until_seen(api, namespace)
     single = 0

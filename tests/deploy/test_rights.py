@@ -71,10 +71,7 @@ QUEUES_OF_PLAN = {
     }
 }
 HISTORY_OF_PLAN = {
-    GROUP: {
-        "pipelinehistories": f"{READ} create delete",
-        "pipelinehistories/status": "patch",
-    }
+    GROUP: {"pipelinehistories": f"{READ} create delete", "pipelinehistories/status": "patch"}
 }
 QUEUE = {
     "": {"namespaces": READ, "nodes": READ, "pods": READ},
@@ -255,11 +252,7 @@ def reading(*leases: str) -> set[Right]:
 @pytest.mark.parametrize(
     ("name", "tables", "in_our_namespace"),
     [
-        (
-            "plan",
-            (PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN),
-            leading("kfp-placement-planner"),
-        ),
+        ("plan", (PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN), leading("kfp-placement-planner")),
         ("scheduler", (EXTEND, GATES), leading("kfp-placement-scheduler")),
         ("queue", (QUEUE,), leading("kfp-placement-queue")),
         ("release", (RELEASE, GATES), set()),

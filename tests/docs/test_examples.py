@@ -88,11 +88,7 @@ def _at_the_root(monkeypatch):
 
 @pytest.mark.usefixtures("_at_the_root")
 @pytest.mark.parametrize(
-    ("example", "command"),
-    [
-        ("history.txt", ("plan",)),
-        ("history-check.txt", ("check",)),
-    ],
+    ("example", "command"), [("history.txt", ("plan",)), ("history-check.txt", ("check",))]
 )
 def test_past_runs_tell_what_is_shown(example, command):
     printed = printed_by_guide(*command)

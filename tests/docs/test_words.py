@@ -24,8 +24,7 @@ def shown(heading: str, lines: Mapping[str, Iterable[str]]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("heading", "table"),
-    [("Commands", step_types.COMMANDS), ("Activities", step_types.ACTIVITIES)],
+    ("heading", "table"), [("Commands", step_types.COMMANDS), ("Activities", step_types.ACTIVITIES)]
 )
 def test_words_are_those_of_the_code(heading, table):
     assert shown(heading, {kind: words.split() for kind, words in table.items()}) in GUIDE

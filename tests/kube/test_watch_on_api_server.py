@@ -149,9 +149,7 @@ def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, na
         assert len(lists) == 1
 
 
-def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
-    control_plane_programs,
-):
+def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(control_plane_programs):
     """The server begins with an empty memory: what the watcher knows is too old for it."""
     with (
         ControlPlane(PlaneOptions(scheduler=None)) as plane,

@@ -142,8 +142,7 @@ def index(tmp_path):
             f"{record}/METADATA", f"Metadata-Version: 2.1\nName: uv\nVersion: {FETCHED_UV}\n"
         )
         archive.writestr(
-            f"{record}/WHEEL",
-            f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n",
+            f"{record}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n"
         )
         archive.writestr(f"{record}/RECORD", "")
     page = folder / "simple/uv/index.html"

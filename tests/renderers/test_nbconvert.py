@@ -11,7 +11,7 @@ from tests.support.renderings import plan_fragment
 
 pytestmark = [
     # Theirs: jinja and mistune are called in ways that they will not be for long.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning")
 ]
 
 OUTPUTS = {"lab": ".jp-OutputArea-output", "classic": ".output_subarea"}

@@ -390,10 +390,7 @@ def test_the_pipeline_keeps_name_signature_and_docs():
 @pytest.mark.parametrize(
     ("thing", "advice"),
     [
-        (
-            one_step(lambda task: task),
-            r"below @dsl.pipeline of 'one-step'.*swap the two lines",
-        ),
+        (one_step(lambda task: task), r"below @dsl.pipeline of 'one-step'.*swap the two lines"),
         (work, r"'work' is a component; use @placed\(...\)"),
         ("taxi", "marks a pipeline function, not"),
         (7, "marks a pipeline function, not"),

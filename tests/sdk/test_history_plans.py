@@ -96,9 +96,7 @@ def test_run_times_follow_the_argument_that_explains_them(written, tmp_path):
     [(0, "hint", 1200), (2, "hint", 1200), (3, "3 runs", 2400), (9, "9 runs", 2400)],
 )
 def test_three_runs_win_over_a_hint(written, runs, basis, seconds):
-    history = written(
-        *([history_object(runs_of(TAXI, runs, train=2400.0))] if runs else []),
-    )
+    history = written(*([history_object(runs_of(TAXI, runs, train=2400.0))] if runs else []))
     train = planned(history).steps["train"]
     assert train.basis == basis
     assert train.duration_seconds == pytest.approx(seconds, rel=0.1)
@@ -277,8 +275,7 @@ def test_a_run_that_a_file_has_twice_counts_once(written):
     assert [run.uid for run in newest.past_runs()] == [run.uid for run in runs[1:]]
     assert planned(merged).ends == once.ends
     others = written(
-        history_object(runs),
-        history_object([replace(run, pipeline="taxi-v2") for run in runs]),
+        history_object(runs), history_object([replace(run, pipeline="taxi-v2") for run in runs])
     )
     assert [
         len(each.past_runs()) for each in read_histories(others.read_bytes(), name="others.json")

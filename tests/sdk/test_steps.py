@@ -127,11 +127,7 @@ def test_twice_merges_and_the_later_value_wins():
     )
     assert twice == pod(
         '{"duration":"2m","maxLatency":"3ms","priority":1,"v":1}',
-        {
-            "OurLocation": "X",
-            "kfp-placement.dev/scheduler": "two",
-            "typeOfComponent": "B",
-        },
+        {"OurLocation": "X", "kfp-placement.dev/scheduler": "two", "typeOfComponent": "B"},
     )
 
 
@@ -359,10 +355,7 @@ def test_a_request_beyond_the_limit_is_refused(setter, limit, options):
 
 def test_a_request_within_the_limit_is_set_beside_it():
     pipeline = one_step(lambda task: place(task.set_cpu_limit("2"), cpu=2))
-    assert resources(pipeline) == {
-        "resourceCpuLimit": "2",
-        "resourceCpuRequest": "2",
-    }
+    assert resources(pipeline) == {"resourceCpuLimit": "2", "resourceCpuRequest": "2"}
 
 
 def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
@@ -379,10 +372,7 @@ def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
 
     pipeline = one_step(mark)
     assert work_metadata(pipeline) == {"labels": MARK}
-    assert resources(pipeline) == {
-        "resourceCpuRequest": "1",
-        "resourceMemoryRequest": "1Gi",
-    }
+    assert resources(pipeline) == {"resourceCpuRequest": "1", "resourceMemoryRequest": "1Gi"}
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,7 @@ from tests.support.pipelines import HINTS, Channel, one_step, work, work_metadat
         (Workers(3, gpu=1), PodGroup(3, {"nvidia.com/gpu": 1})),
         (Workers(3, gpu="2", accelerator_type="x.y/z"), PodGroup(3, {"x.y/z": 2})),
         (Workers(1, accelerator_type="x.y/z"), PodGroup(1, {"x.y/z": 1})),
-        (
-            Workers(1000, cpu=0.5, memory="16Gi"),
-            PodGroup(1000, {"cpu": 500, "memory": 16 * 2**30}),
-        ),
+        (Workers(1000, cpu=0.5, memory="16Gi"), PodGroup(1000, {"cpu": 500, "memory": 16 * 2**30})),
         (Workers(count=2, cpu="4"), PodGroup(2, {"cpu": 4000})),
     ],
 )

@@ -29,8 +29,7 @@ def show(number: int): ...
 
 def pipeline(body, mode="ReadWriteOnce"):
     workspace = dsl.WorkspaceConfig(
-        size="1Gi",
-        kubernetes=dsl.KubernetesWorkspaceConfig(pvcSpecPatch={"accessModes": [mode]}),
+        size="1Gi", kubernetes=dsl.KubernetesWorkspaceConfig(pvcSpecPatch={"accessModes": [mode]})
     )
     config = dsl.PipelineConfig(workspace=workspace)
 

@@ -104,12 +104,7 @@ class Page:
         for count in (1, 2):
             for kind in ("mousePressed", "mouseReleased"):
                 self._call(
-                    "Input.dispatchMouseEvent",
-                    type=kind,
-                    x=x,
-                    y=y,
-                    button="left",
-                    clickCount=count,
+                    "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count
                 )
 
     def screenshot(self, file: Path) -> None:

@@ -43,12 +43,7 @@ QUEUE = "queue-{}"
 PLANNER, FIRST_QUEUE = PLAN.format(1), QUEUE.format(1)
 ARGO = "argo"
 
-_ACCOUNTS = {
-    "plan": "plan",
-    "queue": "queue",
-    EXTEND: "scheduler",
-    SCHEDULER: "scheduler",
-}
+_ACCOUNTS = {"plan": "plan", "queue": "queue", EXTEND: "scheduler", SCHEDULER: "scheduler"}
 _PROGRAM = "kfp_placement_controller.main"
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 
@@ -240,9 +235,7 @@ class Installation(ClusterOfRuns):
             self._plane.wait_ready(_SCHEDULER_OF_PLANE)
             return
         self._processes[name].wait_for(
-            partial(self.is_ready, name),
-            f"{name} to be ready",
-            self._options.start_timeout_seconds,
+            partial(self.is_ready, name), f"{name} to be ready", self._options.start_timeout_seconds
         )
 
     def wait_at_work(self) -> None:

@@ -136,11 +136,7 @@ TURNS = (
         "'refers to', 'is about', 'rules out'",
         "nothing speaks against the node",
     ),
-    Turn(
-        r"\bit is said\b|\bsay so is\b",
-        "'reports', 'states'",
-        "it is said in the log",
-    ),
+    Turn(r"\bit is said\b|\bsay so is\b", "'reports', 'states'", "it is said in the log"),
     Turn(
         r"\b(?:look|looks|looked|looking|see|seen) whether\b",
         "'check whether'",

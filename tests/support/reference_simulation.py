@@ -167,10 +167,7 @@ class Reference:
         waits = self.graph.source != "wfformat"
         main = step.requests if step and step.kind is StepKind.CONTAINER else requests
         scored = {
-            name: max(
-                main.get(name, default) + (default if waits else 0),
-                requests.get(name, 0),
-            )
+            name: max(main.get(name, default) + (default if waits else 0), requests.get(name, 0))
             for name, default in NO_REQUEST.items()
         }
         common: dict[str, Any] = {

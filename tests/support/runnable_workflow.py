@@ -237,10 +237,7 @@ def _launcher() -> Json:
         "image": "kfp-launcher:2.17.0",
         "command": ["launcher-v2"],
         "args": ["--copy", "/kfp-launcher/launch"],
-        "resources": {
-            "limits": {"cpu": "500m", "memory": "256Mi"},
-            "requests": {"cpu": "100m"},
-        },
+        "resources": {"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m"}},
         "securityContext": _RESTRICTED | {"runAsNonRoot": True},
         "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
     }

@@ -111,10 +111,7 @@ def _gate(spec: Fields) -> JsonPatch:
 
 
 def run_patch(
-    review: Review,
-    holding: Collection[str],
-    sources: Sequence[QueueSource],
-    own_namespace: str,
+    review: Review, holding: Collection[str], sources: Sequence[QueueSource], own_namespace: str
 ) -> JsonPatch:
     """Return the patch that lets a new or retried run wait; empty = the run begins.
 

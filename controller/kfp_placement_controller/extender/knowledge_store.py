@@ -62,11 +62,7 @@ class KnowledgeStore:
         knowledge: state at this moment; a new object after every change.
     """
 
-    def __init__(
-        self,
-        sources: RunSources,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, sources: RunSources, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin without any knowledge.
 
         Args:

@@ -152,9 +152,7 @@ def _steps_by_progress(
 
 
 def _waiting_steps(
-    planned: PlannedRun,
-    times: Mapping[str, PlannedTimes],
-    expected: ExpectedTimes,
+    planned: PlannedRun, times: Mapping[str, PlannedTimes], expected: ExpectedTimes
 ) -> Iterable[UnboundStep]:
     run, graph, plan = planned.tracked, planned.graph, planned.plan
     for step in graph.steps:

@@ -44,10 +44,7 @@ class RoundBuilder:
         return bool(self.cluster.nodes)
 
     def round_of(
-        self,
-        to_replan: Sequence[PlannedRun],
-        movable: Sequence[PlannedRun],
-        now: datetime,
+        self, to_replan: Sequence[PlannedRun], movable: Sequence[PlannedRun], now: datetime
     ) -> PlanningRound:
         """Return the round in which some runs are planned again; all others stay.
 

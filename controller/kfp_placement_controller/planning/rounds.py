@@ -131,16 +131,15 @@ def gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
     if before != after:
         return after < before
     share = 1 - gain_percent / 100
-    # What counts before completions, by one limit for both: the objective makespan, makespanWithin.
-    late, later = (_beyond(plan, moved.makespan_limit_seconds) for plan in (stayed, moved))
+    # Seconds by which the last run ends after the limit, by one limit for both: with the objective
+    # makespan, and with makespanWithin, they count before completions. Rounded for comparison.
+    late, later = (
+        round(max(0.0, plan.makespan_seconds - moved.makespan_limit_seconds), 6)
+        for plan in (stayed, moved)
+    )
     if later > late or later < late * share:
         return later < late
     return moved.completion_seconds < stayed.completion_seconds * share
-
-
-def _beyond(plan: RunsPlan, limit_seconds: float) -> float:
-    """Return by how many seconds the last run ends after the limit, rounded for comparison."""
-    return round(max(0.0, plan.makespan_seconds - limit_seconds), 6)
 
 
 def _first_terms(terms: Sequence[float]) -> tuple[float, ...]:

@@ -76,8 +76,7 @@ class RunPlans:
             self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, now))
         next_round = self.planner.next_round(now, monotonic_seconds)
         self._warnings.take_turn(
-            WITHOUT_PAST_RUNS,
-            partial(self.promising.promise, now, monotonic_seconds),
+            WITHOUT_PAST_RUNS, partial(self.promising.promise, now, monotonic_seconds)
         )
         return PlanUpdate(evaluated, planned, next_round)
 

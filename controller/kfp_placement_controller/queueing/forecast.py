@@ -30,9 +30,7 @@ class StartForecast:
     def together_with(self, other: "StartForecast") -> "StartForecast":
         """Return this forecast together with that of other queues."""
         return StartForecast(
-            {**self.starts, **other.starts},
-            {**self.later, **other.later},
-            self.never | other.never,
+            {**self.starts, **other.starts}, {**self.later, **other.later}, self.never | other.never
         )
 
 

@@ -122,11 +122,7 @@ class Releases:
         return [name for name, at in self._gone.items() if now - at < _REPLACING_SECONDS]
 
     def cause(
-        self,
-        run: RequestedRun,
-        queue: ObservedQueue | None,
-        planner: PlannerState,
-        now: datetime,
+        self, run: RequestedRun, queue: ObservedQueue | None, planner: PlannerState, now: datetime
     ) -> ReleaseCause | None:
         """Return why a waiting run starts in any case, or None if it still waits.
 

@@ -163,12 +163,7 @@ class StartRanges:
         return tuple(self._ratios.get(queue, ()))
 
     def starts(
-        self,
-        run: RunKey,
-        queue: QueueKey,
-        last: StartRange | None,
-        since: datetime,
-        now: datetime,
+        self, run: RunKey, queue: QueueKey, last: StartRange | None, since: datetime, now: datetime
     ) -> StartRange | None:
         """Return when a waiting run is likely to start, or None if it may never start.
 

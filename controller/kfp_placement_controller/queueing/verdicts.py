@@ -128,9 +128,7 @@ class RuleWords(NamedTuple):
 
 RULE_WORDS = {
     Rule.STEP: RuleWords(
-        RequestReason.NO_MATCHING_NODE,
-        "a step fits no node",
-        "has a step that fits no node",
+        RequestReason.NO_MATCHING_NODE, "a step fits no node", "has a step that fits no node"
     ),
     Rule.QUOTA_SIZE: RuleWords(
         RequestReason.WAITING_FOR_QUOTA,
@@ -148,9 +146,7 @@ RULE_WORDS = {
         "needs {}, which no node has",
     ),
     Rule.CAPACITY: RuleWords(
-        RequestReason.WAITING_FOR_ROOM,
-        "the cluster has no room for it",
-        "lacks {} of the cluster",
+        RequestReason.WAITING_FOR_ROOM, "the cluster has no room for it", "lacks {} of the cluster"
     ),
     Rule.GANG_SIZE: RuleWords(
         RequestReason.NO_MATCHING_NODE,

@@ -123,9 +123,7 @@ class RunReader:
         in_force = planning_policy(self.policy)
         assumptions = policy_assumptions(in_force)
         options = ReadOptions(
-            loop_widths=dict(widths),
-            default_loop_width=assumptions.loop_width,
-            max_steps=MAX_STEPS,
+            loop_widths=dict(widths), default_loop_width=assumptions.loop_width, max_steps=MAX_STEPS
         )
         graph, forecast = self._graph(options), None
         past = find_past(graph.name)

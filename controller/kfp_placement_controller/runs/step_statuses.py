@@ -160,11 +160,7 @@ def _ended(state: StepState, outcome: StepOutcome, pod: RunPod | None) -> StepSt
         ended_at = pod.ended_at or outcome.finished_at
         failure = pod.pod.failure.message if state is StepState.FAILED and pod.pod.failure else ""
         return StepStatus(
-            state,
-            pod.pod.node_name,
-            pod.bound_at,
-            ended_at,
-            message=failure or outcome.message,
+            state, pod.pod.node_name, pod.bound_at, ended_at, message=failure or outcome.message
         )
     message = outcome.message if state is StepState.FAILED else ""
     return StepStatus(state, outcome.host, outcome.started_at, outcome.finished_at, message=message)

@@ -137,10 +137,7 @@ def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> PipelineRe
 
 
 def _changed(
-    inbox: Inbox[Coordinator],
-    runs: PipelineReader,
-    kind: Kind,
-    change: Change[Any],
+    inbox: Inbox[Coordinator], runs: PipelineReader, kind: Kind, change: Change[Any]
 ) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
         show_policy(change.new)

@@ -53,9 +53,7 @@ BLOCK_CELLS = 1_000_000
 
 
 def lower_bound(
-    problem: PlacementProblem,
-    reached_seconds: float = math.inf,
-    effort: BoundEffort = THOROUGH,
+    problem: PlacementProblem, reached_seconds: float = math.inf, effort: BoundEffort = THOROUGH
 ) -> Bound:
     """Return the largest bound, on a tie the one that the module's docstring names first.
 
@@ -69,9 +67,7 @@ def lower_bound(
 
 
 def lower_bounds(
-    problem: PlacementProblem,
-    reached_seconds: float = math.inf,
-    effort: BoundEffort = THOROUGH,
+    problem: PlacementProblem, reached_seconds: float = math.inf, effort: BoundEffort = THOROUGH
 ) -> Bounds:
     """Return all bounds that `lower_bound` compares, in the order of the module's docstring.
 

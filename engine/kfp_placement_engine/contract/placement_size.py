@@ -42,9 +42,7 @@ def rows_bytes(planned: Sequence[PlannedRow], states: Sequence[StateRow]) -> int
 
 
 def fit_rows(
-    planned: Sequence[PlannedRow],
-    states: Sequence[StateRow],
-    limit_bytes: int = HARD_LIMIT_BYTES,
+    planned: Sequence[PlannedRow], states: Sequence[StateRow], limit_bytes: int = HARD_LIMIT_BYTES
 ) -> FittedRows:
     """Make the rows fit: promises go first, then rows of ended steps, then alternatives.
 

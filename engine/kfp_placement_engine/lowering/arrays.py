@@ -104,9 +104,7 @@ def _arrays(parts: Parts) -> ProblemArrays:
         **parts.nodes._asdict(),
         **limited_iterations(parts.runs, activities)._asdict(),
         transfer_bytes=transfer_edges(
-            activities,
-            parts.options.assumptions,
-            direct_transfers=parts.direct_transfers,
+            activities, parts.options.assumptions, direct_transfers=parts.direct_transfers
         ),
         claims_start=claims_start,
         claims=claims,

@@ -34,9 +34,7 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = N
 
 
 def lower_runs(
-    runs: Sequence[ActiveRun],
-    cluster: Cluster,
-    options: LoweringOptions | None,
+    runs: Sequence[ActiveRun], cluster: Cluster, options: LoweringOptions | None
 ) -> Lowered:
     """Lower the rest of several runs to one placement problem, in which time zero is now.
 

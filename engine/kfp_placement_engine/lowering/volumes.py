@@ -101,10 +101,7 @@ def _claim_keys(run: ActiveRun, *, alone: bool) -> Names:
 
 
 def _running_users(
-    runs: Sequence[ActiveRun],
-    keys_of: Sequence[Names],
-    binding: set[str],
-    nodes: set[str],
+    runs: Sequence[ActiveRun], keys_of: Sequence[Names], binding: set[str], nodes: set[str]
 ) -> NodesOfClaims:
     """Return the key of each binding claim that running steps mount -> the nodes of these steps."""
     used: defaultdict[str, set[str]] = defaultdict(set)

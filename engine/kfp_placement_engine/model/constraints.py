@@ -118,10 +118,7 @@ def is_not_ready(node: Node) -> bool:
 
 
 def objection(
-    node_selector: Labels,
-    affinity: NodeAffinity,
-    tolerations: Iterable[Toleration],
-    node: Node,
+    node_selector: Labels, affinity: NodeAffinity, tolerations: Iterable[Toleration], node: Node
 ) -> Reason | None:
     """Return the objection of kube-scheduler's static filters to the pod on the node, or None.
 

@@ -80,10 +80,7 @@ def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> b
 
 
 def mean_figures(
-    problem: PlacementProblem,
-    schedules: Sequence[Schedule],
-    run: int,
-    release_seconds: float,
+    problem: PlacementProblem, schedules: Sequence[Schedule], run: int, release_seconds: float
 ) -> Figures:
     """Return the mean figures of several schedules, and the range of the makespan if it differs."""
     each = [figures_of(problem, schedule, run, release_seconds) for schedule in schedules]
@@ -166,12 +163,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             for step in steps
             if step.start_seconds is None and step.progress is ProgressState.WAITING
         ),
-        notices=(
-            *graph.notices,
-            *cluster.notices,
-            *lowered.notices,
-            *notices_of(graph, lowered),
-        ),
+        notices=(*graph.notices, *cluster.notices, *lowered.notices, *notices_of(graph, lowered)),
         limits=_limits(run, parts) if parts.limits else RunLimits(),
         grounds=Grounds(
             assumptions=used_assumptions(graph, cluster, lowered),

@@ -186,9 +186,7 @@ def _with_defaults(step: Step, assumed: TypeAssumptions | None, sizes: Mapping[s
         return step
     if step.duration_seconds is None and assumed.duration_seconds is not None:
         step = replace(
-            step,
-            duration_seconds=assumed.duration_seconds,
-            duration_source=DurationSource.ASSUMED,
+            step, duration_seconds=assumed.duration_seconds, duration_source=DurationSource.ASSUMED
         )
     limit_ms = hard_limit_ms(step.location, step.max_latency_ms, assumed.max_latency_ms)
     if limit_ms is not None:

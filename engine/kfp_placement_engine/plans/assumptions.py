@@ -4,13 +4,7 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import PlanningError
 
-_AT_LEAST_0 = (
-    "duration_seconds",
-    "output_bytes",
-    "image_bytes",
-    "driver_seconds",
-    "overrun_share",
-)
+_AT_LEAST_0 = ("duration_seconds", "output_bytes", "image_bytes", "driver_seconds", "overrun_share")
 
 
 @dataclass(frozen=True)

@@ -118,10 +118,7 @@ class GeneticSearch:
         ]
 
     def run(
-        self,
-        stop: StoppingCriterion,
-        warm_start: Placement | None,
-        report: GenerationProgress,
+        self, stop: StoppingCriterion, warm_start: Placement | None, report: GenerationProgress
     ) -> tuple[Candidate, int]:
         """Search until the criterion holds, and return the best plan and the number of generations.
 
@@ -151,10 +148,7 @@ class GeneticSearch:
         return best_of([best, searched, *([held] if held else [])]), generation
 
     def _seed(
-        self,
-        stop: StoppingCriterion,
-        warm_start: Placement | None,
-        report: GenerationProgress,
+        self, stop: StoppingCriterion, warm_start: Placement | None, report: GenerationProgress
     ) -> tuple[Candidate, Candidate | None, int]:
         """Fill the islands with the seeds, best first, and keep plans with held starts aside.
 

@@ -41,11 +41,7 @@ class Island:
     """
 
     def __init__(
-        self,
-        problem: PlacementProblem,
-        params: GeneticParams,
-        number: int,
-        random_state: Array,
+        self, problem: PlacementProblem, params: GeneticParams, number: int, random_state: Array
     ) -> None:
         """Create an island without a plan.
 

@@ -55,13 +55,7 @@ def test_percentages_wrap_as_in_go():
         ((0, 0), (1, 0), (3, 3), 83, 66),
     ],
 )
-def test_balanced_allocation(
-    used,
-    pod,
-    allocatable,
-    until_135,
-    since_136,
-):
+def test_balanced_allocation(used, pod, allocatable, until_135, since_136):
     """1.36 scores what the pod does to the balance, 1.35 the balance itself."""
     assert kube_scores.balanced_allocation(*used, *pod, *allocatable, False) == until_135
     assert kube_scores.balanced_allocation(*used, *pod, *allocatable, True) == since_136

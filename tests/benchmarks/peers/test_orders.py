@@ -59,12 +59,7 @@ def test_least_finished_first(order, wanted):
 
 def test_ranks_are_those_of_processes():
     """`b_1` has nothing behind it, but its process has: an edge of another of its steps."""
-    steps = (
-        a_step("b_1", seconds=1),
-        a_step("a"),
-        a_step("b_2", "a"),
-        a_step("c", "b_2"),
-    )
+    steps = (a_step("b_1", seconds=1), a_step("a"), a_step("b_2", "a"), a_step("c", "b_2"))
     run = a_workflow(*steps)
     assert process_ranks(run) == {"b": 1, "a": 2, "c": 0}
     assert in_order("rank", *steps) == ["a", "b_1", "b_2", "c"]

@@ -25,10 +25,7 @@ def test_wide_and_all_namespaces(live, cluster):
     heading, lines = rows(result)
     assert heading[:5] == ["NAMESPACE", "RUN", "RUN", "ID", "RUN"]
     assert "DISPATCH REVISION SUBMITTED" in " ".join(heading)
-    assert [line.split()[:2] for line in lines] == [
-        ["team-a", "taxi-x7k2p"],
-        ["team-b", "other"],
-    ]
+    assert [line.split()[:2] for line in lines] == [["team-a", "taxi-x7k2p"], ["team-b", "other"]]
     assert "20m" in lines[1]
     # Only its own namespace's without -A.
     assert "other" not in live("list").stdout

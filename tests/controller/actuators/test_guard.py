@@ -121,12 +121,7 @@ def scene():
     [
         pytest.param(
             {},
-            [
-                (3, [SCHEDULER], True),
-                (15, [], True),
-                (1, [], False),
-                (1, [SCHEDULER], True),
-            ],
+            [(3, [SCHEDULER], True), (15, [], True), (1, [], False), (1, [SCHEDULER], True)],
             id="one that renews is alive and one that stops is dead",
         ),
         pytest.param(

@@ -89,10 +89,7 @@ def test_one_run_with_a_wrong_date_costs_no_others():
     assert len(uids(history)) == 11
     later = a_past_run("p", 11)
     assert not observe_history(history.to_object()).is_older(later)
-    assert uids(written(history.to_object(), later)) == [
-        *(run.uid for run in normal),
-        later.uid,
-    ]
+    assert uids(written(history.to_object(), later)) == [*(run.uid for run in normal), later.uid]
 
 
 def test_runs_that_all_had_a_wrong_date_do_not_keep_out_later_ones():

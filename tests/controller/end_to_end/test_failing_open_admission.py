@@ -158,9 +158,7 @@ def test_the_definition_of_placements_may_go_and_come_back(installation, team):
         )
     assert schedulers_at_end(team, run)["s3"] == DEFAULT_SCHEDULER
     wait_until(
-        lambda: all(team.placement(name) for name in (run, other)),
-        "the placements again",
-        60,
+        lambda: all(team.placement(name) for name in (run, other)), "the placements again", 60
     )
 
 

@@ -86,10 +86,7 @@ def test_a_namespace_that_asks_later_is_placed_from_its_next_run_on(choosy_insta
 
 def test_runs_wait_and_count_only_where_namespaces_ask_for_it(choosy_installation):
     installation = choosy_installation
-    with (
-        team_of(installation) as bare,
-        team_of(installation, {ENABLED_LABEL: "true"}) as asking,
-    ):
+    with team_of(installation) as bare, team_of(installation, {ENABLED_LABEL: "true"}) as asking:
         set_closed_queue(bare, quota={"runs": 0}, onControllerDown="hold")
         set_queue(asking, quota={"runs": 0})
         free = bare.submit(LONG)

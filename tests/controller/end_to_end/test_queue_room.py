@@ -172,8 +172,7 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     wait_for_phase(team, name, "Finished")
     # The planner writes the spec, the queue the status: either may come first.
     wait_until(
-        lambda: request(team, name)["spec"].get("end") == "Succeeded",
-        "its end to be in the spec",
+        lambda: request(team, name)["spec"].get("end") == "Succeeded", "its end to be in the spec"
     )
 
 

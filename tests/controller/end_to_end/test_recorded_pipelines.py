@@ -98,10 +98,10 @@ def test_placements_say_what_became_of_each_step(runs):
             assert state in ENDED_STATES, (name, step)
             pod = last.pop(step, None)
             if pod is not None:
-                assert (state, node) == (
-                    pod["status"]["phase"].lower(),
-                    pod["spec"]["nodeName"],
-                ), (name, step)
+                assert (state, node) == (pod["status"]["phase"].lower(), pod["spec"]["nodeName"]), (
+                    name,
+                    step,
+                )
         assert last == {}, name
 
 

@@ -90,10 +90,7 @@ class Extender:
         )
 
     def plan(
-        self,
-        namespace: str,
-        rows: Sequence[Sequence[Any]],
-        nodes: Sequence[str],
+        self, namespace: str, rows: Sequence[Sequence[Any]], nodes: Sequence[str]
     ) -> JsonObject:
         """Write a plan."""
         return self.api.create(plan_object(*rows, nodes=nodes, namespace=namespace))

@@ -119,8 +119,7 @@ def test_an_answer_without_changes_holds_no_patch():
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"[", b"[]", b'"x"', b"{}", b'{"request": 1}', review({}, uid=""), review(3)],
+    "body", [b"", b"[", b"[]", b'"x"', b"{}", b'{"request": 1}', review({}, uid=""), review(3)]
 )
 def test_what_is_no_review_is_refused(body):
     with pytest.raises(InputError):

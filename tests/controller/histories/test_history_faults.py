@@ -41,8 +41,7 @@ def uids(cluster: NoisyCluster) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
-    [(Past, "observe"), (known_pasts, "with_history"), (promising, "promise_of")],
+    ("place", "name"), [(Past, "observe"), (known_pasts, "with_history"), (promising, "promise_of")]
 )
 def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
     cluster, monkeypatch, caplog, place, name

@@ -67,9 +67,7 @@ def kueue_kinds(api):
 
 def a_definition(kind: Kind) -> dict[str, Any]:
     made = free_definition(kind.api_version, kind.kind, kind.plural, namespaced=kind.namespaced)
-    made["metadata"]["annotations"] = {
-        "api-approved.kubernetes.io": "unapproved, for a test",
-    }
+    made["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, for a test"}
     made["spec"]["versions"][0]["subresources"] = {"status": {}}
     return made
 

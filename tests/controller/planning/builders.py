@@ -102,11 +102,7 @@ def a_run_pod(**fields: Any) -> RunPod:
 
 
 def a_workflow(
-    name: str = "run",
-    *,
-    created_at: datetime = START,
-    phase: str = "",
-    suspended: bool = False,
+    name: str = "run", *, created_at: datetime = START, phase: str = "", suspended: bool = False
 ) -> ObservedRun:
     """A Workflow with our mark, created at `START`, as it is observed."""
     metadata = {"uid": "w", "creationTimestamp": created_at.isoformat()}

@@ -76,10 +76,7 @@ class NoisyCluster(PlayedCluster):
     """
 
     def __init__(
-        self,
-        seed: int = 0,
-        coordinator: Coordinator | None = None,
-        iterations: int = ITERATIONS,
+        self, seed: int = 0, coordinator: Coordinator | None = None, iterations: int = ITERATIONS
     ) -> None:
         nodes = (node_object(f"n{number}") for number in range(2))
         super().__init__(*nodes, coordinator=coordinator or a_coordinator())

@@ -542,10 +542,7 @@ def test_gates_open_in_the_plans_order():
     cluster = a_cluster(
         node_object("n0", allocatable={"cpu": "1"}),
         gated=True,
-        policy={
-            "actuator": "gates",
-            "gateDeadline": "10m",
-        },
+        policy={"actuator": "gates", "gateDeadline": "10m"},
     )
     tasks = dag("main", task("first"), task("second", depends="first"), task("third"))
     submit(cluster, workflow(tasks, a_step(seconds=30)))
@@ -561,10 +558,7 @@ def test_a_paused_policy_opens_all_gates():
     cluster = a_cluster(
         node_object("n0", allocatable={"cpu": "1"}),
         gated=True,
-        policy={
-            "actuator": "gates",
-            "paused": True,
-        },
+        policy={"actuator": "gates", "paused": True},
     )
     submit(cluster, workflow(dag("main", task("a"), task("b")), a_step()))
     cluster.look()

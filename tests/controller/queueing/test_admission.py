@@ -164,10 +164,7 @@ def test_the_queue_s_capacity_replaces_the_sum_where_node_pools_grow():
 def test_queues_see_their_own_capacity_and_all_runs():
     grows = {QUEUE: QueueRules(capacity={"cpu": 32000}, overcommit=1.0)}
     both = {**grows, OTHER: QueueRules(overcommit=1.0)}
-    runs = [
-        waiting("here", cpu=16),
-        waiting("there", cpu=1, queue=OTHER),
-    ]
+    runs = [waiting("here", cpu=16), waiting("there", cpu=1, queue=OTHER)]
     running = [admitted("r", cpu=16, queue=OTHER)]
     assert going(runs, running, both, NODE) == ["here"]
 
@@ -223,11 +220,7 @@ def test_a_gang_of_several_shapes_goes_whole():
 def test_where_an_admitted_gang_lost_nodes_it_has_what_is_left_of_their_kind():
     running = [admitted("r", gang(6))]
     gang_of_cpus = a_demand(cpu=2, gang=(2, {"cpu": 1}))
-    runs = [
-        waiting("a", gang(1)),
-        waiting("b", gpu=1),
-        waiting("c", gang_of_cpus),
-    ]
+    runs = [waiting("a", gang(1)), waiting("b", gpu=1), waiting("c", gang_of_cpus)]
     verdicts = decided(runs, running, GANG_RULES, NODES[:1])
     assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 1),)
     assert verdicts["b"].is_admitted

@@ -23,9 +23,7 @@ def make_world(request):
 
 
 both = pytest.mark.parametrize(
-    "make_world",
-    ["builtin", pytest.param("on_kueue", marks=pytest.mark.cluster)],
-    indirect=True,
+    "make_world", ["builtin", pytest.param("on_kueue", marks=pytest.mark.cluster)], indirect=True
 )
 
 

@@ -49,10 +49,7 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
         scene.label_namespace("false")
     assert scene.settle() == []
     assert scene.settle_after(5) == ["run begins: no-queue"]
-    assert (scene.phase("run"), scene.written["run"].get("position")) == (
-        "Admitted",
-        None,
-    )
+    assert (scene.phase("run"), scene.written["run"].get("position")) == ("Admitted", None)
     assert scene.condition("run") == ("True", "NotHeld")
     scene.end("run")
     assert scene.settle() == []

@@ -13,10 +13,7 @@ def victims(running, run=URGENT, its_rules=QUOTA):
 
 
 def test_the_latest_admission_is_suspended_first():
-    running = [
-        admitted("old", cpu=4),
-        admitted("new", cpu=4, admitted_at=after(1)),
-    ]
+    running = [admitted("old", cpu=4), admitted("new", cpu=4, admitted_at=after(1))]
     assert victims(running) == victims(running[::-1]) == ["new"]
 
 
@@ -34,10 +31,7 @@ def test_equal_and_higher_priorities_go_on():
 
 
 def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
-    running = [
-        admitted("low", cpu=4),
-        admitted("high", cpu=4, priority=20),
-    ]
+    running = [admitted("low", cpu=4), admitted("high", cpu=4, priority=20)]
     assert victims(running, waiting("urgent", cpu=6, priority=10)) == []
     assert victims(running, waiting("urgent", cpu=9, priority=30)) == []
 

@@ -76,8 +76,7 @@ def test_one_that_is_tried_again_is_held_and_has_begun():
 
 
 @pytest.mark.parametrize(
-    ("phase", "end"),
-    [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", None)],
+    ("phase", "end"), [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", None)]
 )
 def test_how_it_has_ended(phase, end):
     run = queued(status={"phase": phase})

@@ -21,14 +21,7 @@ from tests.controlplane.times import write_time
 RETRY_SECONDS = 0.5
 """After a write that failed."""
 
-_OF_ANOTHER_FORM = (
-    ArgoError,
-    AttributeError,
-    KeyError,
-    TypeError,
-    ValueError,
-    RecursionError,
-)
+_OF_ANOTHER_FORM = (ArgoError, AttributeError, KeyError, TypeError, ValueError, RecursionError)
 """What happens to who takes the form of a Workflow for granted; Argo reads it into types."""
 
 

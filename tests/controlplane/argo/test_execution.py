@@ -248,12 +248,7 @@ def test_a_false_condition_skips_and_what_needs_success_is_omitted():
 
     player.play()
 
-    assert phases(player) == {
-        "": "Succeeded",
-        ".a": "Skipped",
-        ".b": "Omitted",
-        ".c": "Succeeded",
-    }
+    assert phases(player) == {"": "Succeeded", ".a": "Skipped", ".b": "Omitted", ".c": "Succeeded"}
 
 
 @pytest.mark.parametrize("fails", [True, False])

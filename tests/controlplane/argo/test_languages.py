@@ -12,10 +12,7 @@ from tests.controlplane.argo.substitution import substitute
 def test_placeholders_in_keys_and_values():
     value = {"{{k}}": ["{{ v }}", "a{{v}}b{{v}}", 3, None], "plain": {"x": "{{$.kept}}"}}
     found = substitute(value, {"k": "key", "v": "{{v}}"})
-    assert found == {
-        "key": ["{{v}}", "a{{v}}b{{v}}", 3, None],
-        "plain": {"x": "{{$.kept}}"},
-    }
+    assert found == {"key": ["{{v}}", "a{{v}}b{{v}}", 3, None], "plain": {"x": "{{$.kept}}"}}
     assert found["plain"] is value["plain"], "what has nothing to replace is shared"
 
 
@@ -39,10 +36,7 @@ def test_conditions_of_tasks():
 
 def test_loops():
     items = expand({"name": "t", "withItems": ["a", "b"], "arguments": ["{{item}}"]}, {})
-    assert items == [
-        {"name": "t(0:a)", "arguments": ["a"]},
-        {"name": "t(1:b)", "arguments": ["b"]},
-    ]
+    assert items == [{"name": "t(0:a)", "arguments": ["a"]}, {"name": "t(1:b)", "arguments": ["b"]}]
     unknown = {"name": "t", "withSequence": {"count": ""}}
     with pytest.raises(TemplateError, match="'' is not a count"):
         expand(unknown, {})

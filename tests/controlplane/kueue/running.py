@@ -121,11 +121,7 @@ class Kueue:
                 "namespace": NAMESPACE,
                 "health": {"healthProbeBindAddress": f"{LOOPBACK}:{self._health_port}"},
                 "metrics": {"bindAddress": "0"},
-                "webhook": {
-                    "host": LOOPBACK,
-                    "port": self._webhook_port,
-                    "certDir": str(folder),
-                },
+                "webhook": {"host": LOOPBACK, "port": self._webhook_port, "certDir": str(folder)},
                 "leaderElection": {"leaderElect": False},
             }
         )

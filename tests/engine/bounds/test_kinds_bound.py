@@ -181,10 +181,7 @@ def test_no_bound_is_above_the_proven_optimum():
 
 def test_the_row_of_the_fullest_window_is_chosen():
     """A window too full is found though others come first."""
-    run = a_run(
-        a_step("early", seconds=3 * ODD),
-        *equal_steps(3, "early", seconds=10 * ODD),
-    )
+    run = a_run(a_step("early", seconds=3 * ODD), *equal_steps(3, "early", seconds=10 * ODD))
     bounds, _ = named(run, *nodes(1, cpu=2))
     assert bounds["windows"] == pytest.approx(23 * ODD, rel=WITHIN)
 

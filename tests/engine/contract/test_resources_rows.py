@@ -42,8 +42,7 @@ arguments = st.recursive(
 )
 reasons = st.builds(Reason, texts, st.lists(arguments, max_size=4).map(tuple))
 alternatives = st.lists(
-    st.builds(Alternative, st.integers(0, NODES - 1), seconds, latencies),
-    max_size=3,
+    st.builds(Alternative, st.integers(0, NODES - 1), seconds, latencies), max_size=3
 ).map(tuple)
 planned_rows = st.builds(PlannedRow, texts, nodes, times, times, st.none() | reasons, alternatives)
 waitings = st.builds(

@@ -60,12 +60,7 @@ def excess_of(step, cluster):
 
 @pytest.mark.parametrize(
     ("best", "second", "excess"),
-    [
-        (1.0, 1.5, 0.0),
-        (9.0, 10.0, 0.5),
-        (100.0, 105.0, 0.0),
-        (100.0, 106.0, 1.0),
-    ],
+    [(1.0, 1.5, 0.0), (9.0, 10.0, 0.5), (100.0, 105.0, 0.0), (100.0, 106.0, 1.0)],
 )
 def test_nodes_within_the_band_count_as_best(best, second, excess):
     """Half a millisecond or 5 %, whichever is more."""
@@ -200,8 +195,7 @@ def test_no_latency_anywhere_switches_the_rule_off_and_says_so():
 def test_a_hard_limit_is_never_broken(dispatch):
     """The only node within 20 ms is slow and busy; the step waits for it even when ready."""
     run = a_run(
-        a_step("hog", seconds=30, node_selector={"zone": "near"}),
-        predicting(max_latency_ms=20.0),
+        a_step("hog", seconds=30, node_selector={"zone": "near"}), predicting(max_latency_ms=20.0)
     )
     near = a_node("near", cpu=1, speed=0.1, labels={"zone": "near"})
     cluster = near_users(near, a_node("far"), near=20.0, far=20.1)
@@ -282,8 +276,7 @@ def test_an_unknown_location_switches_a_hard_limit_off_too():
 def test_limits_and_shared_volumes_meet_on_one_node():
     """The group goes where the limit of one of them allows."""
     run = a_run(
-        a_step("prepare", claims=["disk"]),
-        predicting(max_latency_ms=20.0, claims=["disk"]),
+        a_step("prepare", claims=["disk"]), predicting(max_latency_ms=20.0, claims=["disk"])
     )
     cluster = near_users(a_node("far", speed=9.0), a_node("near"), near=5.0, far=50.0)
     plan = plan_run(run, cluster)

@@ -124,12 +124,7 @@ def test_an_unknown_image_is_warned_of_once_and_pulled(golden):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"image": "python:3.12"},
-        {"image": TOOL, "image_bytes": 5},
-        {"image": ""},
-    ],
+    "changes", [{"image": "python:3.12"}, {"image": TOOL, "image_bytes": 5}, {"image": ""}]
 )
 def test_what_is_told_is_not_warned_of(changes):
     plan = planned(a_step("a", **changes))

@@ -52,8 +52,7 @@ def test_what_was_promised_of_no_step_is_another_promise_once_steps_have_times()
 
 
 @pytest.mark.parametrize(
-    ("seconds", "outcome"),
-    [(98.5, "early"), (99.0, "kept"), (110.0, "kept"), (111.0, "late")],
+    ("seconds", "outcome"), [(98.5, "early"), (99.0, "kept"), (110.0, "kept"), (111.0, "late")]
 )
 def test_what_came_of_a_range_as_ends_are_cut_to_whole_seconds(seconds, outcome):
     assert TimeRange(100.0, 105.0, 110.0).outcome(seconds) is PromiseOutcome(outcome)

@@ -238,11 +238,7 @@ def mixed_step(
 
 
 def in_a_loop(
-    body: Sequence[Step],
-    after: tuple[str, ...],
-    width: int,
-    parallelism: int,
-    inner_width: int,
+    body: Sequence[Step], after: tuple[str, ...], width: int, parallelism: int, inner_width: int
 ) -> tuple[list[Step], list[Group]]:
     """The steps once for each iteration of a loop, or of one in it that has a limit of 1."""
     groups = [Group("loop", GroupKind.LOOP, "", after, parallelism)]

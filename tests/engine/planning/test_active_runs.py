@@ -378,10 +378,7 @@ def test_heft_waits_for_running_pods_and_reserved_rooms():
         (lambda: ActiveRun("r", chain(1), weight=math.nan), "has weight nan"),
         (lambda: ActiveRun("r", chain(1), release_seconds=math.inf), "is released at inf s"),
         (lambda: plan_runs([], a_cluster()), "no run is given"),
-        (
-            lambda: plan_runs([ActiveRun("r", chain(1))] * 2, a_cluster()),
-            "run 'r' appears 2 times",
-        ),
+        (lambda: plan_runs([ActiveRun("r", chain(1))] * 2, a_cluster()), "run 'r' appears 2 times"),
         (
             lambda: plan_runs(
                 [

@@ -77,12 +77,7 @@ def nodes_of(plan):
 
 
 @settings(max_examples=150)
-@given(
-    case=cases(),
-    dispatch=DISPATCHES,
-    marked_only=st.booleans(),
-    quick=st.booleans(),
-)
+@given(case=cases(), dispatch=DISPATCHES, marked_only=st.booleans(), quick=st.booleans())
 def test_the_pieces_of_any_run_touch_and_last_as_long_as_the_run(
     case, dispatch, marked_only, quick
 ):
@@ -150,8 +145,7 @@ def test_a_step_pulls_downloads_runs_and_uploads():
 def test_a_step_waits_for_the_image_that_another_pulls():
     """The second on the node waits for the rest of the pull only; nobody pulls for the third."""
     run = a_run(
-        a_step("first", image="tool:1", seconds=1),
-        a_step("soon", image="tool:1", seconds=30),
+        a_step("first", image="tool:1", seconds=1), a_step("soon", image="tool:1", seconds=30)
     )
     assert pieces(limited_plan(run)) == [
         ("image", "soon", 2.0, "tool:1"),
@@ -182,10 +176,7 @@ def test_a_step_waits_for_room_on_its_node():
         a_step("wide", cpu=3, seconds=4),
     )
     plan = limited_plan(run, quick=False, generations=1)
-    assert pieces(plan) == [
-        ("node-full", "wide", 5.0, "long"),
-        ("running", "wide", 4.0, ""),
-    ]
+    assert pieces(plan) == [("node-full", "wide", 5.0, "long"), ("running", "wide", 4.0, "")]
 
 
 def test_room_may_be_taken_by_another_run():
@@ -263,10 +254,7 @@ def test_a_volume_that_is_attached_elsewhere_is_awaited_on_the_node():
         a_step("second", seconds=4, claims=["disk"], node_selector={"zone": "b"}),
     )
     plan = limited_plan(run, a_cluster(*zones_a_and_b()))
-    assert pieces(plan) == [
-        ("volume", "second", 5.0, "disk"),
-        ("running", "second", 4.0, ""),
-    ]
+    assert pieces(plan) == [("volume", "second", 5.0, "disk"), ("running", "second", 4.0, "")]
     assert set(nodes_of(plan)) == {"n2"}
 
 

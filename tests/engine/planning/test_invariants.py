@@ -122,10 +122,7 @@ def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
 ):
     """Room, order, filters, volumes, loops, latency limits, times, bound, figures."""
     low = case.lowered(
-        assumptions=assumptions,
-        dispatch=dispatch,
-        objective=objective,
-        marked_only=marked_only,
+        assumptions=assumptions, dispatch=dispatch, objective=objective, marked_only=marked_only
     )
     reference = Reference(
         case.run, case.cluster, assumptions, LATENCY_RULED_TYPES, marked_only=marked_only
@@ -205,10 +202,7 @@ REFUSED = {
         a_kfp_run(a_step("inside", group="loop"), groups=(LOOP_OF_ITSELF,)),
         "cycle",
     ),
-    "a step after one that does not exist": (
-        a_run(a_step("a", "ghost")),
-        "'a' depends on 'ghost'",
-    ),
+    "a step after one that does not exist": (a_run(a_step("a", "ghost")), "'a' depends on 'ghost'"),
     "a group after a step that does not exist": (
         a_kfp_run(a_step("a"), groups=(LOOP_AFTER_A_GHOST,)),
         "'loop' depends on 'ghost'",

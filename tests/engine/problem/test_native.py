@@ -90,16 +90,8 @@ def test_the_parameters_of_the_search_are_those_of_the_kernel():
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        (
-            "speed",
-            np.ones(3),
-            r"speed must be float64 \[N\] = \[2\], is float64 \[3\]",
-        ),
-        (
-            "speed",
-            np.ones(2, np.int64),
-            r"speed must be float64 \[N\] = \[2\], is int64 \[2\]",
-        ),
+        ("speed", np.ones(3), r"speed must be float64 \[N\] = \[2\], is float64 \[3\]"),
+        ("speed", np.ones(2, np.int64), r"speed must be float64 \[N\] = \[2\], is int64 \[2\]"),
         (
             "claims_start",
             np.zeros(2, np.int64),

@@ -97,7 +97,7 @@ def test_large_files_are_refused_unread(tmp_path):
 def broken(change) -> list[Fields]:
     """A small package, broken by `change(pipeline)`."""
     documents = a_package(
-        {"first": a_task(), "second": a_task(after=["first"]), "loop": a_loop("body", [1])},
+        {"first": a_task(), "second": a_task(after=["first"]), "loop": a_loop("body", [1])}
     )
     change(documents[0])
     return documents
@@ -130,26 +130,14 @@ def looping_over(raw: str):
             in_task("first", dependentTasks=["second"]),
             "root: tasks wait for each other in a circle, among them first, second",
         ),
-        (
-            in_task("first", dependentTasks=["first"]),
-            "circle, among them first",
-        ),
+        (in_task("first", dependentTasks=["first"]), "circle, among them first"),
         (
             in_task("first", dependentTasks=["gone"]),
             "root: task 'first' waits for 'gone', which does not exist",
         ),
-        (
-            in_task("first", inputs=inputs(x=output_of("gone"))),
-            "'first' waits for 'gone'",
-        ),
-        (
-            lambda p: tasks_of(p).update(late=an_exit_task("gone")),
-            "'late' waits for 'gone'",
-        ),
-        (
-            in_task("first", dependentTasks="second"),
-            "task first: dependentTasks: must be a list",
-        ),
+        (in_task("first", inputs=inputs(x=output_of("gone"))), "'first' waits for 'gone'"),
+        (lambda p: tasks_of(p).update(late=an_exit_task("gone")), "'late' waits for 'gone'"),
+        (in_task("first", dependentTasks="second"), "task first: dependentTasks: must be a list"),
         (
             in_task("first", componentRef={"name": "gone"}),
             "task first: component 'gone' does not exist",
@@ -158,26 +146,14 @@ def looping_over(raw: str):
         (lambda p: tasks_of(p).update({"": a_task()}), "is empty; a name is needed"),
         (lambda p: tasks_of(p).update(first=[]), "task first: must be a mapping"),
         (in_components(work={}), "neither dag nor executorLabel"),
-        (
-            in_components(work={"executorLabel": "gone"}),
-            "executor 'gone' does not exist",
-        ),
+        (in_components(work={"executorLabel": "gone"}), "executor 'gone' does not exist"),
         (
             lambda p: p["deploymentSpec"]["executors"].update({"exec-work": {"customJob": {}}}),
             "runs customJob, which KFP on Kubernetes cannot run",
         ),
-        (
-            in_components(body=a_dag({"x": a_task("body")})),
-            "component body: contains itself",
-        ),
-        (
-            looping_over("[1, 2"),
-            "task loop: parameterIterator.items, line 1: not valid JSON",
-        ),
-        (
-            looping_over('{"a": 1}'),
-            "items must be a JSON list",
-        ),
+        (in_components(body=a_dag({"x": a_task("body")})), "component body: contains itself"),
+        (looping_over("[1, 2"), "task loop: parameterIterator.items, line 1: not valid JSON"),
+        (looping_over('{"a": 1}'), "items must be a JSON list"),
         (
             in_task("loop", iteratorPolicy={"parallelismLimit": -1}),
             "parallelismLimit: -1 must be a whole number",
@@ -186,10 +162,7 @@ def looping_over(raw: str):
             in_task("first", retryPolicy={"maxRetryCount": -3}),
             "maxRetryCount: -3 must be a whole number",
         ),
-        (
-            in_task("first", retryPolicy={"maxRetryCount": 1e300}),
-            "maxRetryCount",
-        ),
+        (in_task("first", retryPolicy={"maxRetryCount": 1e300}), "maxRetryCount"),
         (
             in_task("first", cachingOptions={"enableCache": "maybe"}),
             "enableCache: must be true or false",

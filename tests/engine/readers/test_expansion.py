@@ -100,12 +100,7 @@ def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read):
     items = [{"parts": [1, 2, 3]}, {"parts": "[1]"}, {"other": 1}]
     graph = read(a_package({"outer": a_loop("outer", items)}, components=components))
     widths = {group.name: group.width for group in graph.groups if group.kind is GroupKind.LOOP}
-    assert widths == {
-        "outer": 3,
-        "outer[0].inner": 3,
-        "outer[1].inner": 1,
-        "outer[2].inner": 3,
-    }
+    assert widths == {"outer": 3, "outer[0].inner": 3, "outer[1].inner": 1, "outer[2].inner": 3}
     assert graph.step("outer[2].inner[2].work").assumed
     assert not graph.step("outer[0].inner[2].work").assumed
 
@@ -134,9 +129,7 @@ def test_unknown_widths_are_assumed_and_shown(read):
 
 def test_widths_of_nested_loops_are_given_by_name_or_for_all(read):
     source = output_of("list")
-    components = {
-        "outer": a_dag({"list": a_task(), "inner": a_loop_over(source)}),
-    }
+    components = {"outer": a_dag({"list": a_task(), "inner": a_loop_over(source)})}
     documents = a_package({"outer": a_loop("outer", [1, 2])}, components=components)
 
     def widths(**given: int) -> list[int]:

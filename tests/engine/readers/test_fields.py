@@ -59,10 +59,7 @@ def test_numbers():
         (lambda: fields(x={}).entries("x"), "file.yaml: x: must be a list, is a mapping"),
         (lambda: fields(x="y").mapping("x"), "file.yaml: x: must be a mapping, is text"),
         (lambda: fields(x=["a", []]).texts("x"), "file.yaml: x[1]: must be text, is a list"),
-        (
-            lambda: fields(x={"a": []}).text_mapping("x"),
-            "file.yaml: x.a: must be text, is a list",
-        ),
+        (lambda: fields(x={"a": []}).text_mapping("x"), "file.yaml: x.a: must be text, is a list"),
         (
             lambda: fields(x=101).count("x", maximum=100),
             "file.yaml: x: 101 must be a whole number from 0 to 100",

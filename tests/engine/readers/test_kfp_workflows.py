@@ -61,10 +61,7 @@ def test_a_submitted_run_has_its_names():
 def test_arguments_of_the_run_are_those_it_was_submitted_with():
     """`runtime-config` wins over the defaults of the pipeline."""
     loop = a_loop_over(input_of_dag("numbers"))
-    documents = a_package(
-        {"loop": loop},
-        parameters=list_parameter("numbers", [1]),
-    )
+    documents = a_package({"loop": loop}, parameters=list_parameter("numbers", [1]))
     made = emit_workflow(documents[0])
     assert len(read(made).steps) == 1
     entry = next(t for t in made["spec"]["templates"] if t["name"] == "entrypoint")
@@ -126,10 +123,7 @@ def test_a_task_s_own_settings_come_on_top():
         (lambda spec: spec["templates"].append(spec["templates"][0]), "two templates"),
         (lambda spec: spec.update(templates={}), "flow.yaml: templates: must be a list"),
         (lambda spec: spec.update(tolerations="all"), "task work: toleration, line 1"),
-        (
-            lambda spec: spec.update(volumeClaimTemplates=[{}]),
-            "metadata.name: is empty",
-        ),
+        (lambda spec: spec.update(volumeClaimTemplates=[{}]), "metadata.name: is empty"),
         (
             lambda spec: spec["arguments"]["parameters"].append(
                 {"name": "components-root", "value": "{"}

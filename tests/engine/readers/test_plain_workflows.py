@@ -283,11 +283,7 @@ def test_artifacts_are_followed_through_nested_dags():
         ]
     )
     data = {step.name: [(d.producer, d.key) for d in step.inputs] for step in graph.steps}
-    assert data == {
-        "make": [],
-        "inner.use": [("make", "model")],
-        "last": [("inner.use", "y")],
-    }
+    assert data == {"make": [], "inner.use": [("make", "model")], "last": [("inner.use", "y")]}
     assert graph.step("last").depends_on == ("inner.use",)
 
 
@@ -323,10 +319,7 @@ def test_templates_elsewhere_and_recursion_are_said():
     ]
     graph = read_tasks(*tasks)
     assert [step.name for step in graph.steps] == ["A", "C"]
-    assert set(notice_codes(graph)) == {
-        "template-elsewhere",
-        "recursive-template",
-    }
+    assert set(notice_codes(graph)) == {"template-elsewhere", "recursive-template"}
 
 
 def test_other_kinds_hold_runs_too():

@@ -187,10 +187,7 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread():
 
 
 def test_an_importer_called_driver_is_an_importer():
-    documents = a_package(
-        {"data-driver": a_task("bring")},
-        executors={"bring": {"importer": {}}},
-    )
+    documents = a_package({"data-driver": a_task("bring")}, executors={"bring": {"importer": {}}})
     found = identified(PodIndex(read_package(documents), "wf"), "wf.root.data-driver")
     assert (found.name, found.role) == ("data-driver", PodRole.OTHER)
 

@@ -298,10 +298,7 @@ def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read):
         components={"work": {"executorLabel": "exec-work", "taskConfigPassthroughs": passthroughs}},
         container={"resources": {"resourceCpuRequest": "4"}},
         kubernetes={
-            "exec-work": {
-                "tolerations": [{"key": "a"}],
-                "nodeSelector": {"labels": {"x": "y"}},
-            }
+            "exec-work": {"tolerations": [{"key": "a"}], "nodeSelector": {"labels": {"x": "y"}}}
         },
     )
     step = read(documents).step("work")
@@ -326,11 +323,7 @@ def test_marks_and_hints_are_read_from_pod_metadata(read):
     assert step.type_guessed
     assert dict(step.labels) == metadata["labels"]
     assert (step.duration_seconds, step.duration_source) == (1200, DurationSource.HINT)
-    assert (step.output_bytes, step.max_latency_ms, step.priority) == (
-        {"model": 50 * 2**20},
-        20,
-        4,
-    )
+    assert (step.output_bytes, step.max_latency_ms, step.priority) == ({"model": 50 * 2**20}, 20, 4)
     assert graph.notices == ()
 
 

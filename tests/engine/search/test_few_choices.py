@@ -66,11 +66,7 @@ def test_every_sharer_is_told_with_whom_it_shares(golden):
 
 def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all(golden):
     """a and b share one volume, b and c another: all on one node."""
-    steps = (
-        a_step("a", claims=("x",)),
-        a_step("b", claims=("x", "y")),
-        a_step("c", claims=("y",)),
-    )
+    steps = (a_step("a", claims=("x",)), a_step("b", claims=("x", "y")), a_step("c", claims=("y",)))
     plan = plan_run(a_run(*steps), cluster_of(2))
     golden(step.explanation.sentence for step in plan.steps)
     volumes = [re.findall(r"volume (\w)", step.explanation.sentence) for step in plan.steps]

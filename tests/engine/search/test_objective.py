@@ -74,11 +74,7 @@ def test_a_shorter_round_trip_beats_a_shorter_run(dispatch):
 
 
 @settings(max_examples=80)
-@given(
-    case=cases(),
-    dispatch=DISPATCHES,
-    objective=st.sampled_from(OBJECTIVES),
-)
+@given(case=cases(), dispatch=DISPATCHES, objective=st.sampled_from(OBJECTIVES))
 def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch, objective):
     """In the objective's own order, whichever way ties fall.
 

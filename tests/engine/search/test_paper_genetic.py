@@ -71,10 +71,7 @@ def test_fitness_is_utilisation_and_image_locality():
 
 def test_fitness_of_steps_that_share_a_volume_is_their_sum():
     """They are one gene."""
-    run = a_run(
-        a_step("a", cpu=1, claims=["disk"]),
-        a_step("b", cpu=2, claims=["disk"]),
-    )
+    run = a_run(a_step("a", cpu=1, claims=["disk"]), a_step("b", cpu=2, claims=["disk"]))
     values = gene_values(a_problem(run, a_cluster(a_node(cpu=4))))
     assert values.tolist() == [[pytest.approx(3 / 4)]]
 

@@ -99,10 +99,7 @@ def _first_preemption(
 
 
 def preempted(
-    run: WaitingRun,
-    admitted: Sequence[AdmittedRun],
-    rules: Rules,
-    nodes: Sequence[Resources],
+    run: WaitingRun, admitted: Sequence[AdmittedRun], rules: Rules, nodes: Sequence[Resources]
 ) -> list[RunKey]:
     """Return the runs to suspend so that a waiting run can start; all of them are needed.
 

@@ -106,10 +106,7 @@ def check_report(check: ObservedCheck, problem: str, now: datetime) -> Iterator[
         return
     reason = "NoPlanner" if problem else "PlannerLeads"
     active = condition_object(ConditionFinding("Active", not problem, reason, message), now)
-    body = {
-        "metadata": {"name": check.name},
-        "status": {"conditions": [active]},
-    }
+    body = {"metadata": {"name": check.name}, "status": {"conditions": [active]}}
     yield ApplyStatus(ADMISSION_CHECKS, FieldManager.CHECK, body)
 
 
@@ -147,11 +144,7 @@ def without_admission(raw: JsonObject, now: datetime) -> JsonObject | None:
 def _applied(workload: ObservedWorkload, manager: FieldManager, status: JsonObject) -> ApplyStatus:
     body = {
         # With its uid, no other Workload of this name is changed.
-        "metadata": {
-            "name": workload.name,
-            "namespace": workload.namespace,
-            "uid": workload.uid,
-        },
+        "metadata": {"name": workload.name, "namespace": workload.namespace, "uid": workload.uid},
         "status": status,
     }
     return ApplyStatus(WORKLOADS, manager, body)

@@ -152,10 +152,7 @@ def _body(run: KueueRun, spec: JsonObject) -> JsonObject:
 
 
 def _correction(
-    run: KueueRun,
-    workload: ObservedWorkload,
-    queue_name: str,
-    units: Sequence[QuotaUnits],
+    run: KueueRun, workload: ObservedWorkload, queue_name: str, units: Sequence[QuotaUnits]
 ) -> Iterator[PatchWorkload]:
     """Yield the patch that corrects a Workload.
 

@@ -251,11 +251,7 @@ class QueuePublisher:
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
     def _place(
-        self,
-        run: RequestedRun,
-        situation: Situation,
-        decided: Decisions,
-        now: datetime,
+        self, run: RequestedRun, situation: Situation, decided: Decisions, now: datetime
     ) -> RunPlace:
         queue = situation.queue_of(run)
         priority = situation.queues.allowed_priority(queue, run.priority)

@@ -107,10 +107,7 @@ def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
 
 
 def status_patch(
-    queue: ObservedQueue,
-    findings: Sequence[ConditionFinding],
-    counts: QueueCounts,
-    now: datetime,
+    queue: ObservedQueue, findings: Sequence[ConditionFinding], counts: QueueCounts, now: datetime
 ) -> JsonObject | None:
     """Return the patch of the status of a queue, or None if nothing changes.
 

@@ -81,10 +81,7 @@ def expected_end(start_seconds: float, end_seconds: float, now_seconds: float) -
 
 
 def steps_to_start(
-    queue: Sequence[QueuedStep],
-    running: Sequence[RunningStep],
-    free: Resources,
-    now_seconds: float,
+    queue: Sequence[QueuedStep], running: Sequence[RunningStep], free: Resources, now_seconds: float
 ) -> list[int]:
     """Return the positions in a node's queue of the steps that start now.
 

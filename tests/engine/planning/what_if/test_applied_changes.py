@@ -31,10 +31,7 @@ CLUSTER = a_cluster(
     a_node("gpu-node", cpu=16, extended={"nvidia.com/gpu": 1}, images={"model:1": 100}),
     a_node(
         "edge",
-        taints=(
-            Taint("edge", "true"),
-            Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"),
-        ),
+        taints=(Taint("edge", "true"), Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")),
         unschedulable=True,
     ),
     latencies={"HOME-EDGE": {"edge": 5.0, "worker-1": 40.0}},

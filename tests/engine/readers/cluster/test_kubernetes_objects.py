@@ -182,10 +182,7 @@ def test_latency_labels():
     cluster = read(
         node_object("n1", labels=labels), node_object("n2", labels={"HOME-EDGE": "0.3ms"})
     )
-    assert cluster.latencies == {
-        "HOME-EDGE": {"n1": 9.8, "n2": 0.3},
-        "NITOS-CLOUD": {"n1": 41.966},
-    }
+    assert cluster.latencies == {"HOME-EDGE": {"n1": 9.8, "n2": 0.3}, "NITOS-CLOUD": {"n1": 41.966}}
 
 
 def test_latency_labels_that_differ_in_case_are_one_location():
