@@ -107,10 +107,7 @@ class RunNeed:
         Raises:
             InputError: malformed, or beyond a limit.
         """
-        is_only_news = self.has_news and not self.lacks_past
-        same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
-        if not (is_only_news and same):
-            self._planned = None
+        self._forget_plan(version)
         self.planned_for, self.problem = version, ""
         self.lacks_past = self.has_news = False
         self._planned_nodes = self.nodes
@@ -127,11 +124,18 @@ class RunNeed:
         # The run may wait for days, and its past takes much memory.
         return replace(now.reading, forecast=None, past=None)
 
-    def take(self, plan: Plan, reading: RunReading) -> None:
-        """Keep the plan of the run alone, unless it hardly differs from the last one.
+    def _forget_plan(self, version: int) -> None:
+        """Forget the last plan, unless only the estimates of known past runs have changed.
 
-        There is a last one only if nothing but past runs is new.
+        Then `take` keeps the last plan if the new one hardly differs.
         """
+        is_only_news = self.has_news and not self.lacks_past
+        same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
+        if not (is_only_news and same):
+            self._planned = None
+
+    def take(self, plan: Plan, reading: RunReading) -> None:
+        """Keep the plan of the run alone, unless it hardly differs from the last one, if any."""
         planned = _facts_of(plan, reading.graph)
         if self._planned is None or not planned.says_like(self._planned):
             self._reading, self._planned = reading, planned

@@ -33,7 +33,7 @@ class PodClasses:
         of_activity: [A] class of the activity.
         resources: [R] names of all requested resources.
         requests: [K, R] requests of a pod.
-        notices: notices on latency rules, one for each task.
+        notices: notices on latency rules, one of each kind for each task.
     """
 
     shapes: tuple[PodShape, ...]
@@ -81,7 +81,7 @@ def pod_classes(
 def _latency_notices(
     activities: Iterable[Activity], cluster: Cluster, ruled_types: Collection[str]
 ) -> tuple[Notice, ...]:
-    """Return the notices on latency rules, one for each task."""
+    """Return the notices on latency rules, one of each kind for each task."""
     ruled = {
         (step.task, step.type, step.location, step.max_latency_ms): step
         for step in (activity.step for activity in activities)

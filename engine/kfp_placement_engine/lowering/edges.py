@@ -42,7 +42,8 @@ def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
     """Return the activities sorted so that predecessors come first.
 
     Raises:
-        PlanningError: the dependencies form a cycle; the message names some of its members.
+        PlanningError: the dependencies form a cycle; the message names steps of it, or steps that
+            wait for it.
     """
     # Plain lists: numpy takes longer for a few successors than Python does.
     waiting = np.diff(edges.predecessors_start).tolist()
@@ -55,7 +56,7 @@ def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
                 order.append(after)
     if len(order) < len(waiting):
         stuck = [names[index] for index, count in enumerate(waiting) if count > 0]
-        raise PlanningError("the dependencies form a cycle through " + ", ".join(stuck[:5]))
+        raise PlanningError(f"these steps form a cycle, or wait for one: {', '.join(stuck[:5])}")
     return np.array(order, np.int64)
 
 

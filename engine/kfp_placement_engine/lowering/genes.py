@@ -12,6 +12,9 @@ from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_group
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Booleans, Integers, distinct, owners
 
+_MAX_NAMED_STEPS = 4
+"""Number of steps that a notice names."""
+
 
 @dataclass(frozen=True)
 class Genes:
@@ -123,16 +126,17 @@ def _common_nodes(allowed_of: Booleans, class_of: Integers, group: Sequence[int]
 
 def _split_notice(
     activities: Sequence[Activity],
-    together: Sequence[int],
+    group: Sequence[int],
     claims: list[Indexes],
     volumes: VolumeRules,
 ) -> Notice:
-    keys = {volumes.binding[claim] for index in together for claim in claims[index]}
+    """Return the notice on a group whose claims no node can have together."""
+    keys = {volumes.binding[claim] for index in group for claim in claims[index]}
     shared = sorted({volumes.names[key] for key in keys})
-    steps = ", ".join(activities[index].name for index in together[:4])
+    steps = ", ".join(activities[index].name for index in group[:_MAX_NAMED_STEPS])
     return Notice(
         "volume-split",
         f"no node can take all users of volume claim {', '.join(shared)} ({steps}"
-        f"{', ...' if len(together) > 4 else ''}); they run on different nodes, "
+        f"{', ...' if len(group) > _MAX_NAMED_STEPS else ''}); they run on different nodes, "
         "one after another, as the volume moves",
     )

@@ -57,8 +57,8 @@ class StatedPlace:
     round_trips: tuple[LabelRoundTrip, ...] = ()
 
     @property
-    def place(self) -> str:
-        """The name to look it up by, lower case."""
+    def lookup_name(self) -> str:
+        """Name by which the place is looked up: lower case."""
         return self.name.lower()
 
     def latency_ms(self, labels: Labels) -> float | None:
@@ -73,7 +73,7 @@ def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
     """Return the places by name in lower case; of two for one place the first Location's counts."""
     by_name: dict[str, StatedPlace] = {}
     for place in sorted(places, key=lambda each: each.location):
-        by_name.setdefault(place.place, place)
+        by_name.setdefault(place.lookup_name, place)
     return by_name
 
 

@@ -123,7 +123,7 @@ def test_a_location_knows_the_first_entry_that_matches():
     home, plant = (
         read_resource(Location, each).stated() for each in documents(MANIFESTS / "locations.yaml")
     )
-    assert (home.place, plant.place) == ("home-edge", "plant-3")
+    assert (home.lookup_name, plant.lookup_name) == ("home-edge", "plant-3")
     labels = {"kubernetes.io/hostname": "home-edge-node", "topology.kubernetes.io/region": "cloud"}
     assert home.latency_ms(labels) == 9.8
     assert home.latency_ms({"topology.kubernetes.io/region": "cloud"}) == 89.67
