@@ -93,33 +93,34 @@ class SearchWorker(Worker[PlanningRound, RoundResult | RoundFailure]):
         self._kill()
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
-        searcher = self._searcher
-        if searcher is None or not searcher.process.is_alive():
-            searcher = self._spawn()
         started = time.monotonic()
         try:
+            searcher = self._searcher
+            if searcher is None or not searcher.process.is_alive():
+                searcher = self._spawn()
             searcher.pipe.send(asked)
             if searcher.pipe.poll(self._params.limit_seconds(asked)):
                 answer: RoundResult | RoundFailure = searcher.pipe.recv()
                 return answer
         except (OSError, EOFError) as error:
             code = self._kill()
-            why = f"the search process exited unexpectedly (exit code {code}): {error!s:.100}"
+            why = f"the search process did not start, or exited (exit code {code}): {error!s:.100}"
             return RoundFailure(asked.number, why.rstrip(": "), died=True)
         self._kill()
         seconds = time.monotonic() - started
         why = f"the search was killed after {whole_seconds_text(seconds)}"
         return RoundFailure(asked.number, why, died=True)
 
-    def _spawn(self) -> "_Searcher":
+    def _spawn(self) -> _Searcher:
         self._kill()
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=_serve, args=(theirs, self._plan), name="search", daemon=True
         )
+        with theirs:
+            process.start()
+        # Not before: what has not started cannot be ended.
         self._searcher = searcher = _Searcher(process, ours)
-        process.start()
-        theirs.close()
         return searcher
 
     def _kill(self) -> int | None:

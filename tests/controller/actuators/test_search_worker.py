@@ -4,14 +4,13 @@ import os
 import queue
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kfp_placement_controller.actuators.search_worker import SearchWorker, WorkerParams
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_engine.exceptions import PlanningError
-
-Answers = queue.Queue[RoundResult | RoundFailure]
 
 
 def plan(asked):
@@ -33,7 +32,7 @@ def a_round(number):
 
 @pytest.fixture(scope="module")
 def worker():
-    answers: Answers = queue.Queue()
+    answers: queue.Queue[Any] = queue.Queue()
     made = SearchWorker(answers.put, plan, WorkerParams(grace_seconds=20.0))
     made.start()
     yield made, answers
@@ -59,17 +58,27 @@ def test_what_the_engine_refuses_is_no_death(worker):
 def test_after_a_death_there_is_another_process(worker, number):
     failure = answer_to(worker, number)
     assert (failure.number, failure.died) == (number, True)
-    assert "exited unexpectedly" in failure.why
+    assert "exited (exit code" in failure.why
+    assert answer_to(worker, 2) == RoundResult(2, {})
+
+
+def test_a_process_that_does_not_start_is_a_failure(worker, monkeypatch):
+    def refuse(_process):
+        raise BlockingIOError
+
+    answer_to(worker, 13)
+    with monkeypatch.context() as patched:
+        patched.setattr("multiprocessing.process.BaseProcess.start", refuse)
+        assert answer_to(worker, 1).died
     assert answer_to(worker, 2) == RoundResult(2, {})
 
 
 def test_a_search_that_overruns_is_killed():
-    answers: Answers = queue.Queue()
+    answers: queue.Queue[Any] = queue.Queue()
     worker = SearchWorker(answers.put, plan, WorkerParams(grace_seconds=0.5))
     worker.start()
     worker.submit(a_round(15))
     failure = answers.get(timeout=60)
     worker.stop()
-    assert isinstance(failure, RoundFailure)
     assert failure.died
     assert "the search was killed" in failure.why
