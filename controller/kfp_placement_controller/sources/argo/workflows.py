@@ -189,8 +189,7 @@ def observe_workflow(
         all_pipelines: whether all steps count as marked, if KFP has made the Workflow.
             Otherwise only a Workflow with our mark gets a plan.
         unplanned: whether to slim Workflows that get no plan as well; of those that have ended, no
-            step is kept. The graph of one that cannot be read raises: the run waits in a queue
-            until somebody states its demand, or states that nobody can.
+            step is kept. Of one that cannot be read, `content.graph` raises the reason.
 
     Raises:
         InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it is
