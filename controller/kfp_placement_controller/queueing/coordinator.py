@@ -115,7 +115,7 @@ class QueueCoordinator:
             change: the object before and after.
         """
         is_news = self._handlers.get(kind, self.runs.run_changed)(change)
-        # Most changes of pods and of running runs do not matter to queues.
+        # False, and not None: most changes of pods and of running runs do not matter to queues.
         if is_news is not False:
             self.decide_soon()
 
@@ -137,9 +137,9 @@ class QueueCoordinator:
         before = self.runs.get(key)
         self.runs.request_changed(change)
         after = self.runs.get(key)
-        had_spec = before is None or before.spec is not None
-        if not had_spec and after is not None and after.spec is not None:
-            self.planner.progressed()
+        was_unknown = before is not None and before.spec is None
+        if was_unknown and after is not None and after.spec is not None:
+            self.planner.progressed(self.monotonic())
 
     def planner_lease(self, lease: HeldLease | None) -> None:
         """Take in that the planner's Lease has changed."""
@@ -261,5 +261,5 @@ class QueueCoordinator:
 
     def _excluded(self, namespace: str) -> bool:
         """Return whether a namespace takes no part, whatever RunQueues it has."""
-        labels = self._namespaces.get(namespace)
-        return not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in)
+        observed = self._namespaces.get(namespace)
+        return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)

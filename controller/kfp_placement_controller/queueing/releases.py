@@ -16,7 +16,7 @@ _REPLACING_SECONDS = 5.0
 _MOST_KEPT = 10
 """Factor by which the memory of a deleted RunQueue is longer than the time for its return."""
 
-_MOST_BACKLOG = 10
+_MOST_BACKLOG = 11
 """Factor on a queue's `holdDeadline` for the time that a run waits for a planner that is busy with
 other runs; the planner could be busy forever."""
 
@@ -55,12 +55,11 @@ class PlannerWatch:
     """
 
     lease: LeaseWatch = field(default_factory=LeaseWatch)
-    _has_progressed: bool = False
     _progressed_at: float | None = None
 
-    def progressed(self) -> None:
+    def progressed(self, monotonic_seconds: float) -> None:
         """Note that the planner has said of a run for the first time what it needs."""
-        self._has_progressed = True
+        self._progressed_at = monotonic_seconds
 
     def state(self, stale_after_seconds: float, monotonic_seconds: float) -> PlannerState:
         """Return how the planner is now.
@@ -72,8 +71,6 @@ class PlannerWatch:
         age_seconds = self.lease.age_seconds(monotonic_seconds)
         # A Lease that was not seen to be renewed may be that of a planner that is long dead.
         is_known = self.lease.has_renewed or age_seconds > stale_after_seconds
-        if self._has_progressed:
-            self._has_progressed, self._progressed_at = False, monotonic_seconds
         progressed_at = self._progressed_at
         progress_age_seconds = None if progressed_at is None else monotonic_seconds - progressed_at
         return PlannerState(age_seconds, stale_after_seconds, is_known, progress_age_seconds)
@@ -126,6 +123,9 @@ class Releases:
     ) -> ReleaseCause | None:
         """Return why a waiting run starts in any case, or None if it still waits.
 
+        Call it once for each waiting run between two calls of `observe`: it notes that the run
+        waits, and since when its namespace has not taken part.
+
         Args:
             run: the waiting run.
             queue: RunQueue `default` of its namespace, or None if the namespace takes no part.
@@ -166,11 +166,9 @@ def _cause_in_queue(
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
     if run.demand is None and not (run.spec and run.spec.unschedulable):
-        if planner.progress_age_seconds is not None:
-            # The last of a thousand new runs is planned after minutes: it must not pass its quota.
-            too_long_seconds = waited_seconds - _MOST_BACKLOG * patience_seconds
-            silent_seconds = max(planner.progress_age_seconds, too_long_seconds)
-            waited_seconds = min(waited_seconds, silent_seconds)
-        if waited_seconds > patience_seconds:
+        # The last of a thousand new runs is planned after minutes: it must not pass its quota.
+        age_seconds = planner.progress_age_seconds
+        is_busy = age_seconds is not None and age_seconds <= patience_seconds
+        if waited_seconds > patience_seconds * (_MOST_BACKLOG if is_busy else 1):
             return ReleaseCause.NO_DEMAND
     return None

@@ -32,12 +32,12 @@ class RunQueues:
     def observe(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """Take in that a queue is new, has changed or is gone."""
         before = self._queues.pop(key, None)
-        has_rules = before is not None and key not in self._unread
+        last_valid = None if key in self._unread else before
         self._unread.discard(key)
         if queue is None:
             return
-        if queue.problem and before is not None and has_rules:
-            queue = replace(queue, spec=before.spec)
+        if queue.problem and last_valid is not None:
+            queue = replace(queue, spec=last_valid.spec)
         elif queue.problem:
             # The defaults would open the quota: its runs wait until somebody corrects it.
             self._unread.add(key)

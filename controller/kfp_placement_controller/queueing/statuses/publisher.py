@@ -1,7 +1,7 @@
 """Writes of the statuses of RunQueues and RunRequests: which fields change, and how often."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -149,6 +149,7 @@ class QueuePublisher:
             uid: uid of its object.
             cause: reason for the start.
         """
+        self._causes.pop(uid, None)
         if len(self._causes) >= _MOST_REMEMBERED:
             del self._causes[next(iter(self._causes))]
         self._causes[uid] = cause
@@ -170,6 +171,8 @@ class QueuePublisher:
         )
         before, self._worked_out = self._worked_out, {}
         starting = _starting(situation, decided)
+        all_runs = (*situation.waiting, *situation.admitted)
+        names = {each.observed.owner.uid: each.key.name for each in all_runs}
         for run in runs:
             # A run that is being started gets its status when its object shows that it has started.
             # But if its status still says admitted, it must be written that it waited: otherwise it
@@ -177,11 +180,11 @@ class QueuePublisher:
             is_starting = run.key in starting and run.status.phase != RequestPhase.ADMITTED
             if run.request is None or is_starting:
                 continue
-            place = self._place(run, situation, decided, now)
+            place = self._place(run, situation, decided, names, now)
             patch = before.get(run.key)
             if patch is None or patch.run is not run or patch.place != place:
                 patch = _Patch(run, place, request_status_patch(run, place, now))
-            # Of a thousand runs that wait few change at a time: the others cost nothing.
+            # Of a thousand runs that wait few change at a time: only their patches are made.
             self._worked_out[run.key] = patch
             fields = patch.fields
             if fields is None:
@@ -251,7 +254,12 @@ class QueuePublisher:
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
     def _place(
-        self, run: RequestedRun, situation: Situation, decided: Decisions, now: datetime
+        self,
+        run: RequestedRun,
+        situation: Situation,
+        decided: Decisions,
+        names: Mapping[str, str],
+        now: datetime,
     ) -> RunPlace:
         queue = situation.queue_of(run)
         priority = situation.queues.allowed_priority(queue, run.priority)
@@ -273,7 +281,7 @@ class QueuePublisher:
             undecided=NOT_KNOWN_YET if undecided is None else undecided.why,
             draining=run.key in situation.draining,
             cause=self._causes.get(run.observed.owner.uid),
-            stopped=_stopped(run, situation),
+            stopped=_stopped(run, names),
             notes=tuple(notes),
             nodes=decided.nodes.get(run.key, None if keeps_nodes else ()),
             starts=starts,
@@ -286,11 +294,15 @@ def _starting(situation: Situation, decided: Decisions) -> set[RunKey]:
     return starting | {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
 
 
-def _stopped(run: RequestedRun, situation: Situation) -> str:
-    """Return why a run was stopped that waits again, or "" if it was not."""
+def _stopped(run: RequestedRun, names: Mapping[str, str]) -> str:
+    """Return why a run was stopped that waits again, or "" if it was not.
+
+    Args:
+        run: the run.
+        names: names of runs by uid.
+    """
     preempted_for = run.observed.preempted_for if run.observed.is_preempted else ""
     if preempted_for in _STOPPED:
         return _STOPPED[preempted_for]
-    runs = (*situation.waiting, *situation.admitted)
-    names = (f"run {each.key.name}" for each in runs if each.observed.owner.uid == preempted_for)
-    return f"stopped for {next(names, 'a run')} of a higher priority"
+    name = names.get(preempted_for)
+    return f"stopped for {f'run {name}' if name else 'a run'} of a higher priority"
