@@ -31,7 +31,7 @@ _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
 @dataclass
 class ApiMetrics:
-    """Counts in the metrics of the process.
+    """Observer of an API server (`kfp_placement_kube.observer`) that counts in our metrics.
 
     Attributes:
         process: name of the process, such as `plan`.

@@ -2,7 +2,7 @@
 
 The time of day may be set, by an hour and more after a machine was suspended. So it is only
 compared with times that others state; what this process measures itself, it measures in seconds of
-`time.monotonic`, which processes and loops alone read.
+`time.monotonic`; code that decides is given them.
 """
 
 

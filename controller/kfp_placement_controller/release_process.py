@@ -7,11 +7,12 @@ that it frees may break a latency limit; it prints the limit of each such pod.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import HeldRuns, ReleaseCounts, Say, silence_of
 from kfp_placement_controller.actuators.policies import set_paused
+from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
@@ -45,7 +46,7 @@ def run(settings: ReleaseSettings) -> int:
         SettingsError: there is no way to the API server.
         KubernetesError: there was no answer, or a request was refused that all else needs.
     """
-    return release(connect(settings), datetime.now(UTC), print, settings)
+    return release(connect(settings), wall_clock(), print, settings)
 
 
 def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings) -> int:

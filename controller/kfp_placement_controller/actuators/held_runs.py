@@ -114,16 +114,16 @@ class HeldRuns:
         Raises:
             KubernetesError: queues or runs cannot be listed.
         """
-        holding: dict[str, Holding] = {}
+        holdings: dict[str, Holding] = {}
         counts = ReleaseCounts()
         for queue in self._queues():
-            held = holding[queue.key.namespace] = holding_of(queue)
-            status = None if held is Holding.ALL else closing_patch_of(queue)
+            holding = holdings[queue.key.namespace] = holding_of(queue)
+            status = None if holding is Holding.ALL else closing_patch_of(queue)
             if status is not None:
                 self._close(queue.key, status, counts)
         without_queue = holding_of(None)
         for raw in self._waiting():
-            if holding.get(key_of(raw)[0], without_queue) is Holding.NONE:
+            if holdings.get(key_of(raw)[0], without_queue) is Holding.NONE:
                 self._free(raw, counts)
         return counts
 
@@ -179,7 +179,8 @@ class HeldRuns:
             return
         if freed:
             self.say(f"{'would release' if self.dry_run else 'released'} run {namespace}/{name}")
-            counts.freed += not self.dry_run
+            if not self.dry_run:
+                counts.freed += 1
 
     def _patch(self, run: QueuedRun) -> MergePatch | None:
         """Return the patch that releases a run, or None if it does not wait for a queue."""

@@ -2,7 +2,7 @@
 
 import gc
 
-GENERATIONS = (10_000, 10, 50)
+THRESHOLDS = (10_000, 10, 50)
 """Thresholds of the garbage collector; Python's own are (700, 10, 10).
 
 With these, taking in the objects of the start needs half the CPU time, and full collections, which
@@ -12,7 +12,7 @@ take 200 ms with many histories, are rare.
 
 def look_less_often() -> None:
     """Let the garbage collector run less often, in a process whose objects stay."""
-    gc.set_threshold(*GENERATIONS)
+    gc.set_threshold(*THRESHOLDS)
 
 
 def keep_what_is_there() -> None:

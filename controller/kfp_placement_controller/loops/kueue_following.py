@@ -41,7 +41,7 @@ class KueueFollowing:
     began: Callable[[], None]
     ended: Callable[[], None]
     _follows: bool = False
-    _next_at: float | None = None
+    _next_at_seconds: float | None = None
 
     def follow(self, coordinator: QueueCoordinator) -> None:
         """Begin or stop following, and check our rights and read the objects from time to time.
@@ -52,20 +52,20 @@ class KueueFollowing:
             self.stop()
             return
         monotonic_seconds = self.monotonic()
-        if self._next_at is not None and monotonic_seconds < self._next_at:
+        if self._next_at_seconds is not None and monotonic_seconds < self._next_at_seconds:
             return
         try:
             self.check()
             listing = self.read()
         except (AccessError, KubernetesError) as error:
-            self._next_at = monotonic_seconds + RETRY_SECONDS
+            self._next_at_seconds = monotonic_seconds + RETRY_SECONDS
             problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]
             if problem != self.objects.problem:
                 _LOG.warning("%s", problem)
             self.objects.problem = problem
             coordinator.decide_soon()
             return
-        self._next_at = monotonic_seconds + LIST_SECONDS
+        self._next_at_seconds = monotonic_seconds + LIST_SECONDS
         self.objects.listed(listing)
         coordinator.decide_soon()
         if not self._follows:
@@ -74,7 +74,7 @@ class KueueFollowing:
 
     def stop(self) -> None:
         """Stop following."""
-        self._next_at = None
+        self._next_at_seconds = None
         if self._follows:
             self._follows = False
             self.ended()

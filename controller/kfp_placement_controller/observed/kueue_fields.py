@@ -41,8 +41,8 @@ def conditions_of(status: Fields) -> dict[str, KueueCondition]:
 def entries(fields: Fields, key: str) -> list[Fields]:
     """Read the mappings of a list; its other items do not count."""
     value = fields.get(key)
-    entries = value[:MAX_LISTED] if isinstance(value, list) else ()
-    return [Fields(each, fields.place) for each in entries if isinstance(each, dict)]
+    items = value[:MAX_LISTED] if isinstance(value, list) else ()
+    return [Fields(each, fields.place) for each in items if isinstance(each, dict)]
 
 
 def short_text(value: object) -> str:

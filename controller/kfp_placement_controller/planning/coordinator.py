@@ -124,7 +124,7 @@ class Coordinator:
             PLACEMENT_METADATA: self._placement,
             CLAIMS: self._reactions.claim_changed,
             VOLUMES: self._reactions.volume_changed,
-            EVENTS: self.registry.attach_failures.change,
+            EVENTS: self.registry.attach_failures.observe,
             LOCATIONS: self._reactions.location_changed,
             NAMESPACES: self._reactions.namespace_changed,
             POLICIES: self._policy,

@@ -190,9 +190,9 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
 
 
 def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
-    """Return what a step waits for; a step whose nodes are all beyond its limit waits for that.
+    """Return what a step waits for: for its limit, if it fits no node and its limit excludes some.
 
-    Pods that end make no room for such a step, and its turn never comes.
+    Its turn may never come, since pods that end make no room within the limit.
     """
     may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
     reason = row.reason if may_be_limit and row is not None else None
@@ -238,12 +238,12 @@ def _status(
     run: TrackedRun, plan: CurrentPlan | None, state: PlacementState, states: Iterable[StateRow]
 ) -> PipelinePlacementStatus:
     counts = Counter(status.state for status in run.statuses.values())
-    ended = sum(counts[state] for state in ENDED_STATES)
+    ended = sum(counts[each] for each in ENDED_STATES)
     return PipelinePlacementStatus(
         conditions=state.conditions,
         phase=str(phase(run)),
         progress=f"{ended}/{len(run.statuses)}" if run.statuses else None,
-        counts=StepCounts(**{str(state): counts[state] for state in StepState}),
+        counts=StepCounts(**{str(each): counts[each] for each in StepState}),
         folded_steps=len(state.folded) or None,
         revision=1 if plan is None else plan.revision,
         makespan_seconds=_bounded(actual_makespan_seconds(run)),

@@ -12,7 +12,7 @@ class AttachFailures:
 
     _by_pod: dict[str, dict[Key, str]] = field(default_factory=dict)
 
-    def change(self, change: Change[AttachFailure]) -> None:
+    def observe(self, change: Change[AttachFailure]) -> None:
         """Take in that an event is new, has changed or is gone."""
         if change.old is not None:
             messages = self._by_pod.get(change.old.pod_uid, {})

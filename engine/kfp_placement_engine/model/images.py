@@ -104,6 +104,7 @@ def image_sizes(
         steps: the users.
         default_bytes: size of an image that nobody knows; None = its usual size, else 400Mi.
     """
+    # As a step spells them: the usual size of an image may depend on its tag.
     names: dict[str, str] = {}
     stated: dict[str, int] = {}
     for step in steps:
@@ -149,7 +150,8 @@ def canonical(image: str) -> str:
     if not slash or not (has_mark or first == "localhost"):
         first, rest = "docker.io", name
     if first in ("docker.io", "index.docker.io"):
-        first, rest = "docker.io", rest if "/" in rest else f"library/{rest}"
+        first = "docker.io"
+        rest = rest if "/" in rest else f"library/{rest}"
     if at:
         head, colon, tag = rest.rpartition(":")
         rest = head if colon and "/" not in tag else rest
@@ -158,7 +160,7 @@ def canonical(image: str) -> str:
 
 
 def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[int | None]]:
-    """Return which nodes hold which image, under any name.
+    """Return the size of each image on every node, under any name.
 
     Args:
         nodes: the nodes.

@@ -62,12 +62,12 @@ class QueuedCluster:
     def coordinator(self) -> Any:
         return self.played.coordinator
 
-    def queue(self, name: str = "default", *, gone: bool = False) -> None:
+    def queue(self, name="default", *, gone=False):
         metadata = {"name": name, "namespace": "team", "resourceVersion": "1"}
         queue = None if gone else observe_queue({"metadata": metadata})
         self.coordinator.handle(RUN_QUEUES, Change(("team", name), None, queue), self.played.now)
 
-    def submit(self, manifest: Any = None, *, held: bool = True) -> None:
+    def submit(self, manifest=None, *, held=True):
         manifest = manifest or a_chain()
         if held:
             manifest["metadata"]["labels"] = dict(HELD)
@@ -76,15 +76,15 @@ class QueuedCluster:
         if held:
             self.played.postpone(name, "Pending")
 
-    def submit_and_settle(self, manifest: Any = None, *, held: bool = True) -> None:
+    def submit_and_settle(self, manifest=None, *, held=True):
         self.submit(manifest, held=held)
         self.settle()
 
-    def release(self, name: str = "wf") -> None:
+    def release(self, name="wf"):
         del self.played.players[name].workflow["metadata"]["labels"]
         self.played.begin(name)
 
-    def settle(self, times: int = 1) -> None:
+    def settle(self, times=1):
         """What is due now and in the next seconds, so many times."""
         for _ in range(times):
             self.played.tell()
@@ -104,7 +104,7 @@ class QueuedCluster:
             case _:
                 self.carry_out_others(action)
 
-    def store(self, key: RunKey, spec: RunRequestSpec, owner: str) -> None:
+    def store(self, key, spec, owner):
         """As the API server does, through JSON."""
         self.version += 1
         written = RunRequest(spec=spec).to_object()
@@ -118,10 +118,10 @@ class QueuedCluster:
         self.requests[key] = observe_request(written)
         self.tell(key, self.requests[key])
 
-    def tell(self, key: RunKey, request: ObservedRequest | None) -> None:
+    def tell(self, key, request):
         self.coordinator.handle(RUN_REQUESTS, Change(key, None, request), self.played.now)
 
-    def spec(self, name: str = "wf") -> Any:
+    def spec(self, name="wf"):
         return self.requests[RunKey("team", name)].spec
 
     def peak(self) -> dict[str, int]:
@@ -133,7 +133,7 @@ def cluster():
     return QueuedCluster()
 
 
-def wide() -> Any:
+def wide():
     """`first`, then two steps at the same time."""
     graph = dag(
         "main", task("first"), task("left", depends="first"), task("right", depends="first")

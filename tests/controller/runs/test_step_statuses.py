@@ -197,14 +197,14 @@ def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared()
 def test_the_event_of_a_pod_is_found_by_its_uid_while_it_lasts():
     failures = AttachFailures()
     first, second = AttachFailure("uid-e0", "not yet"), AttachFailure("uid-e0", "still not")
-    failures.change(Change(("team", "a"), None, first))
-    failures.change(Change(("team", "b"), None, AttachFailure("uid-other", "elsewhere")))
+    failures.observe(Change(("team", "a"), None, first))
+    failures.observe(Change(("team", "b"), None, AttachFailure("uid-other", "elsewhere")))
     pods = (executor(), executor(node_name="n1"))
     found = status(*pods, attach_failures=failures)
     assert (found.state, found.waiting.detail) == (StepState.WAITING, "not yet")
-    failures.change(Change(("team", "a"), first, second))
+    failures.observe(Change(("team", "a"), first, second))
     assert status(*pods, attach_failures=failures).waiting.detail == "still not"
-    failures.change(Change(("team", "a"), second, None))
+    failures.observe(Change(("team", "a"), second, None))
     assert status(*pods, attach_failures=failures).state is StepState.RUNNING
 
 
