@@ -239,25 +239,30 @@ def test_the_limit_that_the_pod_says(hints, limit_ms):
     assert (step.location, step.latency_ms, step.max_latency_ms) == ("HOME-EDGE", 9.8, limit_ms)
 
 
-def required(key):
-    term = {"matchExpressions": [{"key": key, "operator": "In", "values": ["home-edge-node"]}]}
-    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    return {"nodeAffinity": terms}
+HOST = "kubernetes.io/hostname"
+
+
+def required(*keys, operator="In"):
+    found = [{"key": key, "operator": operator, "values": ["home-edge-node"]} for key in keys]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [each]} for each in found]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
 @pytest.mark.parametrize(
     ("pod", "bound", "is_told"),
     [
         ({"scheduler": "kfp-placement"}, NITLAB, False),
-        ({"scheduler": DEFAULT, "affinity": required("kubernetes.io/hostname")}, NITLAB, False),
-        ({"scheduler": DEFAULT, "affinity": required("zone")}, NITLAB, True),
-        ({"scheduler": DEFAULT, "hints": ""}, NITLAB, False),
-        ({"scheduler": DEFAULT}, HOME, False),
+        ({"affinity": required(HOST)}, NITLAB, False),
+        ({"affinity": required("zone")}, NITLAB, True),
+        ({"affinity": required(HOST, operator="NotIn")}, NITLAB, True),
+        ({"affinity": required(HOST, "zone")}, NITLAB, True),
+        ({"hints": ""}, NITLAB, False),
+        ({}, HOME, False),
     ],
-    ids=["our scheduler", "under gates", "another term", "no limit", "where it was planned"],
 )
 def test_a_limit_that_somebody_looks_after_or_that_is_kept_is_not_told(pod, bound, is_told):
-    view = viewed(predicting(BEST, bound=bound), limited(node=NODES[bound], **pod))
+    pod = limited(node=NODES[bound], **{"scheduler": DEFAULT, **pod})
+    view = viewed(predicting(BEST, bound=bound), pod)
     assert ("knows no limits" in view.steps[2].elsewhere) is is_told
 
 
