@@ -1,6 +1,7 @@
 """News of a run that somebody follows: one line for each change between two looks at it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.views.formatting import duration, facts, name_text, sentence, word
@@ -30,7 +31,8 @@ def news(before: RunView | None, run: RunView, announced: RunView | None = None)
         announced: run with the plan that was announced last; None = `before`.
     """
     if before is None or not before.has_plan:
-        yield summary(run)
+        if before is None or replace(before, seen_at=run.seen_at) != run:
+            yield summary(run)
         return
     if not run.has_plan:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
@@ -108,8 +110,8 @@ def _step_news(run: RunView, step: StepView) -> str:
         return sentence(run.waits(step))
     is_running = step.state == StepState.RUNNING
     on = "" if step.node is None else f" on {name_text(step.node)}"
-    until = f"until about {duration(step.planned_finish_seconds)}"
-    ends = step_ends(run, step)
+    planned, ends = step.planned_finish_seconds, step_ends(run, step)
+    until = "" if planned is None else f"until about {duration(planned)}"
     return facts(
         word(step.state) + on,
         f"planned on {name_text(step.planned_node)}" if step.is_deviating else "",

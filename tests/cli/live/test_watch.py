@@ -115,8 +115,16 @@ def test_an_end_that_is_known_no_more_is_news(golden):
 
 
 def test_what_cannot_be_read_any_more_is_told(golden):
-    (line,) = change_lines(RUNNING, placement(spec={"nodes": 5}))
+    unreadable = placement(spec={"nodes": 5})
+    (line,) = change_lines(RUNNING, unreadable)
     golden(line)
+    assert change_lines(unreadable, unreadable) == []
+
+
+def test_a_step_whose_end_nobody_planned_says_none():
+    rows = [*RUNNING["spec"]["steps"][:2], ["predict", 1]]
+    after = PREDICTING | {"spec": RUNNING["spec"] | {"steps": rows}}
+    assert change_lines(RUNNING, after)[-1] == "predict: running on nitlab-edge-node"
 
 
 def following(cluster, pauses, messages):
