@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
     Attributes:
         items: the objects, with their kind; what is not an object is skipped.
-        resource_version: version of the whole list; "" = the answer does not say.
+        resource_version: version of the whole list; "" = the answer is not a list.
         continue_token: token of the next page; "" = this is the last.
     """
 

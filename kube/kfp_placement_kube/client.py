@@ -107,8 +107,6 @@ class KubeClient:
         """
         pages = self.pages(kind, limit=limit, **selection)
         first = next(pages)
-        if not first.resource_version:
-            raise GarbledError(f"{kind.path()}: the answer is not a list", why="no list")
         return Listing(_items(first, pages), first.resource_version)
 
     def pages(
@@ -129,6 +127,9 @@ class KubeClient:
         while True:
             parameters = {**query, "limit": str(limit), "continue": token}
             page = page_of(kind, self._requests.ask("list", kind, path, query=parameters))
+            # Else a foreign answer, such as a proxy's, would pass as an empty last page.
+            if not page.resource_version:
+                raise GarbledError(f"{path}: the answer is not a list", why="no list")
             token = page.continue_token
             yield page
             if not token:
@@ -262,7 +263,7 @@ class KubeClient:
             resource_version: version to start from, of a list or an earlier change; "" = now.
             timeout_seconds: time after which the server ends the stream; None = some minutes.
             silence_seconds: time without a byte after which the stream counts as broken; None =
-                half a minute longer than the server's own time.
+                half a minute longer than `timeout_seconds`, or the transport's own time without it.
             selection: restriction to some of the objects.
 
         Raises:

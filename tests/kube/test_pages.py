@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import GarbledError
 from kfp_placement_kube.kinds import PODS
 from kfp_placement_kube.requests import Requests
 
@@ -17,12 +18,16 @@ class Metadata(dict):
 class Server:
     """Answers three pages, and sees which objects of earlier ones are still kept."""
 
+    foreign_page = None
+
     def __init__(self):
         self.given = []
         self.kept_at_next = []
 
     def ask(self, verb, kind, path, *, query):
         page = int(query["continue"] or 0)
+        if page == self.foreign_page:
+            return {"hello": "proxy"}
         self.kept_at_next.append(sum(each() is not None for each in self.given))
         # The middle one is empty, as a server may answer.
         objects = [Metadata(name=f"{page}-{number}") for number in range(0 if page == 1 else 4)]
@@ -57,3 +62,10 @@ def test_the_pages_themselves_keep_none(server):
     assert [len(next(pages).items) for _ in range(3)] == [4, 0, 4]
     assert next(pages, None) is None
     assert server.kept_at_next == [0, 0, 0]
+
+
+@pytest.mark.parametrize("page", range(3))
+def test_a_proxy_s_answer_is_not_the_end_of_a_list(server, page):
+    server.foreign_page = page
+    with pytest.raises(GarbledError, match="/api/v1/pods: the answer is not a list"):
+        list(KubeClient(transport=Mock()).pages(PODS))
