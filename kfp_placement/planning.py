@@ -118,6 +118,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswe
     """
     prepared, changes = prepare(request, progress), request.changes
     api = None if request.where is None else request.where.api
+    # The notice is about ends: those by past runs count from the start, and other plans have none.
     if api is not None and prepared.known_past.past is not None:
         from kfp_placement.live.queues import queue_notices
 
@@ -168,13 +169,7 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
         InputError: the file of run times cannot be read, or is of other steps.
     """
     cluster, given = request.cluster, request.asked_options
-    run = _noted(_with_durations_file(run, request.durations_file), past.notices)
-    namespace = request.namespace_of(run, past.namespace)
-    if namespace != run.namespace:
-        run = in_namespace(run, namespace)
-    if run.namespace in cluster.all_pipelines:
-        run = with_all_marked(run)
-    as_read = with_cached(with_durations(run, request.durations), request.assume_cached)
+    as_read = _as_asked(request, run, past)
     run, forecast, policy = as_read, None, cluster.policy
     if past.past is not None:
         # Here and not above: most plans are made without, and it takes long to import.
@@ -190,6 +185,17 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
         run, followed_policy = with_type_defaults(run, policy), followed(policy, given)
     options = options_on(cluster, given)
     return PreparedRun(as_read, run, cluster, options, followed_policy, past, forecast)
+
+
+def _as_asked(request: PlanRequest, run: RunGraph, past: LoadedPast) -> RunGraph:
+    """Return the run with the namespace, marks, run times and cached steps that were asked for."""
+    run = _noted(_with_durations_file(run, request.durations_file), past.notices)
+    namespace = request.namespace_of(run, past.namespace)
+    if namespace != run.namespace:
+        run = in_namespace(run, namespace)
+    if run.namespace in request.cluster.all_pipelines:
+        run = with_all_marked(run)
+    return with_cached(with_durations(run, request.durations), request.assume_cached)
 
 
 def _read(
@@ -237,7 +243,7 @@ def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
         return with_durations(run, read_durations_file(file))
     except UnknownStepError as error:
         # The file is wrong, and not what is asked for.
-        raise InputError(str(error)) from error
+        raise InputError(f"{file}: {error}") from error
 
 
 def _noted(run: RunGraph, notices: Iterable[Notice]) -> RunGraph:

@@ -71,7 +71,7 @@ def test_runs(run, tmp_path, data):
 def test_clusters(run, tmp_path, data):
     (tmp_path / "bad.yaml").write_bytes(data)
     result = run("plan", RUN, "-c", "bad.yaml", "--budget", "50ms", "--output", "out.json")
-    check_refused(result, name="")
+    check_refused(result, name="bad.yaml")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
 
 
@@ -81,7 +81,7 @@ def test_clusters(run, tmp_path, data):
 def test_durations(run, tmp_path, text):
     (tmp_path / "bad.yaml").write_text(text, encoding="utf-8")
     result = run("plan", RUN, "-c", CLUSTER, "--durations", "bad.yaml")
-    check_refused(result, name="")
+    check_refused(result, name="bad.yaml")
 
 
 def test_folders(run, tmp_path):

@@ -89,13 +89,13 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
     return replace(graph, steps=changed_steps, notices=(*graph.notices, *notices))
 
 
-def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
-    """Return the run in a namespace, whose volume claims it uses; None keeps its own.
+def in_namespace(graph: RunGraph, namespace: str) -> RunGraph:
+    """Return the run in a namespace, whose volume claims it uses.
 
     Raises:
         InputError: a namespace cannot have this name.
     """
-    return graph if namespace is None else replace(graph, namespace=check_namespace(namespace))
+    return replace(graph, namespace=check_namespace(namespace))
 
 
 def with_all_marked(graph: RunGraph) -> RunGraph:

@@ -187,7 +187,7 @@ def test_pages_are_small_enough_for_whole_workflows(tmp_path):
 
     def page(request):
         asked.append(request.path)
-        sending(b'{"metadata": {}, "items": []}')(request)
+        sending(b'{"metadata": {"resourceVersion": "7"}}')(request)
 
     with web_server({"/api/v1/pods": page}) as address:
         cluster = ClusterApi.connect(kubeconfig(tmp_path, address))
