@@ -217,6 +217,7 @@ status:
         ("[]", "must be an object, not list; a history is what `kfp-placement history --output"),
         ("kind: Cluster\n", "holds kind 'Cluster' of apiVersion None; a history is what"),
         ("kind: PodList\nitems: []\n", "holds kind 'PodList'"),
+        ("kind: List\nitems: 5\n", "items: must be a list, is a number; a history is what"),
         ("spec: {pipeline: taxi}\nitems: []\n", "holds kind None"),
         ("{kind: List, items: [" * 5000 + "]}" * 5000, "nested deeper than 100 levels"),
         ("a: [\n", "not valid YAML"),

@@ -9,7 +9,7 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.documents import load_documents
-from kfp_placement_engine.readers.text.place import mapping_or_empty
+from kfp_placement_engine.readers.text.place import UNNAMED, mapping_or_empty
 
 MAX_FILE_BYTES = 64 * 2**20
 """Size of the largest file: 200 pipelines with 256 KiB each, and some more for YAML."""
@@ -46,8 +46,8 @@ def _objects(documents: Iterable[Any]) -> Iterator[Any]:
     for document in documents:
         given = mapping_or_empty(document)
         kind, version = given.get("kind"), given.get("apiVersion")
-        if kind in ("List", f"{_KIND}List") and isinstance(given.get("items"), list):
-            yield from _objects(given["items"])
+        if kind in ("List", f"{_KIND}List"):
+            yield from _objects(UNNAMED.field("items").entries(given.get("items")))
         elif given and (kind, version) != (_KIND, API_VERSION):
             raise InputError(f"holds kind {kind!r:.80} of apiVersion {version!r:.80}")
         else:

@@ -14,7 +14,7 @@ from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place, kind_of
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
@@ -24,7 +24,7 @@ _EXPECTED = (
 _WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
 _WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"))
 
-_Document = dict[str, Any]
+_Document = RawMapping
 """Document of a file, by its keys."""
 
 
@@ -75,37 +75,41 @@ def read_run_file(
     return read_run(data, name=str(path), options=options, progress=progress)
 
 
+def run_in(document: Any, place: Place) -> str:
+    """Return the kind of run that a document describes, as text for people; "" = none."""
+    parts = _parts(Fields(document, place)) if isinstance(document, dict) else []
+    return next(filter(None, map(_format_of, parts)), "")
+
+
 def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
     """Return the documents as mappings, with lists of objects and API wrappers taken apart."""
     unwrapped: list[_Document] = []
     for document in documents:
         if not isinstance(document, dict):
             raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
-        kind = document.get("kind")
+        holder, kind = Fields(document, Place(name)), document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and "items" in document:
-            place = Place(name).field("items")
-            for item in place.entries(document["items"]):
-                unwrapped.extend(_parts(place.mapping(item), place))
+            for item in holder.each("items"):
+                unwrapped.extend(_parts(item))
         else:
-            unwrapped.extend(_parts(document, Place(name)))
+            unwrapped.extend(_parts(holder))
     return unwrapped
 
 
-def _parts(document: _Document, place: Place) -> list[_Document]:
+def _parts(document: Fields) -> list[_Document]:
     # A PipelineVersion object, or what KFP's API answers, holds both documents of a package.
-    holder = Fields(document, place)
-    if document.get("kind") == "PipelineVersion":
-        holder = holder.fields("spec")
+    is_version = document.get("kind") == "PipelineVersion"
+    holder = document.fields("spec") if is_version else document
     for pipeline, platform in _WRAPPERS:
         if isinstance(holder.get(pipeline), dict):
-            nested = holder.mapping(pipeline)
+            nested = holder.fields(pipeline)
             if isinstance(nested.get(pipeline), dict):
-                return _parts(nested, place)
-            parts = [nested]
+                return _parts(nested)
+            parts = [nested.raw]
             if holder.get(platform) is not None:
                 parts.append(holder.mapping(platform))
             return parts
-    return [document]
+    return [document.raw]
 
 
 def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
@@ -125,12 +129,6 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
 
         beside += misread_notices(run["root"], data)
     return replace(graph, notices=(*graph.notices, *beside))
-
-
-def run_in(document: Any, place: Place) -> str:
-    """Return the kind of run that a document describes, as text for people; "" = none."""
-    parts = _parts(document, place) if isinstance(document, dict) else []
-    return next(filter(None, map(_format_of, parts)), "")
 
 
 def _format_of(document: _Document) -> _Format | None:

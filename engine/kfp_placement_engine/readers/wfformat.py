@@ -4,11 +4,10 @@ Task ids are opaque names. Data moves from task to task directly; there are no d
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, LimitError
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.task_order import ordered
@@ -51,7 +50,7 @@ _Sizes = dict[str, int]
 """Sizes in bytes of the files that have one, by the file's id."""
 
 
-def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
+def read_wfformat(document: RawMapping, name: str, options: ReadOptions) -> RunGraph:
     """Read a workflow instance.
 
     Args:

@@ -48,6 +48,8 @@ def read(text: str | bytes):
         "kind: Workflow\napiVersion: argoproj.io/v1alpha1",
         "kind: Workflow\napiVersion: argoproj.io/v1alpha1\nspec: [1]",
         "kind: List\nitems: 5",
+        "kind: List\nitems: [{kind: Node}, 5]",
+        "pipeline_spec: {pipeline_spec: {}, platform_spec: 5}",
     ],
 )
 def test_other_files_are_refused_with_what_they_are(text, golden):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
@@ -13,13 +12,13 @@ from kfp_placement_engine.readers.argo.kfp_workflow import (
     kfp_workflow_tree,
 )
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
 
-def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
+def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunGraph:
     """Read a Workflow object, before any pod of it exists.
 
     Args:

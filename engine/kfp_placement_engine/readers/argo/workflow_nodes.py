@@ -1,7 +1,8 @@
 """The nodes in a Workflow's status, by which the controller learns how steps go and end.
 
-Nothing in a status is trusted: a node that cannot be read is left out, and of each only a few short
-fields are kept. Whoever fetches the object decompresses the compressed form.
+Nothing in a status is trusted: a node that cannot be read is left out, and of each only the fields
+that we use are kept; messages and outputs are cut. Whoever fetches the object decompresses the
+compressed form.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ class ArgoNode:
         name: name of the node, as in the annotation `workflows.argoproj.io/node-name` of pods.
         type: `Pod`, `Retry`, `DAG`, `Steps`, `StepGroup`, `TaskGroup`, `Skipped`, ...
         phase: `Pending`, `Running`, `Succeeded`, `Failed`, `Error`, `Skipped` or `Omitted`.
-        started_at, finished_at: times in whole seconds; None = not in the status.
+        started_at, finished_at: None = not in the status, or not a time.
         message: text of Argo or Kubernetes, cut to its first characters.
         host: name of the cluster's node that ran its pod; "" = none yet.
         outputs: the driver outputs named in `KNOWN_OUTPUTS`, by name.

@@ -1,7 +1,6 @@
 """A reader of KFP pipeline packages: IR YAML with one or two documents."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Notice
@@ -18,7 +17,7 @@ from kfp_placement_engine.readers.kfp.tasks import (
     is_exit_task,
     read_task,
 )
-from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.options import ReadOptions
@@ -35,7 +34,7 @@ SOURCE = "kfp-package"
 
 
 def package_tree(
-    pipeline: dict[str, Any], platform: dict[str, Any], name: str, options: ReadOptions
+    pipeline: RawMapping, platform: RawMapping, name: str, options: ReadOptions
 ) -> TaskTree:
     """Read a package.
 
