@@ -28,21 +28,24 @@ _SCOPE = ".kfp-placement"
 
 _STRONG = _SCOPE * 3
 
-TIME_LINE_ON_PAGE, TIME_LINE_IN_NOTEBOOK = 1100.0, 690.0
-"""Width of a time line, in pixels."""
+TIME_LINE_ON_PAGE = 1100.0
+"""Width of a time line on a page, in pixels."""
+
+TIME_LINE_IN_NOTEBOOK = 690.0
+"""Width of a time line in a notebook, in pixels."""
 
 
 class _Medium(NamedTuple):
     """Kind of place in which a document is shown.
 
     Attributes:
-        template: name of the template.
+        template_name: name of the template.
         room: pixels for a drawing on a wide screen.
         time_line: width of a time line, in pixels.
         tooltips: whether parts of drawings say more where the reader points at them.
     """
 
-    template: str
+    template_name: str
     room: float
     time_line: float
     tooltips: bool
@@ -82,7 +85,7 @@ def _rendered(medium: _Medium, document: Document, style: Markup) -> str:
         (part, _drawn(part, colours, medium.time_line), _page_columns(part))
         for part in document.parts
     ]
-    return template(medium.template).render(
+    return template(medium.template_name).render(
         document=document,
         parts=parts,
         colours=colours,
@@ -118,12 +121,13 @@ def _page_columns(part: Part) -> list[_PageColumn] | None:
     if not isinstance(part, Table):
         return None
     at = {column.title: index for index, column in enumerate(part.columns)}
-    below: dict[int, list[int]] = defaultdict(list)
+    # Columns that have room of their own are below None.
+    below: dict[int | None, list[int]] = defaultdict(list)
     for column in part.columns:
-        below[at.get(column.under, -1)].append(at[column.title])
+        below[at.get(column.under)].append(at[column.title])
     weights = {
         index: 3 if part.columns[index].is_path or part.columns[index].wrap_from else 2
-        for index in below[-1]
+        for index in below[None]
     }
     whole = sum(weights.values())
     return [

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from kfp_placement_engine.render.widths import text_width, width
 from kfp_placement_engine.views.formatting import clip, shown, visible
 
-_MOST_CHARACTERS = 200
-
 _INDEXES = re.compile(r"(?:\[[^\[\]]*\])+$")
 
-_FEW = 4
+_LEAST_COLUMNS = 4
 """Columns in which a shortened name still says something."""
 
 ELLIPSIS = "…"
@@ -23,10 +21,10 @@ ELLIPSIS = "…"
 _Fits = Callable[[str], bool]
 """Function that returns whether text is short enough."""
 
-_WIDER = 4
+_MOST_TIMES_LONGER = 4
 """Longest text to try, as a multiple of one that fits: narrow letters take less width."""
 
-_CONTEXT = 2
+_CONTEXT_CHARACTERS = 2
 """Characters kept before the place where names begin to differ."""
 
 
@@ -61,7 +59,9 @@ def clip_path(path: str, limit: int) -> str:
     start = ELLIPSIS + "".join(indexes) + ("." if any(indexes) else "")
     room = limit - width(start)
     return (
-        start + clip_columns(last, room) if groups and room >= _FEW else clip_columns(path, limit)
+        start + clip_columns(last, room)
+        if groups and room >= _LEAST_COLUMNS
+        else clip_columns(path, limit)
     )
 
 
@@ -86,13 +86,13 @@ def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -
         cut = [text for text in group if text != form]
         if not form or len(group) == 1:
             continue
-        most = _WIDER * len(form)
-        differ_at = max(_same_beginning(min(group), max(group)) - _CONTEXT, 0)
+        most = _MOST_TIMES_LONGER * len(form)
+        differ_at = max(_same_beginning(min(group), max(group)) - _CONTEXT_CHARACTERS, 0)
         windows = ([_window(text, start, fits, most) for text in cut] for start in (0, differ_at))
         apart = (
             forms
             for forms in windows
-            if len(taken.union(forms)) == len(taken) + len(forms) and all(map(fits, forms))
+            if taken.isdisjoint(forms) and len(set(forms)) == len(forms) and all(map(fits, forms))
         )
         forms = next(apart, None) or _numbered(cut, taken, fits, most)
         taken.update(forms)
@@ -103,7 +103,10 @@ def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -
 def distinct_columns(
     texts: Iterable[str], limit: int, shorten: Callable[[str, int], str] = clip_columns
 ) -> dict[str, str]:
-    """Shorten the texts of a column of a terminal, `limit` columns wide."""
+    """Shorten the texts of a column of a terminal, `limit` columns wide.
+
+    Where only numbers tell texts apart, a number may be wider than `limit`.
+    """
     return distinct(texts, lambda text: shorten(text, limit), lambda text: width(text) <= limit)
 
 
@@ -139,7 +142,7 @@ def _window(text: str, start: int, fits: _Fits, most: int) -> str:
 
 
 def _longest(text: str, end: str, fits: _Fits, most: int) -> str:
-    """Return as much of the begin of the text as fits before an end.
+    """Return as much of the beginning of the text as fits before an end.
 
     Args:
         text: any text.
@@ -150,6 +153,10 @@ def _longest(text: str, end: str, fits: _Fits, most: int) -> str:
     text = visible(text[:most])
     lengths = range(1, len(text) + 1)
     return text[: bisect_left(lengths, True, key=lambda n: not fits(text[:n] + end))] + end
+
+
+_MOST_CHARACTERS = 200
+"""Longest text that a drawing shows."""
 
 
 def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
