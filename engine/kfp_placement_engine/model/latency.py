@@ -4,15 +4,8 @@ A prediction step belongs near its users (latency-aware scheduling, origins: the
 scored the node of least latency only). Here nodes within a tolerance band of the best count as
 best, a hard limit excludes nodes, and a node of unknown latency ranks last.
 
-What is asked of one node at a time is decided here. Elsewhere round trips are compared by
-
-- `lowering/tables`: limits and bands of whole numpy tables; a test holds them against this module.
-- `planning/explanation`: a step's own round trip against the best, to choose between reasons; what
-  is too far it reads from the table.
-- `planning/plan_parts`, `planning/alternatives`, `search`: sums and terms of the objective.
-- `extender/preferences` of the controller: ranks of nodes, by the functions of this module.
-- `observed/latency_limits` of the controller: sorts hosts, the nearest first.
-- the SDK's report: figures of plans, to show which is better.
+What is asked of one node at a time is decided here. Limits and bands of whole tables of round trips
+are in `lowering/tables`; a test compares both.
 """
 
 import difflib
@@ -133,7 +126,7 @@ def band_limit_ms(latencies_ms: Iterable[float], tolerance: LatencyTolerance) ->
 def latency_rule(
     step: Step, cluster: Cluster, ruled_types: Collection[str]
 ) -> tuple[LatencyRule, Notice | None]:
-    """Return the rule for a step, and the notices about it.
+    """Return the rule for a step, and a notice if what it states has no effect, else None.
 
     Steps of the ruled types go to the node of least round trip; a hard limit applies to any step
     that has a location.
@@ -149,7 +142,7 @@ def latency_rule(
     if latencies_to(step.location, cluster.latencies):
         return LatencyRule(step.location, nearest), None
     return LatencyRule(), Notice(
-        "unknown-location", _unknown(step, cluster, nearest=nearest), step.task
+        "unknown-location", _unknown_text(step, cluster, nearest=nearest), step.task
     )
 
 
@@ -195,8 +188,8 @@ def _listed(ruled_types: Collection[str]) -> str:
     return ", ".join(ruled_types) or none
 
 
-def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
-    """Return the notice of an unknown location: what it switches off, and which may be meant."""
+def _unknown_text(step: Step, cluster: Cluster, *, nearest: bool) -> str:
+    """Return the text about an unknown location: what it switches off, and which may be meant."""
     locations = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
     close = difflib.get_close_matches(step.location.lower(), locations, n=1)
     names = ", ".join(sorted(cluster.latencies)[:8]) or "none"

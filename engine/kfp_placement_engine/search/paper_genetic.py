@@ -65,12 +65,17 @@ class PaperSearch:
         self._params = params
         self._rng = np.random.default_rng(seed)
         self._values = gene_values(problem)
+        self._genes = np.arange(problem.genes)
         # A gene's allowed nodes stand first in its row.
         self._choices = np.argsort(~problem.arrays.allowed, axis=1, kind="stable")
         self._choice_counts = problem.arrays.allowed.sum(axis=1)
 
     def run(self, stop: StoppingCriterion, report: GenerationProgress) -> tuple[Candidate, int]:
-        """Evolve for the parameters' generations, or until the criterion holds."""
+        """Evolve for the parameters' generations, or until the criterion holds.
+
+        Returns:
+            The fittest placement, and the number of generations that were bred.
+        """
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)
         best = population[fitness.argmax()].copy()
@@ -106,20 +111,16 @@ class PaperSearch:
 
     def _random_nodes(self, count: int) -> Integers:
         draws = self._rng.random((count, self._problem.genes)) * self._choice_counts
-        return np.asarray(self._choices[np.arange(self._problem.genes), draws.astype(np.int64)])
+        return np.asarray(self._choices[self._genes, draws.astype(np.int64)])
 
     def _repaired(self, individuals: Integers) -> Integers:
-        genes = np.arange(self._problem.genes)
-        bad = ~self._problem.arrays.allowed[genes[None, :], individuals]
-        return (
-            np.where(bad, self._random_nodes(len(individuals)), individuals)
-            if bad.any()
-            else individuals
-        )
+        bad = ~self._problem.arrays.allowed[self._genes, individuals]
+        if not bad.any():
+            return individuals
+        return np.where(bad, self._random_nodes(len(individuals)), individuals)
 
     def _fitness(self, individuals: Integers) -> Floats:
-        genes = np.arange(self._problem.genes)
-        return np.asarray(self._values[genes[None, :], individuals].sum(axis=1))
+        return np.asarray(self._values[self._genes, individuals].sum(axis=1))
 
     def _decoded(self, nodes: Integers) -> Candidate:
         """Decode the nodes by list scheduling in gene order; the paper leaves the decoder open."""

@@ -44,8 +44,8 @@ def test_crossover_exchanges_the_nodes_behind_the_cut_and_corrects():
 
 def test_every_child_is_cut_at_its_own_place():
     """Row by row."""
-    first, second = np.array([[0, 0], [0, 0]]), np.array([[1, 2], [1, 2]])
-    children = exchange(first, second, np.array([1, 2]), np.zeros((2, 2), np.int64))
+    zeros = np.zeros((2, 2), np.int64)
+    children = exchange(zeros, np.array([[1, 2], [1, 2]]), np.array([1, 2]), zeros)
     assert children.tolist() == [[1, 2], [0, 2]]
 
 
@@ -120,16 +120,16 @@ def test_it_sees_no_time():
 
 def test_the_same_seed_gives_the_same_plan_and_another_one_another():
     """On equal nodes every seed is another random placement."""
-    steps = equal_steps(20)
-    problem = a_problem(a_run(*steps), cluster_of(3))
+    problem = a_problem(a_run(*equal_steps(20)), cluster_of(3))
     plans = [searched(problem, 5, seed, PAPER).placement.gene_nodes.tolist() for seed in (0, 0, 1)]
     assert plans[0] == plans[1] != plans[2]
 
 
 def test_its_memory_does_not_grow_with_individuals_times_steps_times_nodes():
     """50 individuals of 600 steps on 400 nodes: 96 MB at a time if they were drawn that way."""
-    steps = equal_steps(600, cpu=0.01)
-    problem = a_problem(a_run(*steps), cluster_of(400, memory=GIBIBYTE / 2**30))
+    problem = a_problem(
+        a_run(*equal_steps(600, cpu=0.01)), cluster_of(400, memory=GIBIBYTE / 2**30)
+    )
     tracemalloc.start()
     searched(problem, 2, 0, PAPER)
     peak = tracemalloc.get_traced_memory()[1]
