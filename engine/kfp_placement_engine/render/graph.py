@@ -75,7 +75,7 @@ def _box(
         "y": _middle(layout.y[box.key]) - _BOX_HEIGHT / 2,
         "label": labels[box.label],
         "note": fit(" · ".join(words), _TEXT_WIDTH, _NOTE_SIZE),
-        "title": box.title,
+        "details": box.details,
         "css_class": colours.css_class(box.place),
         "marks": box.marks,
         "is_missing": box.is_missing,
@@ -123,7 +123,7 @@ def _levels(graph: Graph, counts: Mapping[int, int]) -> Drawing:
             "x": 20.0 + index * step,
             "width": max(step - 2.0, 1.0),
             "height": max(_LEVEL_HEIGHT * count / max(sums), 1.0),
-            "title": f"level {index * share + 1}: {count:,}",
+            "details": f"level {index * share + 1}: {count:,}",
         }
         for index, count in enumerate(sums)
     ]

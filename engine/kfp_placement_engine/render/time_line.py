@@ -64,8 +64,9 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
     headings: list[Shape] = []
     for schedule in line.schedules:
         if schedule.title:
-            title = fit(schedule.title, width - 4, _NAME_SIZE, bold=True)
-            headings.append({"y": y, "title": title})
+            headings.append(
+                {"y": y, "title": fit(schedule.title, width - 4, _NAME_SIZE, bold=True)}
+            )
             y += _HEADING
         names = fit_all(
             (lane.name for lane in schedule.lanes), left - _NAME_GAP, _NAME_SIZE, bold=True
@@ -75,16 +76,18 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
         for lane in schedule.lanes:
             content, bottom = _content(lane, labels, scale, y + _PADDING)
             height = max(bottom - y + _PADDING, _LEAST_ROW)
-            place = {
-                "name": names[lane.name],
-                "whole": lane.name,
-                "note": fit(lane.note, left - _NAME_GAP, _LABEL_SIZE),
-                "whole_note": lane.note,
-                "css_class": colours.css_class(lane.name),
-                "middle": y + height / 2,
-                "bottom": y + height,
-            }
-            rows.append(content | place)
+            rows.append(
+                {
+                    **content,
+                    "name": names[lane.name],
+                    "whole": lane.name,
+                    "note": fit(lane.note, left - _NAME_GAP, _LABEL_SIZE),
+                    "whole_note": lane.note,
+                    "css_class": colours.css_class(lane.name),
+                    "middle": y + height / 2,
+                    "bottom": y + height,
+                }
+            )
             y += height
     shapes = {
         "key": key,
@@ -127,14 +130,14 @@ def _tick(seconds: float, scale: Scale, line: TimeLine) -> Shape:
 
 
 def _limit(line: TimeLine, scale: Scale) -> Shape | None:
-    seconds, text = line.limit
-    if not 0 < seconds <= line.end_seconds:
+    limit = line.limit
+    if limit is None or limit.seconds > line.end_seconds:
         return None
-    x = scale.x(seconds)
+    x = scale.x(limit.seconds)
     return {
         "x": x,
         "anchor": "end" if x > (scale.left + scale.right) / 2 else "start",
-        "text": text,
+        "text": limit.text,
     }
 
 
@@ -180,7 +183,7 @@ def _bars(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> _Dra
 
 def _extent(bar: Bar, scale: Scale, least: float) -> Shape:
     left, right = scale.x(bar.start_seconds), scale.x(bar.finish_seconds)
-    return {"left": left, "width": max(right - left, least), "title": bar.title}
+    return {"left": left, "width": max(right - left, least), "details": bar.details}
 
 
 def _bar(bar: Bar, scale: Scale) -> Shape:

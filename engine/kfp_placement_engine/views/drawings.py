@@ -3,8 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from kfp_placement_engine.model.promise import TimeRange
+
+
+class BarPhase(NamedTuple):
+    """Part of a bar, such as the image pull of a step; it begins where the one before ends.
+
+    Attributes:
+        kind: `pull`, `wait`, `transfer` or `run`.
+        until_seconds: end of the part, on the scale of the time line.
+    """
+
+    kind: str
+    until_seconds: float
 
 
 @dataclass(frozen=True)
@@ -13,18 +26,18 @@ class Bar:
 
     Attributes:
         label: short name, unique in a schedule.
-        title: sentence with all details.
+        details: sentence with all details.
         start_seconds, finish_seconds: start and end.
-        phases: parts in order of time, each with its kind and the second in which it ends.
+        phases: parts in order of time.
         marks: special properties: `critical`, `conditional`, `assumed`.
         ends: range of the end by past runs; None = not known.
     """
 
     label: str
-    title: str
+    details: str
     start_seconds: float
     finish_seconds: float
-    phases: Sequence[tuple[str, float]] = ()
+    phases: Sequence[BarPhase] = ()
     marks: Sequence[str] = ()
     ends: TimeRange | None = None
 
@@ -62,6 +75,18 @@ class DrawnSchedule:
     lanes: Sequence[Lane]
 
 
+class TimeLimit(NamedTuple):
+    """Time before which no schedule can end.
+
+    Attributes:
+        seconds: the time on the scale of the time line.
+        text: label of the line that is drawn there.
+    """
+
+    seconds: float
+    text: str
+
+
 @dataclass(frozen=True)
 class TimeLine:
     """Time line: schedules below each other, on one scale.
@@ -71,7 +96,7 @@ class TimeLine:
         description: one or two sentences for readers who do not see it.
         schedules: schedules from top to bottom.
         end_seconds: right end of the scale, which begins at 0.
-        limit: second before which no schedule can end, and its label; 0 = not known.
+        limit: time before which no schedule can end; None = not known.
         key: phases and marks that occur, each with its meaning.
         begin: time of day of second 0; None = times are durations.
         title: heading.
@@ -82,7 +107,7 @@ class TimeLine:
     description: str
     schedules: Sequence[DrawnSchedule]
     end_seconds: float
-    limit: tuple[float, str]
+    limit: TimeLimit | None
     key: Sequence[tuple[str, str]]
     begin: datetime | None
     title: str = "Time line"
@@ -98,7 +123,7 @@ class Box:
         parents: keys of the boxes that come before it.
         label: short name, unique in a graph.
         note: short remark below the label.
-        title: sentence with all details.
+        details: sentence with all details.
         place: name of the place, which decides the colour of the box; "" = no colour.
         marks: special properties: `conditional`, `assumed`.
         is_missing: whether the box has no place, though it needs one.
@@ -108,7 +133,7 @@ class Box:
     parents: Sequence[str]
     label: str
     note: str
-    title: str
+    details: str
     place: str
     marks: Sequence[str]
     is_missing: bool

@@ -65,13 +65,17 @@ def named_run(raw: Mapping[str, Any]) -> NamedRun:
     """Read the names of a run from a Workflow or PipelinePlacement; never fail."""
     metadata = mapping_or_empty(raw.get("metadata"))
     labels = mapping_or_empty(metadata.get("labels"))
-    notes = mapping_or_empty(metadata.get("annotations"))
+    annotations = mapping_or_empty(metadata.get("annotations"))
     return NamedRun(
-        namespace=_word(metadata.get("namespace")),
-        name=_word(metadata.get("name")),
-        run_name=_word(notes.get(RUN_NAME_ANNOTATION)),
-        run_id=_word(labels.get(RUN_ID_LABEL)),
+        namespace=_name(metadata.get("namespace")),
+        name=_name(metadata.get("name")),
+        run_name=_name(annotations.get(RUN_NAME_ANNOTATION)),
+        run_id=_name(labels.get(RUN_ID_LABEL)),
     )
+
+
+def _name(value: object) -> str:
+    return text_or_empty(value)[:MAX_RUN_NAME_CHARACTERS]
 
 
 @dataclass(frozen=True)
@@ -268,10 +272,6 @@ def run_view(
             if row is not None
         ),
     )
-
-
-def _word(value: object) -> str:
-    return text_or_empty(value)[:MAX_RUN_NAME_CHARACTERS]
 
 
 def waiting_run(view: QueueView, now: datetime) -> RunView:

@@ -62,16 +62,16 @@ def _box(
     note = places[0] if len(places) == 1 else counted(len(places), "node")
     if len(steps) == 1:
         cause = waiting.get(first.name)
-        title, note = step_title(plan, first, cause), note + " · never starts" * bool(cause)
+        details, note = step_title(plan, first, cause), note + " · never starts" * bool(cause)
     else:
         note = f"{len(steps):,} steps on {note}"
-        title = f"{first.spec.task}: {note}"
+        details = f"{first.spec.task}: {note}"
     return Box(
         key=key,
         parents=[parent for parent in dict.fromkeys(before) if parent != key],
         label=label,
         note=note,
-        title=title,
+        details=details,
         place=(first.node or "") if len(places) == 1 else "",
         marks=marks(steps),
         is_missing=any(map(is_missing, steps)),

@@ -8,7 +8,14 @@ from itertools import accumulate
 from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import Explanation, Phases, PlannedDriver, PlannedStep
-from kfp_placement_engine.views.drawings import Bar, DrawnSchedule, Lane, TimeLine
+from kfp_placement_engine.views.drawings import (
+    Bar,
+    BarPhase,
+    DrawnSchedule,
+    Lane,
+    TimeLimit,
+    TimeLine,
+)
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import can_end, makespan, spread
@@ -53,7 +60,7 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         """Return the bar of a step; in the plan with its range, and marked if it is critical."""
         return Bar(
             label=labels[step.name],
-            title=step_title(plan, step),
+            details=step_title(plan, step),
             start_seconds=step.start_seconds or 0.0,
             finish_seconds=step.finish_seconds or 0.0,
             phases=_phases(step),
@@ -90,7 +97,9 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         schedules=schedules,
         end_seconds=end,
         key=_key(plan, critical, ranges, is_summed_up=is_summed_up),
-        limit=(bound, f"no plan ends before {duration(bound)} (lower bound)"),
+        limit=TimeLimit(bound, f"no plan ends before {duration(bound)} (lower bound)")
+        if bound
+        else None,
         begin=plan.run.submitted_at,
         notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
     )
@@ -110,27 +119,24 @@ def _in_order(plan: Plan, nodes: Collection[str]) -> list[str]:
 
 def _default_steps(plan: Plan) -> list[PlannedStep]:
     """Return the steps as the default scheduler runs them."""
-    steps = []
-    for scheduled in plan.comparison.default_schedule:
-        whole = scheduled.finish_seconds - scheduled.start_seconds
-        phases = scheduled.phases or Phases(0.0, 0.0, whole)
-        steps.append(
-            replace(
-                plan.step(scheduled.name),
-                node=scheduled.node,
-                start_seconds=scheduled.start_seconds,
-                finish_seconds=scheduled.finish_seconds,
-                phases=phases,
-                explanation=Explanation(""),
-            )
+    return [
+        replace(
+            plan.step(scheduled.name),
+            node=scheduled.node,
+            start_seconds=scheduled.start_seconds,
+            finish_seconds=scheduled.finish_seconds,
+            phases=scheduled.phases
+            or Phases(0.0, 0.0, scheduled.finish_seconds - scheduled.start_seconds),
+            explanation=Explanation(""),
         )
-    return steps
+        for scheduled in plan.comparison.default_schedule
+    ]
 
 
 def _busy_seconds(
     steps: Sequence[PlannedStep], drivers: Sequence[PlannedDriver] = ()
 ) -> dict[str, float]:
-    """Return a lane for each node with steps or drivers."""
+    """Return the work of each node with steps or drivers, in seconds; a step counts one more."""
     busy: dict[str, float] = defaultdict(float)
     for step in steps:
         if step.node is not None:
@@ -145,18 +151,27 @@ def _busiest(plan: Plan, busy: Mapping[str, float], detail: Detail) -> list[str]
     return _in_order(plan, sorted(busy, key=lambda node: -busy[node])[: detail.nodes])
 
 
-def _phases(step: PlannedStep) -> list[tuple[str, float]]:
+def _phases(step: PlannedStep) -> list[BarPhase]:
     """Return pull, wait, transfers and run, in this order; uploads are shown with the downloads."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     pulled = start + step.phases.image_pull_seconds
     run = max(finish - step.phases.duration_seconds, pulled)
     transfer = max(run - step.phases.transfer_seconds, pulled)
-    return [("pull", pulled), ("wait", transfer), ("transfer", run), ("run", finish)]
+    return [
+        BarPhase("pull", pulled),
+        BarPhase("wait", transfer),
+        BarPhase("transfer", run),
+        BarPhase("run", finish),
+    ]
 
 
 def _driver(plan: Plan, driver: PlannedDriver) -> Bar:
-    title = f"driver of {driver.name or 'the run'}: {promises.span(plan, driver)}"
-    return Bar("", title, driver.start_seconds, driver.finish_seconds)
+    return Bar(
+        "",
+        f"driver of {driver.name or 'the run'}: {promises.span(plan, driver)}",
+        driver.start_seconds,
+        driver.finish_seconds,
+    )
 
 
 def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
