@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kfp_placement.exceptions import UsageError
+from kfp_placement.exceptions import RunError, UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
@@ -67,6 +67,7 @@ def compiled(pipeline: object) -> bytes:
 
     Raises:
         UsageError: the value is not a pipeline made with `kfp.dsl`.
+        RunError: the package, a temporary file, cannot be written.
     """
     # Here and not above: reading a file must not take the 1.7 s that importing kfp does.
     from kfp import compiler
@@ -78,10 +79,14 @@ def compiled(pipeline: object) -> bytes:
         raise UsageError(f"{name:.80} is not a pipeline made with @dsl.pipeline; {hint}")
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="kfp-placement-") as folder:
-        path = Path(folder) / "pipeline.yaml"
-        compiler.Compiler().compile(pipeline, str(path))
-        return path.read_bytes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="kfp-placement-") as folder:
+            path = f"{folder}/pipeline.yaml"
+            compiler.Compiler().compile(pipeline, path)
+            return Path(path).read_bytes()
+    except OSError as error:
+        problem = error.strerror or error
+        raise RunError(f"the temporary package cannot be written: {problem}") from error
 
 
 def pipeline_names(holder: object) -> list[str]:

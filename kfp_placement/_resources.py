@@ -26,12 +26,15 @@ class _Written(str):
 
 
 _KEPT = {
-    "cpu": ("cpu_request", "set_cpu_request"),
-    "memory": ("memory_request", "set_memory_request"),
-    "gpu": ("accelerator_count", "set_accelerator_limit"),
-    "accelerator_type": ("accelerator_type", "set_accelerator_type"),
+    "cpu": ("cpu_request", "set_cpu_request", "cpu_limit"),
+    "memory": ("memory_request", "set_memory_request", "memory_limit"),
+    "gpu": ("accelerator_count", "set_accelerator_limit", ""),
+    "accelerator_type": ("accelerator_type", "set_accelerator_type", ""),
 }
-"""Option -> attribute in which KFP keeps its value, and KFP's setter."""
+"""Option -> attribute in which KFP keeps its value, KFP's setter, and the attribute of its limit.
+
+"" = KFP has no limit beside the value.
+"""
 
 
 def wanted_resources(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> dict[str, Any]:
@@ -62,7 +65,7 @@ def write_resources(task: "dsl.PipelineTask", subject: str, wanted: Mapping[str,
     """
     before = copy.copy(task.container_spec.resources)
     for option, value in wanted.items():
-        attribute, setter = _KEPT[option]
+        attribute, setter, _ = _KEPT[option]
         try:
             getattr(task, setter)(value)
         except ValueError as error:
@@ -84,10 +87,9 @@ def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
 
 
 def _must_write(task: "dsl.PipelineTask", subject: str, option: str, value: Any) -> bool:
-    attribute, setter = _KEPT[option]
-    current = _current(task, attribute)
-    limit = _current(task, attribute.replace("_request", "_limit"))
-    if attribute.endswith("_request") and limit is not None and _less(option, limit, value):
+    attribute, setter, limit_attribute = _KEPT[option]
+    current, limit = _current(task, attribute), _current(task, limit_attribute)
+    if limit is not None and _less(option, limit, value):
         raise ConflictError(
             f"{subject}: {option} = {str(value)!r} is more than the limit {limit!r} set with"
             f" set_{option}_limit; raise the limit or ask for less"

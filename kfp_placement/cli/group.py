@@ -195,10 +195,11 @@ def _message(error: Exception) -> str:
         return visible(str(error))
     if isinstance(error, MemoryError):
         return "not enough memory for this input"
-    # Errors of other files name them, and a closed pipe raises no error here: this is stdout.
+    # Whatever else writes turns its errors into ours, and a closed pipe raises none here.
     if isinstance(error, OSError) and error.errno is not None and error.filename is None:
         _give_up_stdout()
         return str(unwritable("the output", error))
-    kind = type(error).__name__
-    detail = visible(str(error))[:500]
-    return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"
+    return (
+        f"this should not have happened: {type(error).__name__}: {visible(str(error))[:500]}"
+        " (run again with --debug for details)"
+    )

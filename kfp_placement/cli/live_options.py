@@ -65,7 +65,14 @@ def format_option(command: _Command) -> _Command:
 
 @dataclass(frozen=True)
 class Target:
-    """Values of the options of a cluster and a namespace, as click parsed them."""
+    """Values of the options of a cluster and a namespace, as click parsed them.
+
+    Attributes:
+        kubeconfig: the kubeconfig; None = as for kubectl.
+        context: context of the kubeconfig; None = the current one.
+        namespace: namespace to look in; None = that of the context.
+        all_namespaces: True if all namespaces are looked in.
+    """
 
     kubeconfig: Path | None = None
     context: str | None = None
@@ -74,7 +81,12 @@ class Target:
 
 
 class Connection(NamedTuple):
-    """Connection to a cluster, and the namespace to look in; "" = all namespaces."""
+    """Connection to a cluster, and the namespace to look in.
+
+    Attributes:
+        api: the connection.
+        namespace: namespace to look in; "" = all namespaces.
+    """
 
     api: "ClusterApi"
     namespace: str
@@ -92,9 +104,7 @@ def connect(target: Target) -> Connection:
     from kfp_placement.live.connection import ClusterApi
 
     api = ClusterApi.connect(target.kubeconfig, target.context, "--kubeconfig")
-    if target.all_namespaces:
-        return Connection(api, "")
-    return Connection(api, target.namespace or api.namespace)
+    return Connection(api, "" if target.all_namespaces else target.namespace or api.namespace)
 
 
 def warn_of_namespace(api: "ClusterApi", namespace: str) -> None:
