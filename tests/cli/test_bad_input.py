@@ -19,15 +19,11 @@ RUNS = {
     "binary": random.Random(0).randbytes(64) + b"\0",
     "gzip": b"\x1f\x8b\x08\x00abc",
     "no YAML": b"a: [1, 2",
-    "no run": b"just: text",
-    "a list": b"[1, 2, 3]",
-    "a number": b"7",
     "no UTF-8": b"name: \xff\xfe\xfa",
     "bomb": BOMB.encode(),
     "anchor to itself": b"a: &a [*a]",
     "deep": b"[" * 5000,
     "unknown version": b"apiVersion: argoproj.io/v9\nkind: Workflow\n",
-    "other kind": b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
     "null": b"null",
     "huge": b"a" * (16 * 2**20 + 1),
 }
@@ -47,55 +43,50 @@ CLUSTERS = {
 }
 
 
-def check_refused(result, *, name):
+def check_refused(result, name="bad.yaml"):
     assert result.exit_code == 1, result.stderr
     assert result.stdout == ""
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("Error: ")
-    assert name in lines[0]
-    assert "Traceback" not in result.stderr
-    assert "should not have happened" not in result.stderr
-    assert result.stderr.rstrip("\n").isprintable()
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert name in line
+    assert "should not have happened" not in line
+    assert line.isprintable()
+
+
+def check_bad_file(run, tmp_path, data, *arguments):
+    (tmp_path / "bad.yaml").write_bytes(data)
+    check_refused(run(*arguments, "--output", "out.json"))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
 
 
 @pytest.mark.parametrize("data", RUNS.values(), ids=RUNS)
 def test_runs(run, tmp_path, data):
-    (tmp_path / "bad.yaml").write_bytes(data)
-    result = run("check", "bad.yaml", "-c", CLUSTER, "--output", "out.json")
-    check_refused(result, name="bad.yaml")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
+    check_bad_file(run, tmp_path, data, "check", "bad.yaml", "-c", CLUSTER)
 
 
 @pytest.mark.parametrize("data", CLUSTERS.values(), ids=CLUSTERS)
 def test_clusters(run, tmp_path, data):
-    (tmp_path / "bad.yaml").write_bytes(data)
-    result = run("plan", RUN, "-c", "bad.yaml", "--budget", "50ms", "--output", "out.json")
-    check_refused(result, name="bad.yaml")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
+    check_bad_file(run, tmp_path, data, "plan", RUN, "-c", "bad.yaml", "--budget", "50ms")
 
 
-@pytest.mark.parametrize(
-    "text", ["train: soon", "[train]", "nosuch: 5m", "train: -1", "train: [1]", "", "train: .nan"]
-)
-def test_durations(run, tmp_path, text):
-    (tmp_path / "bad.yaml").write_text(text, encoding="utf-8")
-    result = run("plan", RUN, "-c", CLUSTER, "--durations", "bad.yaml")
-    check_refused(result, name="bad.yaml")
+@pytest.mark.parametrize("data", [b"train: soon", b"[train]", b"nosuch: 5m", b"", b"train: .nan"])
+def test_durations(run, tmp_path, data):
+    check_bad_file(run, tmp_path, data, "plan", RUN, "-c", CLUSTER, "--durations", "bad.yaml")
 
 
 def test_folders(run, tmp_path):
     for arguments in ([str(tmp_path), "-c", CLUSTER], [RUN, "-c", str(tmp_path)]):
         result = run("plan", *arguments)
-        check_refused(result, name="is a folder")
+        check_refused(result, "is a folder")
 
 
 def test_no_rights(run, tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
-    (tmp_path / "secret.yaml").write_text("x", encoding="utf-8")
-    (tmp_path / "secret.yaml").chmod(0)
-    check_refused(run("check", "secret.yaml"), name="secret.yaml")
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("x", encoding="utf-8")
+    secret.chmod(0)
+    check_refused(run("check", "secret.yaml"), "secret.yaml")
 
 
 @pytest.mark.parametrize("command", [["plan", RUN, "-c", CLUSTER], ["check", RUN]])
@@ -116,12 +107,11 @@ def test_an_argument_that_the_pipeline_does_not_take_is_a_usage_error(
 
 def test_python_files_need_a_name(run, tmp_path):
     (tmp_path / "pipeline.py").write_text("", encoding="utf-8")
-    check_refused(run("check", "pipeline.py"), name="name the pipeline in it: pipeline.py:NAME")
+    check_refused(run("check", "pipeline.py"), "name the pipeline in it: pipeline.py:NAME")
 
 
 def test_a_bare_word_may_have_meant_a_module(run, golden):
-    stderr = run.message(3, "check", "mypipe")
-    golden(stderr)
+    golden(run.message(3, "check", "mypipe"))
 
 
 def test_names_that_would_steer_a_terminal(run):
@@ -150,9 +140,9 @@ def wfformat(*names):
 
 
 def test_a_huge_run_is_refused(run, tmp_path):
-    document = wfformat(*(f"t{index}" for index in range(30_000)))
-    (tmp_path / "huge.json").write_text(json.dumps(document), encoding="utf-8")
-    check_refused(run("plan", "huge.json", "-c", CLUSTER), name="huge.json")
+    document = json.dumps(wfformat(*(f"t{index}" for index in range(30_000))))
+    (tmp_path / "huge.json").write_text(document, encoding="utf-8")
+    check_refused(run("plan", "huge.json", "-c", CLUSTER), "huge.json")
 
 
 def test_names_that_would_steer_a_terminal_show_escaped(run, tmp_path):

@@ -263,10 +263,12 @@ def test_a_run_given_as_cluster_is_called_one(run, planner, golden):
     golden(stderr.replace(RUN, "FILE"))
 
 
-@pytest.mark.parametrize("which", ["run", "cluster"])
-def test_stdin(run, planner, which):
-    path = RUN if which == "run" else CLUSTER
-    arguments = ["-", "-c", CLUSTER] if which == "run" else [RUN, "-c", "-"]
+@pytest.mark.parametrize(
+    ("path", "arguments"),
+    [(RUN, ["-", "-c", CLUSTER]), (CLUSTER, [RUN, "-c", "-"])],
+    ids=["run", "cluster"],
+)
+def test_stdin(run, planner, path, arguments):
     with open(path, "rb") as file:
         result = run("plan", *arguments, stdin=file.read())
     assert result.exit_code == 0, result.stderr

@@ -10,6 +10,8 @@ from kfp_placement_kube.exceptions import GarbledError
 from kfp_placement_kube.kinds import PODS
 from kfp_placement_kube.requests import Requests
 
+CLIENT = KubeClient(transport=Mock())
+
 
 class Metadata(dict):
     """Of one object; unlike a dict it can be watched as it goes."""
@@ -49,7 +51,7 @@ def server(monkeypatch):
 
 def test_a_page_is_gone_when_the_next_one_is_read(server):
     names = []
-    for item in KubeClient(transport=Mock()).list(PODS).items:
+    for item in CLIENT.list(PODS).items:
         names.append(item["metadata"]["name"])
         del item
     assert names == [f"{page}-{number}" for page in (0, 2) for number in range(4)]
@@ -58,7 +60,7 @@ def test_a_page_is_gone_when_the_next_one_is_read(server):
 
 def test_the_pages_themselves_keep_none(server):
     """Whoever takes them one by one decides what to keep."""
-    pages = KubeClient(transport=Mock()).pages(PODS)
+    pages = CLIENT.pages(PODS)
     assert [len(next(pages).items) for _ in range(3)] == [4, 0, 4]
     assert next(pages, None) is None
     assert server.kept_at_next == [0, 0, 0]
@@ -68,4 +70,4 @@ def test_the_pages_themselves_keep_none(server):
 def test_a_proxy_s_answer_is_not_the_end_of_a_list(server, page):
     server.foreign_page = page
     with pytest.raises(GarbledError, match="/api/v1/pods: the answer is not a list"):
-        list(KubeClient(transport=Mock()).pages(PODS))
+        list(CLIENT.pages(PODS))

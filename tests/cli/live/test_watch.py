@@ -56,10 +56,8 @@ def test_the_whole_command_over_a_replan(live, cluster, golden):
     cluster.streams = [modified(replanned, followed, ended)]
     stdout = live("watch", "taxi-x7k2p").stdout
     golden(stdout)
-    lines = stdout.splitlines()
-    assert len(lines) == 3
-    assert "replanned (revision 3)" in lines[1]
-    assert not any("unknown" in line or "train" in line for line in lines)
+    assert "unknown" not in stdout
+    assert "train" not in stdout
 
 
 def stuck(revision, seconds, **spec):
@@ -228,4 +226,4 @@ def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
     monkeypatch.setattr(cluster, "stream", stream)
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == "Error: may not watch"
+    assert result.stderr.endswith("\nError: may not watch\n")

@@ -236,7 +236,7 @@ def test_the_round_trip_that_the_plan_says(reason, bound, trip):
 )
 def test_the_limit_that_the_pod_says(hints, limit_ms):
     step = viewed(predicting(BEST), limited(hints=hints)).steps[2]
-    assert (step.location, step.latency_ms, step.max_latency_ms) == ("HOME-EDGE", 9.8, limit_ms)
+    assert step.max_latency_ms == limit_ms
 
 
 HOST = "kubernetes.io/hostname"
