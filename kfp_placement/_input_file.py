@@ -85,8 +85,9 @@ def compiled(pipeline: object) -> bytes:
             compiler.Compiler().compile(pipeline, path)
             return Path(path).read_bytes()
     except OSError as error:
-        problem = error.strerror or error
-        raise RunError(f"the temporary package cannot be written: {problem}") from error
+        raise RunError(
+            f"the temporary package cannot be written: {error.strerror or error}"
+        ) from error
 
 
 def pipeline_names(holder: object) -> list[str]:

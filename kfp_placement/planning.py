@@ -134,8 +134,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswe
 
     if request.best_changes:
         return PlanAnswer(plan, prepared, prepared.best_changes(plan, tell))
-    answer = prepared.what_if(plan, changes, tell) if changes else None
-    return PlanAnswer(plan, prepared, answer)
+    return PlanAnswer(plan, prepared, prepared.what_if(plan, changes, tell) if changes else None)
 
 
 def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedRun:

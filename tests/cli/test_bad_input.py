@@ -15,7 +15,6 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 RUNS = {
     "empty": b"",
-    "blank": b"  \n\n",
     "binary": random.Random(0).randbytes(64) + b"\0",
     "gzip": b"\x1f\x8b\x08\x00abc",
     "no YAML": b"a: [1, 2",

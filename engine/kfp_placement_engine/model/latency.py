@@ -161,11 +161,13 @@ def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> lis
     marked = [step for step in tasks if step.scheduler]
     if len(marked) > 1 and marked[0].location and len({step.location for step in marked}) == 1:
         if not any(_follows(step, ruled_types) for step in marked):
-            message = (
-                f"location {marked[0].location!r} of all steps changes nothing, as no step has a"
-                f" type that follows it (types that do: {_listed(ruled_types)})"
-            )
-            return [Notice("location-unused", message)]
+            return [
+                Notice(
+                    "location-unused",
+                    f"location {marked[0].location!r} of all steps changes nothing, as no step has"
+                    f" a type that follows it (types that do: {_listed(ruled_types)})",
+                )
+            ]
         idle = [step for step in idle if not step.scheduler]
     return [Notice("location-unused", _unused(step, ruled_types), step.task) for step in idle]
 

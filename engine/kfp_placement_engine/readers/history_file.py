@@ -58,6 +58,5 @@ def _read(parsed: Any) -> PipelineHistory:
     history = read_resource(PipelineHistory, parsed)
     # Fields of the status that planners of later versions add are skipped; people write the spec.
     for place, keys in unknown_fields(history.spec, parsed["spec"]):
-        fields = ", ".join(keys)
-        raise InputError(f"spec.{place:.120} is not a field; known are {fields:.200}")
+        raise InputError(f"spec.{place:.120} is not a field; known are {', '.join(keys):.200}")
     return history

@@ -58,11 +58,9 @@ def clip_path(path: str, limit: int) -> str:
             return shorter
     start = ELLIPSIS + "".join(indexes) + ("." if any(indexes) else "")
     room = limit - width(start)
-    return (
-        start + clip_columns(last, room)
-        if groups and room >= _LEAST_COLUMNS
-        else clip_columns(path, limit)
-    )
+    if groups and room >= _LEAST_COLUMNS:
+        return start + clip_columns(last, room)
+    return clip_columns(path, limit)
 
 
 def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -> dict[str, str]:
