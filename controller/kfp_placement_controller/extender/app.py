@@ -20,6 +20,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender.answers import Answer, Answers, Verb, defect_answer
 from kfp_placement_controller.settings import ExtendSettings
+from kfp_placement_controller.warning_log import WarningLog
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,8 +34,8 @@ LOOPBACK = "127.0.0.1"
 CERTIFICATE_CHECK_SECONDS = 10.0
 """Pause between two looks at the webhook's certificate files; kubelets replace them in place."""
 
-Answering = Callable[[bytes], Answer]
-"""Answers a question, or asks for a pause."""
+Answering = Callable[..., Answer]
+"""Answers a question, or asks for a pause: then it is called again with the seconds of pauses."""
 
 Routes = Mapping[str, tuple[Verb, Answering]]
 """Kind of question, and the function that answers it, by path."""
@@ -63,7 +64,7 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
         "/scheduler/filter": ("filter", answers.filter),
         "/scheduler/prioritize": ("prioritize", answers.prioritize),
     }
-    return _application(answers, routes, is_synced)
+    return _application(routes, is_synced)
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
@@ -73,7 +74,7 @@ def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.
         "/mutate-pipelines": ("mutate", partial(answers.mutate, all_pipelines=True)),
         "/hold": ("hold", answers.hold),
     }
-    return _application(answers, routes, is_synced)
+    return _application(routes, is_synced)
 
 
 def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -> web.Application:
@@ -102,9 +103,8 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
     return application
 
 
-def _application(
-    answers: Answers, routes: Routes, is_synced: Callable[[], bool]
-) -> web.Application:
+def _application(routes: Routes, is_synced: Callable[[], bool]) -> web.Application:
+    """Return an application that answers questions, but none before everything is known."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
 
     async def handle(verb: Verb, answer: Answering, request: web.Request) -> web.Response:
@@ -115,9 +115,8 @@ def _application(
         try:
             answered = answer(body)
             while answered.pause_seconds:
-                # Only an answer to `filter` is ever held back.
                 await asyncio.sleep(answered.pause_seconds)
-                answered = answers.filter(body, time.monotonic() - begun)
+                answered = answer(body, time.monotonic() - begun)
         except Exception:
             # Anybody may have written the pod: a defect in our code must not keep pods from nodes.
             _LOG.exception("%s: defect", verb)
@@ -173,18 +172,21 @@ class CertificateFiles:
             SettingsError: the certificate cannot be used.
         """
         self._files = (certificate, key)
+        self._warnings = WarningLog(__name__)
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             self._load()
-        except (OSError, ssl.SSLError) as error:
+        except OSError as error:
             raise SettingsError(f"the webhook's certificate {certificate}: {error}") from error
 
     def check(self) -> None:
         """Read the files again; bad ones leave the old in use."""
         try:
             self._load()
-        except (OSError, ssl.SSLError) as error:
-            _LOG.warning("the webhook's certificate %s is not renewed: %s", self._files[0], error)
+        except OSError as error:
+            self._warnings.warn(
+                f"the webhook's certificate {self._files[0]} is not renewed: {error}"
+            )
 
     async def keep_checking(self, every_seconds: float = CERTIFICATE_CHECK_SECONDS) -> None:
         """Check repeatedly, until cancelled."""

@@ -48,7 +48,7 @@ class DecisionReason(StrEnum):
     """The planned node was not offered, so the next best stay."""
 
     NOTHING_KNOWN = "nothing-known"
-    """The pod has neither a plan nor a rule: all nodes stay."""
+    """The pod has neither a plan nor a latency rule: every node within its hard limit stays."""
 
     REFUSED = "refused"
     """The pod's hard limit excludes every node: none stays."""

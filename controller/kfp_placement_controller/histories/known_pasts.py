@@ -70,7 +70,7 @@ class KnownPast:
         self.is_built = self.is_outdated = False
         self._namespace = namespace
         self._warnings = warnings
-        self._late: list[PastRun] = []
+        self._to_observe: list[PastRun] = []
         self._uids: set[str] = set()
         self._work = self._build(stored, keep_days)
 
@@ -102,12 +102,12 @@ class KnownPast:
         if self.is_built:
             self._observe(run)
         else:
-            self._late.append(run)
+            self._to_observe.append(run)
         if self.before is not None:
             self.before.add(run)
 
     def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
-        """Return what is known of the run's loops whose width nobody knows."""
+        """Return the widths that were learned for loops whose width the run does not state."""
         return (
             self._warnings.take_turn(self._without, partial(learned_widths, graph, self.past)) or {}
         )
@@ -141,16 +141,17 @@ class KnownPast:
                     runs.setdefault(run.uid, run)
                 yield each.json_bytes // BYTES_PER_STEP
         # Runs that end meanwhile join the end of this list.
-        self._late = sorted(runs.values(), key=lambda each: each.order) + self._late
-        for run in self._late:
+        self._to_observe = sorted(runs.values(), key=lambda each: each.order) + self._to_observe
+        for run in self._to_observe:
             self._observe(run)
             yield len(run.steps)
         self.is_built = True
         self.before = None
-        self._late.clear()
+        self._to_observe.clear()
 
     def _observe(self, run: PastRun) -> None:
         if run.uid in self._uids:
+            # The namespace's past counted the run, too: it is built again, and then this one.
             (self.of_namespace or self).is_outdated = True
             return
         self._uids.add(run.uid)

@@ -52,11 +52,12 @@ class RunsToStore:
     def add(self, namespace: str, run: PastRun) -> None:
         """Keep a run until it has been written."""
         key = HistoryKey.of(namespace, run.pipeline)
-        if self.ended_at(key, run.uid) is not None:
-            self._drop(key, [run.uid])
         own = self._namespaces.setdefault(namespace, {})
         # What ended last is the last to go.
         waiting = own[key.name] = own.pop(key.name, _PipelineRuns())
+        # A run that ends again comes last, and leaves the pause after failed writes as it is.
+        if before := waiting.runs.pop(run.uid, None):
+            self._steps[namespace] -= len(before.steps)
         waiting.runs[run.uid], waiting.is_sent = run, False
         self._steps[namespace] += len(run.steps)
         if len(waiting.runs) > MAX_RUNS:

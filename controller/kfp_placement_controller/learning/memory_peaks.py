@@ -24,6 +24,7 @@ PATIENCE_SECONDS = 45.0
 """Longest wait for an answer; then the run teaches what else is known of it."""
 
 PAUSE_AFTER_FAILURE_SECONDS = 300.0
+"""Time without questions after one that got no answer."""
 
 MOST_PODS = 2_000
 """Pods of one run that are asked for."""
@@ -83,10 +84,7 @@ class MemoryPeaks:
         if not self._url or self._asked is not None or self._pauses(monotonic_seconds):
             return None
         for run in ended:
-            finished_at = run.observed.state.finished_at
-            if run.peaks is not None or finished_at is None:
-                continue
-            if (now - finished_at).total_seconds() < SETTLING_SECONDS:
+            if not _is_open(run, now, SETTLING_SECONDS):
                 continue
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
@@ -114,14 +112,9 @@ class MemoryPeaks:
 
     def awaits(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> bool:
         """Return whether the peaks of an ended run may be known soon."""
-        finished_at = run.observed.state.finished_at
-        if finished_at is None or run.peaks is not None:
-            return False
-        if not self._url or self._pauses(monotonic_seconds):
-            return False
-        since_end_seconds = (now - finished_at).total_seconds()
+        may_ask = bool(self._url) and not self._pauses(monotonic_seconds)
         # Of a run that ended in the future, by a clock that was wrong, nothing is awaited.
-        return 0 <= since_end_seconds < SETTLING_SECONDS + PATIENCE_SECONDS
+        return may_ask and _is_open(run, now, 0.0)
 
     def _pauses(self, monotonic_seconds: float) -> bool:
         return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, monotonic_seconds)
@@ -139,6 +132,15 @@ class MemoryPeaks:
                 "peak memory is not learned, and no request is advised on: the Prometheus of"
                 f" history.prometheusURL, {self._url}: {why}"
             )
+
+
+def _is_open(run: TrackedRun, now: datetime, least_seconds: float) -> bool:
+    """Return whether peaks of a run that ended so long ago are not known, and still awaited."""
+    finished_at = run.observed.state.finished_at
+    if finished_at is None or run.peaks is not None:
+        return False
+    since_end_seconds = (now - finished_at).total_seconds()
+    return least_seconds <= since_end_seconds < SETTLING_SECONDS + PATIENCE_SECONDS
 
 
 def _ended_well(run: TrackedRun) -> Iterator[RunPod]:

@@ -135,7 +135,7 @@ class RunLearning:
                 learned += self._turn(partial(self._learn, run, now)) or 0
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
-        """Learn from a run; returns how many steps have been looked at for that."""
+        """Learn from a run, and return how many steps were looked at for that."""
         finished_at, reading = run.observed.state.finished_at, run.reading
         # A change of the run, such as a new label, must not bring back a history that people have
         # deleted.
@@ -148,7 +148,7 @@ class RunLearning:
             run.learned_end = finished_at
             return 0
         past = ended_run(run, self.nodes, now)
-        # If the run is retried, a Prometheus is asked again for the memory of its pods.
+        # If the run ends again, a Prometheus is asked again for the memory of its pods.
         run.peaks = None
         if past is not None:
             run.learned_end = finished_at

@@ -134,4 +134,6 @@ class UnplannedRuns:
         self._bytes[namespace] -= len(run.packed)
         if own:
             self._waiting[namespace] = own
+        if not self._bytes[namespace]:
+            del self._bytes[namespace]
         return run

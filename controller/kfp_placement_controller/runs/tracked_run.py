@@ -168,8 +168,8 @@ class TrackedRun:
     def observe(self, observed: ObservedRun) -> None:
         """Take in that the object of the run has changed."""
         if self.observed.ended and not observed.ended:
-            # Somebody has retried the run.
-            self.promises = RunPromises()
+            # Somebody has retried the run. An answer on its pods may have come since it ended.
+            self.promises, self.peaks = RunPromises(), None
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed
         self.changed = True

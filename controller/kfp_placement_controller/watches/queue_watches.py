@@ -27,23 +27,23 @@ from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind
 from kfp_placement_kube.watch import WatchParams
 
 _PARAMS = WatchParams(missing_seconds=60.0)
-"""Times of the watches: a kind may be missing for a moment, as all runs would start without their
-RunRequests."""
+"""Times of the watches: objects of a kind that is missing are kept for a minute, since all runs
+would start if their RunRequests went at once."""
 
 
 def queue_readers(
-    sources: Iterable[QueueSource], pods_of: RunSources
+    sources: Iterable[QueueSource], run_sources: RunSources
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """Return the watched kinds, each with the function that makes what is kept from an object.
 
     Args:
         sources: sources of runs that can wait.
-        pods_of: sources that say which run a pod belongs to.
+        run_sources: sources that say which run a pod belongs to.
     """
     return {
         **{source.kind: source.observe_queued for source in sources},
         NODES: observe_node,
-        PODS: pods_of.observe_pod,
+        PODS: run_sources.observe_pod,
         POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
         NAMESPACES: observe_namespace,
         RUN_QUEUES: observe_queue,
@@ -55,7 +55,7 @@ def queue_watches(
     client: KubeClient,
     settings: QueueSettings,
     sources: Iterable[QueueSource],
-    pods_of: RunSources,
+    run_sources: RunSources,
     inbox: Inbox[QueueCoordinator],
 ) -> WatchGroup:
     """Return the watches of the process, not started yet.
@@ -64,11 +64,11 @@ def queue_watches(
         client: the API server.
         settings: settings of the process.
         sources: sources of runs that can wait.
-        pods_of: sources that say which run a pod belongs to.
+        run_sources: sources that say which run a pod belongs to.
         inbox: inbox of the coordinator.
     """
     watches = WatchGroup(client, listed=inbox.wake)
-    for kind, read in queue_readers(sources, pods_of).items():
+    for kind, read in queue_readers(sources, run_sources).items():
         watches.add(kind, read, partial(_changed, inbox, kind), params=_PARAMS)
     changed = partial(_lease_changed, inbox)
     watches.add_lease(settings.own_namespace, settings.planner_lease_name, changed)

@@ -145,6 +145,7 @@ class WatchGroup:
             f"{each.kind.plural}: nothing heard for {whole_seconds_text(age)}"
             for each in self._watchers
             if each.kind not in self._optional
+            and each not in self._after
             and (age := each.age_seconds()) > STALE_STREAM_SECONDS
         ]
 

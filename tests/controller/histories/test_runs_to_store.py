@@ -117,6 +117,7 @@ def test_what_fails_is_tried_again_after_pauses_that_double(to_store):
             pauses.append((now - failed_at) / WRITE_PAUSE)
             failed_at = now
             to_store.answered(write, HistoryOutcome.FAILED, now.timestamp())
+            to_store.add("team", write.runs[0])
     assert pauses[:5] == [0, 2, 4, 8, 16]
     assert set(pauses[5:]) == {16}
 

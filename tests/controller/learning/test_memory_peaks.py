@@ -1,18 +1,16 @@
 """Peaks of memory: asked for once, soon after the end of a run, and waited for a while."""
 
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer
+from kfp_placement_controller.learning.actions import MemoryAnswer
 from kfp_placement_controller.learning.memory_peaks import (
     PATIENCE_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
     SETTLING_SECONDS,
     MemoryPeaks,
 )
-from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
 from tests.controller.learning.test_ended_runs import END, a_workflow_that_ended
@@ -25,13 +23,13 @@ PATIENCE = timedelta(seconds=PATIENCE_SECONDS)
 PEAK = 5e8
 
 
-def settings(url: str = URL) -> HistorySettings:
+def settings(url=URL):
     return HistorySettings(memory=MemorySource.PROMETHEUS, prometheus_url=url)
 
 
-def ended(name: str = "nightly-0") -> TrackedRun:
+def ended(name="nightly-0", at=END):
     """A run whose steps `first` and `last` have run; the latter failed."""
-    raw = a_workflow_that_ended(END)
+    raw = a_workflow_that_ended(at)
     raw["metadata"]["name"] = name
     run = a_tracked_run(raw)
     for step, phase in (("first", "Succeeded"), ("last", "Failed")):
@@ -50,21 +48,21 @@ def ended(name: str = "nightly-0") -> TrackedRun:
 class Peaks:
     """Peaks of the usual server, by a clock that nobody sets."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.peaks = MemoryPeaks()
         self.peaks.use(settings())
 
-    def due(self, *runs: TrackedRun, now: datetime = SETTLED) -> Any:
+    def due(self, *runs, now=SETTLED):
         return self.peaks.due(runs, now, now.timestamp())
 
-    def awaits(self, run: TrackedRun, now: datetime = SETTLED) -> bool:
+    def awaits(self, run, now=SETTLED):
         return self.peaks.awaits(run, now, now.timestamp())
 
-    def answered(self, asked: AskMemory, now: datetime = SETTLED, **answer: Any) -> None:
+    def answered(self, asked, now=SETTLED, **answer):
         self.peaks.answered(MemoryAnswer(asked, **answer), now.timestamp())
 
 
-def asking(*runs: TrackedRun) -> Any:
+def asking(*runs):
     """Peaks, and what is asked for of these runs."""
     peaks = Peaks()
     asked = peaks.due(*runs)
@@ -118,8 +116,9 @@ def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(cap
     peaks.answered(asked, failure="refused")
     assert not peaks.awaits(run)
     assert peaks.due(run, now=SETTLED + PAUSE / 2) is None
-    again = peaks.due(run, now=SETTLED + PAUSE)
-    assert again is not None
+    # Nobody waits for an answer about the first run any more.
+    again = peaks.due(run, ended("nightly-1", END + PAUSE), now=SETTLED + PAUSE)
+    assert again.run.name == "nightly-1"
     peaks.answered(again, SETTLED + PAUSE, failure="refused")
     assert len(caplog.messages) == 1
     assert f"{URL}: refused" in caplog.messages[0]

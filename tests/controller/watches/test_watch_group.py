@@ -83,12 +83,13 @@ def test_what_can_be_done_without_is_not_awaited_for_long(monkeypatch):
     group.add(NODES, dict, partial(_note, seen, "Node"), readable=readable.append)
     group.add(PODS, dict, partial(_note, seen, "Pod"), after=(NODES,))
     api.let_go["Pod"].set()
+    monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
+    assert group.hanging() == []
     group.start()
     try:
         wait_until(lambda: seen == ["Pod"], "the pod")
         wait_until(group.is_synced, "what is awaited")
         assert readable == [False]
-        monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
         assert [each.split(":")[0] for each in group.hanging()] == ["pods"]
         api.let_go["Node"].set()
         wait_until(lambda: readable == [False, True], "the node")

@@ -108,14 +108,14 @@ class StoppedWorkloads:
 
     _uids: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
-    def has(
+    def note(
         self,
         requested: RequestedRun,
         request: ObservedRequest,
         workload: ObservedWorkload | None,
         now: datetime,
     ) -> bool:
-        """Return whether a run that was stopped by request still has its Workload of that time.
+        """Note the Workload of a run that was stopped by request; return whether it still has it.
 
         Args:
             requested: the run.
@@ -186,7 +186,7 @@ def kueue_run(
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
-        is_outdated=stopped.has(requested, request, workload, now),
+        is_outdated=stopped.note(requested, request, workload, now),
     )
 
 
