@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -76,16 +76,13 @@ class _Write(NamedTuple):
 
 @dataclass
 class _LatestWrites:
-    """The last write of the status of each object.
+    """The last write of the status of each object."""
 
-    Attributes:
-        monotonic: monotonic clock, in seconds.
-    """
-
-    monotonic: Callable[[], float]
     _written: dict[tuple[str, ...], _Write] = field(default_factory=dict)
 
-    def begin_write(self, target: tuple[str, ...], version: str, pause_seconds: float) -> bool:
+    def begin_write(
+        self, target: tuple[str, ...], version: str, pause_seconds: float, moment: float
+    ) -> bool:
         """Record a write unless it is too early; return whether to write.
 
         Args:
@@ -93,17 +90,18 @@ class _LatestWrites:
             version: resource version of the object. A write that it does not show yet is repeated
                 only after `RETRY_SECONDS`.
             pause_seconds: shortest time between two writes of the object.
+            moment: present moment, in monotonic seconds.
         """
-        now, last = self.monotonic(), self._written.pop(target, None)
+        last = self._written.pop(target, None)
         if last is not None:
             if last.version == version:
                 pause_seconds = max(pause_seconds, RETRY_SECONDS)
-            if now - last.at_seconds < pause_seconds:
+            if moment - last.at_seconds < pause_seconds:
                 self._written[target] = last
                 return False
         if len(self._written) >= _MOST_REMEMBERED:
             del self._written[next(iter(self._written))]
-        self._written[target] = _Write(now, version)
+        self._written[target] = _Write(moment, version)
         return True
 
 
@@ -133,14 +131,11 @@ class QueuePublisher:
     """
 
     ranges: StartRanges
-    monotonic: InitVar[Callable[[], float]]
+    monotonic: Callable[[], float]
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
+    _writes: _LatestWrites = field(default_factory=_LatestWrites)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
-
-    def __post_init__(self, monotonic: Callable[[], float]) -> None:
-        """Remember no write yet."""
-        self._writes = _LatestWrites(monotonic)
 
     def released(self, uid: str, cause: ReleaseCause) -> None:
         """Remember why a run was started.
@@ -196,7 +191,8 @@ class QueuePublisher:
             pause_seconds = 0.0 if is_urgent else between_positions_seconds
             if fields.keys() <= _OF_OTHERS:
                 pause_seconds *= _OTHERS_FACTOR
-            if self._writes.begin_write(("request", *key), version, pause_seconds):
+            moment = self.monotonic()
+            if self._writes.begin_write(("request", *key), version, pause_seconds, moment):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
 
@@ -219,25 +215,8 @@ class QueuePublisher:
             excluded: function that returns whether a namespace takes no part.
             now: the time.
         """
-        queues = situation.queues
-        waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
-        for run in runs:
-            count = waiting if run.is_waiting else admitted
-            count[situation.queue_of(run)] += run.observed.end is None
-        self.counts = {
-            each.key: QueueCounts(
-                waiting[each.key],
-                admitted[each.key],
-                # What admitted runs demand of the resources that have a quota.
-                {
-                    name: decided.used.get(each.key, {}).get(name, 0)
-                    for name in resources_of(each.spec.quota.resources)
-                },
-                self.ranges.ratios(each.key),
-            )
-            for each in queues
-        }
-        for queue in queues:
+        self.counts = self._counts(runs, situation, decided)
+        for queue in situation.queues:
             findings = findings_of(
                 queue,
                 situation,
@@ -250,8 +229,31 @@ class QueuePublisher:
                 continue
             is_urgent = not {"ready", "conditions"}.isdisjoint(patch)
             pause_seconds = 0.0 if is_urgent else _COUNTS_SECONDS
-            if self._writes.begin_write(("queue", *queue.key), queue.version, pause_seconds):
+            target, moment = ("queue", *queue.key), self.monotonic()
+            if self._writes.begin_write(target, queue.version, pause_seconds, moment):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
+
+    def _counts(
+        self, runs: Iterable[RequestedRun], situation: Situation, decided: Decisions
+    ) -> dict[QueueKey, QueueCounts]:
+        """Return the numbers of each queue: its runs, and what the admitted ones demand."""
+        waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
+        for run in runs:
+            if run.observed.end is None:
+                (waiting if run.is_waiting else admitted)[situation.queue_of(run)] += 1
+        return {
+            each.key: QueueCounts(
+                waiting[each.key],
+                admitted[each.key],
+                # Of the resources that have a quota.
+                {
+                    name: decided.used.get(each.key, {}).get(name, 0)
+                    for name in resources_of(each.spec.quota.resources)
+                },
+                self.ranges.ratios(each.key),
+            )
+            for each in situation.queues
+        }
 
     def _place(
         self,
