@@ -9,7 +9,7 @@ from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from tests.controlplane.argo.small_workflows import task
+from tests.controlplane.argo.small_workflows import arguments, task
 from tests.support.packages import Fields, notice_codes
 
 WORK: Fields = {"name": "work", "container": {"image": "work:1"}}
@@ -95,25 +95,21 @@ def test_steps_run_group_after_group():
         ({"withSequence": {"count": "2"}}, ["work:0", "work:1"]),
         ({"withSequence": {"count": 2, "start": "5"}}, ["work:5", "work:6"]),
         ({"withSequence": {"start": "3", "end": "1"}}, ["work:3", "work:2", "work:1"]),
+        ({"withSequence": {"start": "-1", "end": 200000, "count": "2"}}, ["work:-1", "work:0"]),
+        ({"withSequence": {"start": "200000", "end": "200001"}}, ["work:200000", "work:200001"]),
+        ({"withSequence": {"count": "2", "format": "n%d"}}, ["", ""]),
         ({"withSequence": {"count": "{{workflow.parameters.n}}"}}, ["work:0"]),
     ],
 )
 def test_loops_with_known_items_are_expanded(loop, images):
-    parameters = [{"name": "item", "value": "{{item}}"}]
     work = {
         "name": "work",
         "inputs": {"parameters": [{"name": "item"}]},
         "container": {"image": "work:{{inputs.parameters.item}}"},
     }
     graph = read(
-        [dag(task("A", arguments={"parameters": parameters}, **loop)), work],
-        arguments={
-            "parameters": [
-                {"name": "tag", "value": "v1"},
-                {"name": "tags", "value": '["a","b"]'},
-                {"name": "n", "value": 1},
-            ]
-        },
+        [dag(task("A", arguments=arguments(item="{{item}}"), **loop)), work],
+        arguments=arguments(tag="v1", tags='["a","b"]', n="1"),
     )
     assert [step.image for step in graph.steps] == images
     assert [step.name for step in graph.steps] == [f"A[{i}]" for i in range(len(images))]
@@ -122,15 +118,24 @@ def test_loops_with_known_items_are_expanded(loop, images):
 
 
 def test_items_may_be_mappings():
-    arguments = {"parameters": [{"name": "image", "value": "{{item.image}}:{{item.tag}}"}]}
+    passed = arguments(image="{{item.image}}:{{item.tag}}")
     items = [{"image": "debian", "tag": 12}, {"image": "alpine", "tag": "3"}]
     work = {
         "name": "work",
         "inputs": {"parameters": [{"name": "image"}]},
         "container": {"image": "{{inputs.parameters.image}}"},
     }
-    graph = read([dag(task("A", arguments=arguments, withItems=items)), work])
+    graph = read([dag(task("A", arguments=passed, withItems=items)), work])
     assert [step.image for step in graph.steps] == ["debian:12", "alpine:3"]
+
+
+def test_items_that_double_at_each_level_stay_unknown():
+    """Neither memory nor time is spent on them."""
+    x = "{{inputs.parameters.x}}"
+    loop = {"withItems": [{"a": x, "b": x}], "arguments": arguments(x="{{item}}")}
+    levels = [dag(task("t", f"d{depth + 1}", **loop), name=f"d{depth}") for depth in range(40)]
+    top = task("top", "d0", arguments=arguments(x="0"))
+    assert len(read([dag(top), *levels, {**WORK, "name": "d40"}]).steps) == 1
 
 
 def test_a_loop_over_an_output_has_an_assumed_width_and_waits():
@@ -220,12 +225,9 @@ def test_a_pod_spec_patch_counts():
     assert step.node_selector == {"a": "b"}
 
 
-@pytest.mark.parametrize(
-    ("strategy", "limit"),
-    [({}, 1000), ({"limit": "-1"}, 1000), ({"limit": "{{workflow.parameters.n}}"}, 1000)],
-)
-def test_retries_without_limit_are_many(strategy, limit):
-    assert one({"retryStrategy": strategy}).attempt_limit == limit
+@pytest.mark.parametrize("strategy", [{}, {"limit": "-1"}, {"limit": "{{workflow.parameters.n}}"}])
+def test_retries_without_limit_are_many(strategy):
+    assert one({"retryStrategy": strategy}).attempt_limit == 1000
 
 
 def test_volumes_are_claims_where_they_are_mounted():
@@ -254,34 +256,22 @@ def test_volumes_are_claims_where_they_are_mounted():
 
 
 def test_artifacts_are_followed_through_nested_dags():
-    produce = {"name": "produce", "container": {"image": "p"}}
-    inner = {
-        "name": "inner",
-        "inputs": {"artifacts": [{"name": "in"}]},
-        "dag": {
-            "tasks": [
-                task(
-                    "use",
-                    arguments={"artifacts": [{"name": "x", "from": "{{inputs.artifacts.in}}"}]},
-                )
-            ]
-        },
-        "outputs": {"artifacts": [{"name": "out", "from": "{{tasks.use.outputs.artifacts.y}}"}]},
-    }
-    arguments = {"artifacts": [{"name": "in", "from": "{{tasks.make.outputs.artifacts.model}}"}]}
-    last = {"artifacts": [{"name": "x", "from": "{{tasks.inner.outputs.artifacts.out}}"}]}
-    graph = read(
-        [
-            dag(
-                task("make", "produce"),
-                task("inner", "inner", arguments=arguments),
-                task("last", arguments=last),
-            ),
-            inner,
-            produce,
-            WORK,
-        ]
+
+    def artifact(name: str, source: str) -> Fields:
+        return {"artifacts": [{"name": name, "from": f"{{{{{source}}}}}"}]}
+
+    inner = dag(
+        task("use", arguments=artifact("x", "inputs.artifacts.in")),
+        name="inner",
+        inputs={"artifacts": [{"name": "in"}]},
+        outputs=artifact("out", "tasks.use.outputs.artifacts.y"),
     )
+    main = dag(
+        task("make"),
+        task("inner", "inner", arguments=artifact("in", "tasks.make.outputs.artifacts.model")),
+        task("last", arguments=artifact("x", "tasks.inner.outputs.artifacts.out")),
+    )
+    graph = read([main, inner, WORK])
     data = {step.name: [(d.producer, d.key) for d in step.inputs] for step in graph.steps}
     assert data == {"make": [], "inner.use": [("make", "model")], "last": [("inner.use", "y")]}
     assert graph.step("last").depends_on == ("inner.use",)
@@ -296,11 +286,11 @@ def test_the_entrypoint_gets_the_workflow_s_parameters():
             "resources": {"requests": {"cpu": "{{inputs.parameters.cpu}}"}},
         },
     }
-    arguments = {"parameters": [{"name": "tag", "value": "old"}]}
-    step = read([work], arguments=arguments, given={"tag": "new"}).step("main")
+    old = arguments(tag="old")
+    step = read([work], arguments=old, given={"tag": "new"}).step("main")
     assert (step.image, step.requests) == ("work:new", {"cpu": 2000})
     with pytest.raises(InputError, match="no parameter 'tga'; did you mean 'tag'"):
-        read([work], arguments=arguments, given={"tga": "new"})
+        read([work], arguments=old, given={"tga": "new"})
 
 
 def test_pauses_and_requests_are_passed_through():

@@ -241,9 +241,14 @@ class _PlainReader:
             return Loop(self._tags.text(task.get("withParam")))
         if task.get("withSequence") is not None:
             fields = task.fields("withSequence")
-            count = self._tags.text(fields.get("count")) if "count" in fields else None
-            end = self._tags.text(fields.get("end")) if "end" in fields else None
-            return Loop(NumberSequence(self._tags.text(fields.get("start", "0")), end, count))
+            return Loop(
+                NumberSequence(
+                    self._tags.text(fields.get("start", "0")),
+                    self._tags.text(fields.get("end")),
+                    self._tags.text(fields.get("count")),
+                    formatted=bool(fields.get("format")),
+                )
+            )
         return None
 
     def _outputs(self, template: Fields) -> Outputs:

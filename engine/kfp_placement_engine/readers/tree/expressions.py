@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.values import (
+    MAX_CHARACTERS,
     UNKNOWN,
     Known,
     Value,
@@ -24,10 +23,7 @@ from kfp_placement_engine.readers.tree.values import (
 MAX_SEQUENCE = 100_000
 """Length of the longest number sequence; runs are limited to far fewer steps."""
 
-_SEQUENCE = Place("sequence")
-
-MAX_JOINED = 2**20
-"""Length of the longest joined text: text that doubles at each level would fill the memory."""
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def _no_output(_task: str, _key: str) -> Value:
@@ -117,20 +113,19 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Joined:
-    """Text put together from parts; a single part keeps its kind."""
+    """Text put together from parts."""
 
     parts: tuple[Expression, ...]
 
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
-        values = [part.evaluate(scope) for part in self.parts]
-        if len(values) == 1:
-            return values[0]
-        texts = [known_text(value) for value in values]
-        resolved = [text for text in texts if text is not None]
-        if len(resolved) < len(texts) or sum(map(len, resolved)) > MAX_JOINED:
-            return UNKNOWN
-        return Known("".join(resolved))
+        joined = ""
+        for part in self.parts:
+            text = known_text(part.evaluate(scope))
+            if text is None or len(joined) + len(text) > MAX_CHARACTERS:
+                return UNKNOWN
+            joined += text
+        return Known(joined)
 
 
 @dataclass(frozen=True)
@@ -172,31 +167,37 @@ class Mapped:
 
 @dataclass(frozen=True)
 class NumberSequence:
-    """Numbers as Argo's withSequence makes them: `count` of them, or all up to `end`."""
+    """Numbers as Argo's withSequence makes them: `count` of them, or all up to `end`.
+
+    Attributes:
+        start: first number.
+        end: last number; it is lower than the first one in a descending sequence.
+        count: number of numbers, which counts instead of `end`.
+        formatted: whether a format makes other text of the numbers; this text is not known.
+    """
 
     start: Expression
-    end: Expression | None
-    count: Expression | None
+    end: Expression
+    count: Expression
+    formatted: bool
 
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
-        start = _number(self.start, scope)
-        count = None if self.count is None else _number(self.count, scope)
-        end = None if self.end is None else _number(self.end, scope)
-        if start is None or (count is None and end is None):
+        start, end, count = (_number(each, scope) for each in (self.start, self.end, self.count))
+        step = 1
+        if count is None and start is not None and end is not None:
+            step = 1 if start <= end else -1
+            count = abs(end - start) + 1
+        if start is None or count is None or not 0 <= count <= MAX_SEQUENCE:
             return UNKNOWN
-        if count is not None:
-            numbers = range(start, start + count)
-        else:
-            assert end is not None
-            numbers = range(start, end + 1) if end >= start else range(start, end - 1, -1)
-        return Known([str(number) for number in numbers])
+        numbers = range(start, start + step * count, step)
+        return Known([UNKNOWN if self.formatted else str(number) for number in numbers])
 
 
 def within(expression: Expression) -> Iterator[Expression]:
     """Yield an expression, and all expressions that it is made of."""
     yield expression
-    parts: Iterable[Expression | None] = ()
+    parts: Iterable[Expression] = ()
     match expression:
         case Joined(parts) | Listed(parts):
             pass
@@ -204,13 +205,12 @@ def within(expression: Expression) -> Iterator[Expression]:
             parts = (entry for _, entry in pairs)
         case Selected(source, _):
             parts = (source,)
-        case NumberSequence(start, end, count):
+        case NumberSequence(start, end, count, _):
             parts = (start, end, count)
         case _:
             pass
     for part in parts:
-        if part is not None:
-            yield from within(part)
+        yield from within(part)
 
 
 def input_names(expression: Expression) -> set[str]:
@@ -221,7 +221,10 @@ def input_names(expression: Expression) -> set[str]:
 def text_with_gaps(
     text: str, gap: re.Pattern[str], filled: Callable[[re.Match[str]], Expression]
 ) -> Expression:
-    """Return text in which each match of `gap` stands for an expression."""
+    """Return text in which each match of `gap` stands for an expression.
+
+    Text that is a single match keeps the kind of the expression's value.
+    """
     parts: list[Expression] = []
     position = 0
     for match in gap.finditer(text):
@@ -236,7 +239,4 @@ def text_with_gaps(
 
 def _number(expression: Expression, scope: Scope) -> int | None:
     text = known_text(expression.evaluate(scope))
-    try:
-        return _SEQUENCE.count(text or "unknown", maximum=MAX_SEQUENCE)
-    except InputError:
-        return None
+    return int(text) if text and _WHOLE_NUMBER.fullmatch(text) else None

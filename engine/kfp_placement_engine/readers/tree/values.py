@@ -38,6 +38,13 @@ class Missing:
 Value = Known | Produced | Unknown | Missing
 UNKNOWN: Final = Unknown()
 
+MAX_CHARACTERS = 2**20
+"""Size of the largest value that is put together, as text: a value that doubles at each level of
+nested templates would fill the memory."""
+
+_PART_CHARACTERS = 64
+"""Size that each part of a list or mapping counts for, besides its text."""
+
 _VALUE = Place("value")
 
 
@@ -78,8 +85,23 @@ def has_unknown(value: Any, gap: str | None = None) -> bool:
 
 
 def plain_value(value: Value) -> Any:
-    """Return the value as a part of a list or mapping: `UNKNOWN` where it is not known."""
-    return value.value if isinstance(value, Known) else UNKNOWN
+    """Return the value as a part of a list or mapping: `UNKNOWN` if not known, or too large."""
+    return value.value if isinstance(value, Known) and _is_small(value.value) else UNKNOWN
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether a plain value may be put into a larger one; visits only as many parts."""
+    characters, parts = 0, [value]
+    while parts and characters <= MAX_CHARACTERS:
+        part = parts.pop()
+        characters += _PART_CHARACTERS
+        if isinstance(part, str):
+            characters += len(part)
+        elif isinstance(part, list):
+            parts += part
+        elif isinstance(part, dict):
+            parts += [*part, *part.values()]
+    return characters <= MAX_CHARACTERS
 
 
 def parsed(value: Value) -> Any:
