@@ -7,7 +7,6 @@ source. A DAG ends when its sinks end: the tasks that no other task of the DAG w
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.history import text_digest
@@ -97,7 +96,7 @@ class _Expander:
         inputs: dict[str, Value] = {
             name: Known(value) for name, value in self._tree.arguments.items()
         }
-        inputs = _with_defaults(inputs, self._tree.root.defaults)
+        inputs = _defaults(self._tree.root) | inputs
         for name in self._tree.missing_arguments:
             inputs.setdefault(name, Missing(name))
         self._dag(self._tree.root, _Position(), inputs, {})
@@ -167,16 +166,17 @@ class _Expander:
         body = task.body
         if isinstance(body, Dag):
             inside = replace(position, prefix=f"{position.prefix}{name}.")
-            return self._dag(body, inside, _with_defaults(inputs, body.defaults), artifacts)
+            return self._dag(body, inside, _defaults(body) | inputs, artifacts)
         assert body is not None
-        inputs = _with_defaults(inputs, body.defaults)
+        inputs = _defaults(body) | inputs
         return self._leaf(task, body, position, position.prefix + name, inputs, artifacts)
 
     def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         assert task.loop is not None
         name = position.prefix + task.name
         value = task.loop.items.evaluate(scope)
-        items, parameter = known_list(value), value.parameter if isinstance(value, Missing) else ""
+        items = known_list(value)
+        parameter = value.parameter if isinstance(value, Missing) else ""
         width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
         if self._tree.has_drivers:
             group = Group(
@@ -185,7 +185,9 @@ class _Expander:
                 position.group,
                 position.upstream,
                 task.loop.parallelism,
-                *width,
+                width=width.iterations,
+                width_assumed=width.assumed,
+                learned_width=width.learned,
                 display_name=task.display_name,
             )
             self._add_group(group)
@@ -193,10 +195,10 @@ class _Expander:
         iterations: list[TaskResult] = []
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
-            name = f"{task.name}[{index}]"
+            iteration = f"{task.name}[{index}]"
             inner = position.group
             if isinstance(task.body, Dag) and self._tree.has_drivers:
-                inner = position.prefix + name
+                inner = position.prefix + iteration
                 self._add_group(
                     Group(inner, GroupKind.ITERATION, position.group, position.upstream)
                 )
@@ -208,7 +210,7 @@ class _Expander:
                 assumed=position.assumed or width.assumed,
             )
             item_scope = replace(scope, item=item)
-            iterations.append(self._body(task, inside, name, item_scope, artifacts))
+            iterations.append(self._body(task, inside, iteration, item_scope, artifacts))
         return LoopResult(tuple(iterations), position.upstream)
 
     def _leaf(
@@ -285,10 +287,8 @@ def _item_key(item: Value, index: int) -> str:
     return f"[{index}]" if text is None else text_digest(text)
 
 
-def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dict[str, Value]:
-    for name, default in defaults.items():
-        inputs.setdefault(name, Known(default))
-    return inputs
+def _defaults(body: Dag | Leaf) -> dict[str, Value]:
+    return {name: Known(default) for name, default in body.defaults.items()}
 
 
 def _union(groups: list[Names]) -> Names:
