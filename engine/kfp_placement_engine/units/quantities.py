@@ -4,6 +4,7 @@ Canonical units everywhere in the engine: CPU in milli-CPU, bytes for memory and
 units for extended resources; `durations` has seconds for durations and milliseconds for latencies.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -66,106 +67,103 @@ _WITH_BYTES = re.compile(
 """A size as people write it elsewhere: `4GB`, `4 GiB`, `4g`."""
 
 
-def _no_quantity(text: object, parts: int) -> QuantityError:
-    """Return the error for unreadable text; for a size with its unit it says what may be meant."""
-    is_size = isinstance(text, str) and parts == 1
-    meant = _WITH_BYTES.fullmatch(short_text(str(text))) if is_size else None
-    advice = "for example 4Gi, 500M or 2" if parts == 1 else "for example 500m or 2"
+def _no_quantity(value: object, per_unit: int) -> QuantityError:
+    """Return the error for a bad value; for a size with its unit it says what may be meant."""
+    is_size = isinstance(value, str) and per_unit == 1
+    meant = _WITH_BYTES.fullmatch(short_text(str(value))) if is_size else None
+    advice = "for example 4Gi, 500M or 2" if per_unit == 1 else "for example 500m or 2"
     if meant is not None:
         number, letter, binary = meant.groups()
         letter = letter.upper()
         decimal = "k" if letter == "K" else letter
         units = [f"{letter}i"] if binary else [decimal, f"{letter}i"]
         advice = " or ".join(number + unit for unit in units)
-    return QuantityError(f"{shown_value(text)} is not a quantity; write {advice}")
+    return QuantityError(f"{shown_value(value)} is not a quantity; write {advice}")
 
 
-def _quantity(text: object, parts: int) -> Fraction:
-    if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise _no_quantity(text, parts)
-    source = repr(text) if isinstance(text, float) else short_text(text)
-    match = _QUANTITY.match(source)
+def _quantity(value: object, per_unit: int) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _no_quantity(value, per_unit)
+    match = _QUANTITY.match(repr(value) if isinstance(value, float) else short_text(value))
     if match is None:
-        raise _no_quantity(text, parts)
+        raise _no_quantity(value, per_unit)
     number, suffix, exponent = match.groups()
     factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
-    value = Fraction(number) * factor
-    if value < 0:
-        raise QuantityError(f"{shown_value(text)} is negative; a quantity must be 0 or more")
-    return value
+    quantity = Fraction(number) * factor
+    if quantity < 0:
+        raise QuantityError(f"{shown_value(value)} is negative; a quantity must be 0 or more")
+    return quantity
 
 
-def _ceiling(value: Fraction, text: object) -> int:
-    whole = -(-value.numerator // value.denominator)
+def _rounded_up(value: object, per_unit: int) -> int:
+    """Return a quantity as a whole number of parts, `per_unit` of which are one unit."""
+    whole = math.ceil(_quantity(value, per_unit) * per_unit)
     if whole > MAX_QUANTITY:
-        raise QuantityError(f"{shown_value(text)} is beyond what Kubernetes can hold (2^63 - 1)")
+        raise QuantityError(f"{shown_value(value)} is beyond what Kubernetes can hold (2^63 - 1)")
     return whole
 
 
-@lru_cache(maxsize=4096)
-def _usual(text: str, parts: int) -> int:
-    """Parse a quantity; cached, since the pods of a cluster have the same few amounts."""
-    return _ceiling(_quantity(text, parts) * parts, text)
+_cached = lru_cache(maxsize=4096)(_rounded_up)
+"""The same with a cache, since the pods of a cluster have the same few amounts."""
 
 
-def _amount(text: object, parts: int) -> int:
-    if isinstance(text, str) and len(text) <= _USUAL_CHARACTERS:
-        return _usual(text, parts)
-    return _ceiling(_quantity(text, parts) * parts, text)
+def _amount(value: object, per_unit: int) -> int:
+    is_usual = isinstance(value, str) and len(value) <= _USUAL_CHARACTERS
+    return (_cached if is_usual else _rounded_up)(value, per_unit)
 
 
-def parse_quantity(text: object) -> int:
+def parse_quantity(value: object) -> int:
     """Read a Kubernetes quantity ("2Gi", "1e3", 4) as whole units, rounded up as Kubernetes does.
 
     Raises:
         QuantityError: malformed, negative, or beyond int64.
     """
-    return _amount(text, 1)
+    return _amount(value, 1)
 
 
-def parse_whole(text: object) -> int:
+def parse_whole(value: object) -> int:
     """Read a quantity that must be a whole number: half a device must not become one.
 
     Raises:
         QuantityError: malformed, negative, beyond int64, or not whole.
     """
-    if _quantity(text, 1) % 1:
-        raise QuantityError(f"{shown_value(text)} is not a whole number; write for example 1")
-    return parse_quantity(text)
+    if _quantity(value, 1) % 1:
+        raise QuantityError(f"{shown_value(value)} is not a whole number; write for example 1")
+    return parse_quantity(value)
 
 
-def parse_cpu(text: object) -> int:
+def parse_cpu(value: object) -> int:
     """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
 
     Raises:
         QuantityError: malformed, negative, or beyond int64.
     """
-    return _amount(text, 1000)
+    return _amount(value, 1000)
 
 
-def parse_memory(text: object) -> int:
-    """Read the memory of a node in bytes: 0, or enough for a container.
+def parse_memory(value: object) -> int:
+    """Read an amount of memory in bytes: 0, or enough for a container.
 
     Raises:
         QuantityError: malformed, negative, beyond int64, or written without its unit.
     """
-    size_bytes = parse_quantity(text)
+    size_bytes = parse_quantity(value)
     if 0 < size_bytes < MIN_MEMORY_BYTES:
         raise QuantityError(
-            f"memory {shown_value(text)} is less than any container needs; give it a unit, for"
+            f"memory {shown_value(value)} is less than any container needs; give it a unit, for"
             " example 16Gi"
         )
     return size_bytes
 
 
-def parse_resource(name: str, text: object) -> int:
+def parse_resource(name: str, value: object) -> int:
     """Read one entry of a resource list in canonical units.
 
     Raises:
         QuantityError: malformed, negative, or beyond int64; the message names the resource.
     """
     try:
-        return _amount(text, 1000 if name == "cpu" else 1)
+        return _amount(value, 1000 if name == "cpu" else 1)
     except QuantityError as error:
         raise QuantityError(f"{name}: {error}") from error
 
