@@ -30,4 +30,4 @@ def read_moment(value: object) -> datetime | None:
 
 def time_text(time: datetime) -> str:
     """Write a time to the second, as `metav1.Time`."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"

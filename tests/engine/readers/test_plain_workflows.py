@@ -104,7 +104,6 @@ def test_steps_run_group_after_group():
 def test_loops_with_known_items_are_expanded(loop, images):
     work = {
         "name": "work",
-        "inputs": {"parameters": [{"name": "item"}]},
         "container": {"image": "work:{{inputs.parameters.item}}"},
     }
     graph = read(
@@ -122,7 +121,6 @@ def test_items_may_be_mappings():
     items = [{"image": "debian", "tag": 12}, {"image": "alpine", "tag": "3"}]
     work = {
         "name": "work",
-        "inputs": {"parameters": [{"name": "image"}]},
         "container": {"image": "{{inputs.parameters.image}}"},
     }
     graph = read([dag(task("A", arguments=passed, withItems=items)), work])
@@ -148,11 +146,11 @@ def test_a_loop_over_an_output_has_an_assumed_width_and_waits():
 
 
 def test_conditions_and_exit_handlers_are_marked():
-    tasks = [
+    graph = read_tasks(
         task("A", when="{{workflow.parameters.x}} == y"),
         task("B", hooks={"exit": {"template": "work"}}),
-    ]
-    graph = read_tasks(*tasks, onExit="work")
+        onExit="work",
+    )
     assert graph.step("A").conditions == ("{{workflow.parameters.x}} == y",)
     assert [step.name for step in graph.steps if step.exit_task] == ["B.onExit", "onExit"]
     assert graph.step("B.onExit").depends_on == ("B",)
@@ -294,20 +292,18 @@ def test_the_entrypoint_gets_the_workflow_s_parameters():
 
 
 def test_pauses_and_requests_are_passed_through():
-    wait = {"name": "wait", "suspend": {}}
     tasks = [task("A"), task("pause", "wait", depends="A"), task("B", depends="pause")]
-    graph = read([dag(*tasks), wait, WORK])
+    graph = read([dag(*tasks), {"name": "wait", "suspend": {}}, WORK])
     assert [step.name for step in graph.steps] == ["A", "B"]
     assert graph.step("B").depends_on == ("A",)
 
 
 def test_templates_elsewhere_and_recursion_are_said():
-    tasks = [
+    graph = read_tasks(
         task("A", templateRef={"name": "library", "template": "x"}),
         task("B", "main", depends="A"),
         task("C", depends="B"),
-    ]
-    graph = read_tasks(*tasks)
+    )
     assert [step.name for step in graph.steps] == ["A", "C"]
     assert set(notice_codes(graph)) == {"template-elsewhere", "recursive-template"}
 
