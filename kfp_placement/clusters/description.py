@@ -5,23 +5,22 @@ The fields are those of a Cluster file, and the same reader reads them.
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
 
+import kfp_placement_engine.model.cluster as model
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
 from kfp_placement.exceptions import MarkValueError, RunError, UsageError
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.model import cluster as model
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_form import KIND
-from kfp_placement_engine.readers.text.forms import snake_case
+from kfp_placement_engine.readers.text.forms import camel_case, snake_case
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
 from kfp_placement_engine.views.formatting import counted
 
@@ -73,23 +72,24 @@ class Node:
 
     def __post_init__(self) -> None:
         """Raise an error for GPUs that are given twice."""
-        if self.gpu is not None and _GPU in self.extended:
+        if self.gpu is not None and _GPU in (self.extended or ()):
             raise MarkValueError(
                 f"node {self.name!r:.80}: gpu and extended[{_GPU!r}] are the same; give one of them"
             )
 
     def document(self) -> dict[str, Any]:
         """Return the node as in a Cluster file; fields with default values are left out."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = dict(vars(self))
         if given.pop("gpu") is not None:
-            given["extended"] = {**self.extended, _GPU: self.gpu}
-        usual = {each.name: each.default for each in fields(self)}
+            given["extended"] = {**(self.extended or {}), _GPU: self.gpu}
         if isinstance(self.taints, str | Mapping):
             given["taints"] = [self.taints]
+        usual = vars(Node("", cpu="", memory=""))
         return {
-            re.sub("_([a-z])", lambda match: match[1].upper(), name): value
+            camel_case(name): value
             for name, value in given.items()
-            if value not in (usual[name], {}, [])
+            # `True` equals 1, and arrays of numpy cannot be compared; their texts differ.
+            if repr(value) != repr(usual[name])
         }
 
 
@@ -131,8 +131,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """Read the description, as a Cluster file is read."""
-        nodes = tuple(self.nodes) if isinstance(self.nodes, Iterable) else (None,)
-        if not all(isinstance(each, Node) for each in nodes):
+        nodes = tuple(self.nodes) if isinstance(self.nodes, Iterable) else None
+        if nodes is None or not all(isinstance(each, Node) for each in nodes):
             raise UsageError(
                 "a Cluster is made of a list of Nodes; write for example"
                 " Cluster([Node('worker', count=3, cpu=4, memory='16Gi')])"
@@ -147,7 +147,7 @@ class Cluster:
             "apiVersion": API_VERSION,
             "kind": KIND,
             "nodes": [node.document() for node in self.nodes],
-            **{name: value for name, value in parts.items() if value},
+            **{name: value for name, value in parts.items() if value not in ({}, ())},
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -191,7 +191,7 @@ def cluster_from(document: Mapping[str, Any], name: str) -> Cluster:
         Node(**{snake_case(key): value for key, value in each.items()})
         for each in document["nodes"]
     ]
-    parts = {name: document[name] for name in _PARTS if name in document}
+    parts = {part: document[part] for part in _PARTS if part in document}
     return Cluster(nodes, name=name, **parts)
 
 

@@ -43,6 +43,7 @@ def example_cluster(name: str) -> "Cluster":
 
 def read_example(name: str) -> "Cluster":
     """Return an example cluster, as `example_cluster` does, but raise the engine's errors."""
+    # A list, because what people give may not be hashable.
     if name not in list(EXAMPLES):
         raise InputNotFoundError(
             f"there is no example cluster {name!r:.60}; there are {', '.join(EXAMPLES)}"

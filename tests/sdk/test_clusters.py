@@ -60,6 +60,10 @@ FULL = Cluster(
 )
 
 
+def cluster_of(**changes):
+    return Cluster([dataclasses.replace(NODE, **changes)])
+
+
 def fields(kind, *without):
     return {each.name for each in dataclasses.fields(kind)} - set(without)
 
@@ -71,23 +75,25 @@ def test_the_fields_are_those_of_a_cluster_file():
 
 def test_usual_values_are_those_of_a_cluster_file():
     usual = NODE_FORM(UNNAMED, {"name": "a", "cpu": 1, "memory": "1Gi"})
-    node = Node("a", cpu=1, memory="1Gi")
     for name in fields(Node, "gpu", "cpu", "memory"):
-        assert getattr(node, name) == getattr(usual, name), name
+        assert getattr(NODE, name) == getattr(usual, name), name
+
+
+def test_what_is_not_the_usual_value_is_read():
+    (node,) = cluster_of(used={"cpu": 1}, scored_used={}, extended=None).noun.nodes
+    assert (node.used, node.scored_used) == ({"cpu": 1000}, {})
 
 
 def test_what_is_saved_reads_as_the_same_cluster(tmp_path):
     path = FULL.save(tmp_path / "cluster.yaml")
-    read = read_cluster_file(path)
-    assert dataclasses.replace(read, source="cluster") == FULL.noun
+    assert dataclasses.replace(read_cluster_file(path), source="cluster") == FULL.noun
     assert [node.allocatable.get("nvidia.com/gpu") for node in FULL.noun.nodes] == [None, 4, 4]
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_its_text_is_short():
     assert repr(FULL) == "<Cluster of 3 nodes: cloud, gpu-1, gpu-2>"
-    many = Cluster([Node("worker", count=2000, cpu=4, memory="16Gi")])
-    assert len(repr(many)) < 100
+    assert len(repr(cluster_of(count=2000))) < 100
 
 
 names = st.text(min_size=1, max_size=20)
@@ -101,7 +107,7 @@ names = st.text(min_size=1, max_size=20)
 def test_any_text_is_saved_as_it_was_read(name, label, image, tmp_path_factory):
     """Or is refused at once."""
     try:
-        cluster = Cluster([Node(name, cpu=1, memory="1Gi", labels=label, images=image)])
+        cluster = cluster_of(name=name, labels=label, images=image)
     except RunError:
         return
     path = cluster.save(tmp_path_factory.mktemp("saved") / "cluster.yaml")
@@ -114,19 +120,18 @@ def test_any_text_is_saved_as_it_was_read(name, label, image, tmp_path_factory):
         (lambda: Cluster([]), RunError),
         (lambda: Cluster(["worker"]), UsageError),  # type: ignore[list-item]
         (lambda: Cluster(NODE), UsageError),  # type: ignore[arg-type]
-        (lambda: Cluster([Node("a", cpu="four", memory="1Gi")]), RunError),
-        (lambda: Cluster([Node("a", cpu=1, memory="1Gi", labels={"a": object()})]), RunError),  # type: ignore[dict-item]
-        (
-            lambda: Node("a", cpu=1, memory="1Gi", gpu=1, extended={"nvidia.com/gpu": 1}),
-            MarkValueError,
-        ),
+        (lambda: cluster_of(cpu="four"), RunError),
+        (lambda: cluster_of(labels={"a": object()}), RunError),
+        (lambda: cluster_of(gpu=1, extended={"nvidia.com/gpu": 1}), MarkValueError),
         (lambda: example_cluster("equl"), RunError),
         (lambda: example_cluster(["equal"]), RunError),  # type: ignore[arg-type]
         (lambda: known_cluster("example:egde"), InputNotFoundError),
         (lambda: known_cluster("equal"), InputNotFoundError),
-        (lambda: known_cluster([Node("a", cpu=1, memory="1Gi")]), UsageError),
+        (lambda: known_cluster([NODE]), UsageError),
+        (lambda: cluster_of(count=True, pods=[], used=0), RunError),
+        (lambda: Cluster([NODE], claims={}, latencies=0), RunError),  # type: ignore[arg-type]
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_what_is_no_cluster_is_one_clear_sentence(golden, case, error):
     with pytest.raises(error) as caught:
@@ -159,12 +164,12 @@ def test_without_a_cluster_a_plan_is_for_an_example_and_says_so(golden):
     (notice,) = (each for each in plan.warnings if each.code == "example-cluster")
     golden(notice.message)
     assert plan.plan.cluster.source == example_cluster("equal").name
-    named = preview(one_step(place), example_cluster("equal"), **QUICK)
-    assert "example-cluster" not in {each.code for each in named.warnings}
+    warnings = preview(one_step(place), example_cluster("equal"), **QUICK).warnings
+    assert "example-cluster" not in {each.code for each in warnings}
 
 
 def test_a_cluster_in_python_is_one_of_the_forms(tmp_path):
-    cluster = Cluster([Node("a", cpu=4, memory="8Gi")])
+    cluster = cluster_of()
     document, file = cluster.document(), cluster.save(tmp_path / "cluster.yaml")
     texts = [json.dumps(document), yaml.safe_dump(document), file.read_bytes()]
     forms = [cluster, cluster.noun, document, *texts, file, str(file)]

@@ -150,3 +150,8 @@ def _collected(problems: list[str]) -> Iterator[None]:
 def snake_case(key: str) -> str:
     """Return the name of a key in Python: `storeBandwidth` becomes `store_bandwidth`."""
     return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key)
+
+
+def camel_case(name: str) -> str:
+    """Return the key of a name in Python: `store_bandwidth` becomes `storeBandwidth`."""
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
