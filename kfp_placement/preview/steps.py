@@ -27,6 +27,8 @@ _WITHOUT_OWN_COLUMN = frozenset({"cpu", "memory", "pods"})
 """Requests without a column of their own name: CPU and memory have fixed columns, pods none."""
 
 
+# Names of attributes, separated by spaces, that a previewed step has just as its planned step, its
+# step in the run graph and its phases have them; no type checker sees them, but the tests do.
 _OF_PLAN = (
     "name node start_seconds finish_seconds latency_ms requests is_latency_ruled requests_nothing"
     " progress"
@@ -36,7 +38,6 @@ _OF_GRAPH = (
     " display_name"
 )
 _OF_PHASES = "image_pull_seconds transfer_seconds duration_seconds"
-"""Attributes of the model's nouns whose names and values are those of a previewed step."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,9 @@ class PreviewedStep:
         latency_ms: round trip between its location and the node; None = no rule or unknown.
         requests: resources that the planner reserves for the step.
         image, labels, attempt_limit, depends_on: fields of the step in the run graph.
-        reason: reason for the node, in one sentence.
-        type_guessed: whether the type was guessed from the name.
+        reason: reason for the node, in one sentence for people; programs read `why`.
+        type_guessed: whether the type was guessed from the name; about the run time see
+            `is_guessed`.
         is_latency_ruled: whether its type goes to the node of least round trip to its location.
         requests_nothing: whether `requests` are defaults, since nobody said what it needs.
         cached: whether it is taken to come from the cache; then it has times but no node.
@@ -83,12 +85,15 @@ class PreviewedStep:
         alternatives: the next best nodes, if they were asked for; nodes as in `why`.
         display_name: name that its author gave to the task, or "".
         node_speed: speed of its node, by which its run time was divided.
-        duration_basis: past runs that the run time rests on; None = none.
+        duration_basis: past runs that the run time rests on, for programs; None = none. People
+            read `basis`.
         sized_input: name of its only input, where its size decides the run time; "" = there is
             no such input.
-        is_guessed: whether the run time is assumed, or rests on steps that are hardly alike.
+        is_guessed: whether the run time is assumed, or rests on steps that are hardly alike; about
+            the type see `type_guessed`.
         starts, ends: ranges of its start and end by past runs; None = not known.
-        basis: origin of its run time: `9 runs`, `same image, 3 runs`, `hint`, `assumed`.
+        basis: origin of its run time in a few words for people: `9 runs`, `same image, 3 runs`,
+            `hint`, `assumed`.
     """
 
     name: str
@@ -168,7 +173,7 @@ class StepMapping(Mapping[str, PreviewedStep]):
     """Mapping of the steps of a plan by name.
 
     The error for an unknown name lists the names that come close. It is a `KeyError`, so that `in`
-    and `get` work as always.
+    and `get` work as always; an author's name that means several steps is not `in` the mapping.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -146,9 +146,7 @@ def test_repr_is_one_line(golden):
     assert re.fullmatch(r"<Preview taxi, 7 steps .*; see \.explain\(step\)>", text)
     stuck = Preview(stuck_plan())
     golden(repr(stuck), "stuck")
-    assert "does not end" in repr(stuck)
     golden(stuck.explain("report"), "a step of the stuck one")
-    assert "crunch-2" in stuck.explain("report")
 
 
 def test_steps_and_plan_are_there_to_read():
@@ -166,11 +164,10 @@ def test_a_run_that_does_not_end_takes_for_ever():
 
 
 def test_explain_says_why_in_a_sentence(golden):
-    made = Preview(a_plan(a_step(), unplaced_step()))
-    golden(made.explain("train"), "placed")
-    golden(made.explain("huge"), "unplaced")
-    assert "node-0, 0s to 1m: ends first there" in made.explain("train")
-    assert made.explain("huge").endswith(": no node has 512 CPU")
+    cached = unplaced_step("old", cached=True, reason="taken to come from the cache")
+    made = Preview(a_plan(a_step(), unplaced_step(), cached))
+    for name in made.steps:
+        golden(made.explain(name), name)
     with golden.error(UnknownStepError, "unknown", match="'train'"):
         made.explain("trian")
 
