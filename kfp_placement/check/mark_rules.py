@@ -1,6 +1,5 @@
 """Rules of `check` about marks: steps without any, guessed types, marks that change nothing."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from kfp_placement.check.findings import Finding, Rule, Severity
@@ -10,7 +9,7 @@ from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, Step
-from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.model.step_names import CONTROL_FLOW, listed, task_of
 from kfp_placement_engine.units.durations import marked_round_trip_text
 
 _LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
@@ -19,19 +18,17 @@ _LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
 _MAX_NAMES = 3
 """Steps that one finding names."""
 
-_CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
-"""Name that KFP gives to a group of its control flow; its author wrote no pipeline for it."""
-
 
 def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield steps and nested pipelines without a mark; one finding if nothing is marked.
 
-    Steps that their author leaves to the default scheduler are left out.
+    Steps that their author leaves to the default scheduler are left out. The finding about a
+    pipeline comes once for each of its steps; equal findings count as one.
     """
     graph = prepared.run
     tasks = [step for step in container_tasks(graph) if not step.unplanned]
     unmarked = [step for step in tasks if not step.scheduler]
-    if tasks and len(unmarked) == len(tasks):
+    if tasks and unmarked == tasks:
         yield Finding(
             Severity.WARNING,
             "unmarked",
@@ -42,7 +39,6 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
         return
     groups = {group.name: group for group in graph.groups}
     marked = {name for step in tasks if step.scheduler for name in _around(step, groups)}
-    reported: set[str] = set()
     for step in unmarked:
         pipeline = _unmarked_pipeline(step, groups, marked)
         if not pipeline:
@@ -53,8 +49,7 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
                 f" @placed, or label the namespace {_LABEL}",
                 step.task,
             )
-        elif pipeline not in reported:
-            reported.add(pipeline)
+        else:
             yield Finding(
                 Severity.WARNING,
                 "unmarked-pipeline",
@@ -69,9 +64,9 @@ def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]
     unmarked = ""
     for name in _around(step, groups):
         nested = groups[name].kind is GroupKind.DAG
-        if nested and name not in marked and not _CONTROL_FLOW.fullmatch(name.split(".")[-1]):
+        if nested and name not in marked and not CONTROL_FLOW.fullmatch(name.split(".")[-1]):
             unmarked = name
-    return re.sub(r"\[\d+\]", "[*]", unmarked)
+    return task_of(unmarked)
 
 
 def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:

@@ -3,9 +3,9 @@
 A rule is a function that yields findings about a `PreparedRun`. To add one, write it in the module
 of its kind and add it to the tuple of rules at the end of that module:
 
+- `past_run_rules`: rules that compare the run with its past runs, if these are given;
 - `mark_rules`: rules about the marks that authors set;
 - `run_rules`: rules about the rest of the run;
-- `past_run_rules`: rules that compare the run with its past runs, if these are given;
 - `cluster_rules`: rules about the plan of the run on a cluster, if one is given.
 
 Reports list findings by level and, within a level, in the order of the rules.
@@ -23,9 +23,11 @@ from kfp_placement.planning import PlanRequest, prepare
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.plans.progress import Progress, no_progress
 
-# A short search is enough: steps that fit no node are known before it begins.
 _OPTIONS: dict[str, Any] = {"budget_seconds": 0.05, "compare": ()}
-"""Options for the plan that the rules of `cluster_rules` read."""
+"""Options for the plan that the rules of `cluster_rules` read.
+
+A short search is enough: steps that fit no node are known before it begins.
+"""
 
 
 def checked(request: PlanRequest, progress: Progress = no_progress) -> CheckReport:

@@ -6,6 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from kfp_placement_engine.exceptions import EngineError
 
+CONTROL_FLOW = re.compile(
+    r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
+)
+"""Name that KFP gives to a group of its control flow; its author wrote no pipeline for it."""
+
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.model.step_names import CONTROL_FLOW
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.views.formatting import duration, noticeable
 from kfp_placement_engine.views.plans import promises
 
-_CONTROL_FLOW = re.compile(
-    r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
-)
 _NUMBERED = re.compile(r"[-_](?:ID)?\d+")
 _LONGEST = 200
 
@@ -162,7 +160,7 @@ def reference_seconds(step: PlannedStep) -> float | None:
 def _short(step: PlannedStep, name: str, indexes: tuple[object, ...]) -> str:
     short = display_name(step)
     if not short:
-        parts = [part for part in name.split(".") if not _CONTROL_FLOW.fullmatch(part)]
+        parts = [part for part in name.split(".") if not CONTROL_FLOW.fullmatch(part)]
         if not parts or len(name) > _LONGEST:
             return name
         short = ".".join(parts)
