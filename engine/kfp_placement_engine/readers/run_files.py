@@ -127,7 +127,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     if run_format is _Format.PACKAGE:
         from kfp_placement_engine.readers.kfp.arguments import misread_notices
 
-        beside += misread_notices(run["root"], data)
+        beside += misread_notices(Fields(run, Place(name)).fields("root"), data)
     return replace(graph, notices=(*graph.notices, *beside))
 
 

@@ -16,6 +16,16 @@ from kfp_placement_engine.readers.text.place import Place, kind_of
 _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE"}
 _TRUTH = {"true": True, "false": False}
 
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "STRING": (str, "text"),
+    "NUMBER_INTEGER": (int, "a whole number"),
+    "NUMBER_DOUBLE": ((int, float), "a number"),
+    "BOOLEAN": (bool, "true or false"),
+    "LIST": (list, "a list, as JSON"),
+    "STRUCT": (dict, "a mapping, as JSON"),
+}
+"""Python types of the values of each type of parameters, and their names in messages."""
+
 # Go's YAML parser reads these as booleans unless they are quoted; KFP writes y and n unquoted.
 _BOOLEAN_KEY = re.compile(
     rb"^[ ]*(y|n|yes|no|on|off|Y|N|Yes|No|On|Off|YES|NO|ON|OFF):", re.MULTILINE
@@ -55,23 +65,25 @@ def pipeline_arguments(
     return values, missing
 
 
-def misread_notices(root: Mapping[str, Any], data: bytes) -> list[Notice]:
+def misread_notices(root: Fields, data: bytes) -> list[Notice]:
     """Return notices about parameters whose names KFP's backend reads as booleans.
 
     Args:
         root: root component of the pipeline.
         data: bytes of the package.
+
+    Raises:
+        InputError: the definitions are malformed.
     """
     candidates = {match.decode() for match in _BOOLEAN_KEY.findall(data)}
-    definitions = root.get("inputDefinitions") if candidates else None
-    parameters = definitions.get("parameters") if isinstance(definitions, Mapping) else None
+    parameters = root.fields("inputDefinitions").mapping("parameters")
     return [
         Notice(
             "parameter-name",
             f"KFP's backend refuses a run with a pipeline parameter {name!r}, whose name it reads"
             f" as a boolean; rename it, say to '{name}_value'",
         )
-        for name in sorted(candidates & set(parameters or ()))
+        for name in sorted(candidates & parameters.keys())
     ]
 
 
@@ -92,17 +104,6 @@ def unknown_parameter(name: str, parameters: list[str]) -> str:
     has = f"it has {listed(parameters)}" if parameters else "it has no parameters"
     hint = f"did you mean {close[0]!r:.80}?" if close else has
     return f"the pipeline has no parameter {name!r:.80}; {hint}"
-
-
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "STRING": (str, "text"),
-    "NUMBER_INTEGER": (int, "a whole number"),
-    "NUMBER_DOUBLE": ((int, float), "a number"),
-    "BOOLEAN": (bool, "true or false"),
-    "LIST": (list, "a list, as JSON"),
-    "STRUCT": (dict, "a mapping, as JSON"),
-}
-"""Python types of the values of each type of parameters, and their names in messages."""
 
 
 def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:

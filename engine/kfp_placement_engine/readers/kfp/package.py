@@ -114,13 +114,15 @@ class _PackageReader:
         exits = self._exit_targets(specs, place)
         tasks = {}
         for name, spec in specs.items():
+            # Raises an error if the name is empty.
             place.name(name)
             if name in exits and not exits[name]:
                 self.notices.append(
                     Notice(
                         "exit-task-lost",
-                        f"{spec.place.spelled}: KFP never runs this exit task: it attaches at most"
-                        " one, and none to loops, importers and volume claims",
+                        f"{spec.place.spelled}: KFP never runs this exit task: of several of one"
+                        " task it runs the last by name only, and none of loops, importers and"
+                        " volume claims",
                     )
                 )
                 continue

@@ -86,6 +86,9 @@ def read_task(
     inputs, own_inputs = _parameters(spec)
     inputs.update(extra_inputs)
     loop = _loop(spec, inputs)
+    item_input = spec.fields("parameterIterator").text("itemInput")
+    if item_input:
+        inputs[item_input] = LoopItem()
     trigger = spec.fields("triggerPolicy")
     shown = spec.fields("taskInfo").text("name")[:MAX_DISPLAY_NAME]
     return Task(
@@ -155,7 +158,7 @@ def _artifacts(spec: Fields) -> Expressions:
 
 
 def _loop(spec: Fields, inputs: Expressions) -> Loop | None:
-    """Return the task's loop, whose item becomes one more input; None without a loop."""
+    """Return the task's loop, which may be over one of its inputs; None without a loop."""
     parallelism = spec.fields("iteratorPolicy").count("parallelismLimit")
     if spec.get("artifactIterator") is not None:
         return Loop(Runtime(), parallelism)
@@ -163,14 +166,10 @@ def _loop(spec: Fields, inputs: Expressions) -> Loop | None:
         return None
     iterator = spec.fields("parameterIterator")
     items = iterator.fields("items")
-    item_input = iterator.text("itemInput")
     if items.get("raw") is not None:
         source = _raw_items(items.text("raw"), inputs, iterator.place)
     else:
-        name = items.text("inputParameter")
-        source = inputs.get(name, Runtime())
-    if item_input:
-        inputs[item_input] = LoopItem()
+        source = inputs.get(items.text("inputParameter"), Runtime())
     return Loop(source, parallelism)
 
 
