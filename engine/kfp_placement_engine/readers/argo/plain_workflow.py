@@ -159,8 +159,7 @@ class _PlainReader:
                 entries = list(steps.each("steps"))
                 for entry in entries:
                     self._add_task(tasks, entry, before)
-                here = tuple(entry.name("name") for entry in entries)
-                before = here or before
+                before = tuple(entry.name("name") for entry in entries) or before
         defaults = template_defaults(template, self._tags)
         return Dag(tasks, self._outputs(template), defaults, template.place)
 

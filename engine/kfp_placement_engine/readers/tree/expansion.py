@@ -7,6 +7,7 @@ source. A DAG ends when its sinks end: the tasks that no other task of the DAG w
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.history import text_digest
@@ -93,26 +94,23 @@ class _Expander:
     def run(self) -> RunGraph:
         if self._tree.has_drivers:
             self._groups[""] = Group("", GroupKind.ROOT)
-        inputs: dict[str, Value] = {
-            name: Known(value) for name, value in self._tree.arguments.items()
-        }
-        inputs = _defaults(self._tree.root) | inputs
-        for name in self._tree.missing_arguments:
-            inputs.setdefault(name, Missing(name))
-        self._dag(self._tree.root, _Position(), inputs, {})
+        tree = self._tree
+        missing = {name: Missing(name) for name in tree.missing_arguments}
+        inputs = missing | _known_values(tree.root.defaults) | _known_values(tree.arguments)
+        self._dag(tree.root, _Position(), inputs, {})
         if not self._steps:
             raise self._error("holds no step; nothing can be planned")
         self._widths.check_used()
         return RunGraph(
-            name=self._tree.name,
-            source=self._tree.source,
+            name=tree.name,
+            source=tree.source,
             steps=tuple(self._steps.values()),
             groups=tuple(self._groups.values()),
             claims=self._claims.claims(),
             notices=self._notices.notices(),
-            namespace=self._tree.namespace,
-            run_id=self._tree.run_id,
-            workflow=self._tree.workflow,
+            namespace=tree.namespace,
+            run_id=tree.run_id,
+            workflow=tree.workflow,
         )
 
     def _dag(
@@ -166,9 +164,9 @@ class _Expander:
         body = task.body
         if isinstance(body, Dag):
             inside = replace(position, prefix=f"{position.prefix}{name}.")
-            return self._dag(body, inside, _defaults(body) | inputs, artifacts)
+            return self._dag(body, inside, _known_values(body.defaults) | inputs, artifacts)
         assert body is not None
-        inputs = _defaults(body) | inputs
+        inputs = _known_values(body.defaults) | inputs
         return self._leaf(task, body, position, position.prefix + name, inputs, artifacts)
 
     def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
@@ -287,8 +285,8 @@ def _item_key(item: Value, index: int) -> str:
     return f"[{index}]" if text is None else text_digest(text)
 
 
-def _defaults(body: Dag | Leaf) -> dict[str, Value]:
-    return {name: Known(default) for name, default in body.defaults.items()}
+def _known_values(values: Mapping[str, Any]) -> dict[str, Value]:
+    return {name: Known(value) for name, value in values.items()}
 
 
 def _union(groups: list[Names]) -> Names:
