@@ -42,7 +42,7 @@ MAX_CHARACTERS = 2**20
 """Size of the largest value that is put together, as text: a value that doubles at each level of
 nested templates would fill the memory."""
 
-_PART_CHARACTERS = 64
+_PART_CHARACTERS = 256
 """Size that each part of a list or mapping counts for, besides its text."""
 
 _VALUE = Place("value")
