@@ -101,7 +101,7 @@ def search_every(suggested: SuggestedCase, each_seconds: float) -> SearchedCase:
         suggested.plan,
         suggested.options,
     )
-    every = single_changes(run, cluster, plan, NODES)
+    every = single_changes(run, cluster, plan, options, NODES)
     ends = {each: _end(run, cluster, plan, each, options, each_seconds) for each in every}
     seeds = (replace(options, seed=seed) for seed in range(UNCHANGED_SEEDS))
     unchanged = min(_end(run, cluster, plan, None, each, each_seconds) for each in seeds)

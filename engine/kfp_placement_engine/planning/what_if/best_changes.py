@@ -74,7 +74,7 @@ def best_changes(
         progress: callback with the progress of the search.
     """
     params = SuggestionParams()
-    changes = single_changes(graph, cluster, present, params.busiest)
+    changes = single_changes(graph, cluster, present, options, params.busiest)
 
     end_with = partial(_end_seconds, graph, cluster, present, options)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:

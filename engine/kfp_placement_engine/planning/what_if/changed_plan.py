@@ -66,13 +66,13 @@ def plan_with_changes(
 
 def _is_later(present: Plan, plan: Plan) -> bool:
     """Return whether the run ends later, although nothing that counts before its end got better."""
-    one, other = present.figures, plan.figures
+    before, after = present.figures, plan.figures
     return (
-        end_seconds(one) < end_seconds(other)
+        end_seconds(before) < end_seconds(after)
         and plan.search.objective in ENDS_EARLIEST
-        and one.unplaced == other.unplaced
-        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
-        and one.latency_ms <= other.latency_ms + _SAME_MS
+        and before.unplaced == after.unplaced
+        and abs(before.latency_excess_ms - after.latency_excess_ms) <= _SAME_MS
+        and before.latency_ms <= after.latency_ms + _SAME_MS
     )
 
 
@@ -102,7 +102,10 @@ def _has_no_less(cluster: Cluster, before: Cluster) -> bool:
 
 
 def _longer(options: PlanOptions) -> PlanOptions:
-    """Return options for a longer search; with the same seed it finds no worse plan."""
+    """Return options for a longer search.
+
+    If generations limit both, it repeats the shorter one and goes on, so it finds no worse plan.
+    """
     if options.generations is None:
         return replace(options, budget_seconds=2 * options.budget_seconds)
     return replace(options, generations=max(_GENERATIONS, 2 * options.generations))

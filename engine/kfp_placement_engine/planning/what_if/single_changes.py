@@ -41,7 +41,7 @@ _BYTES = 10**7
 
 
 def single_changes(
-    graph: RunGraph, cluster: Cluster, plan: Plan, busiest: int
+    graph: RunGraph, cluster: Cluster, plan: Plan, options: PlanOptions, busiest: int
 ) -> tuple[Change, ...]:
     """Return the changes to try, without equivalent ones.
 
@@ -49,13 +49,14 @@ def single_changes(
         graph: run before the changes.
         cluster: cluster before the changes.
         plan: present plan of the run, which shows the busiest nodes.
+        options: options of the planner.
         busiest: number of nodes of each shape that are tried at twice their size, the node that the
             plan uses most first.
     """
-    shapes = _node_classes(graph, _emptied(cluster))
+    shapes = _node_classes(graph, _emptied(cluster), options)
     changes = chain(
         _more_nodes(shapes),
-        _larger_nodes(cluster, plan, shapes, _node_classes(graph, cluster), busiest),
+        _larger_nodes(cluster, plan, shapes, _node_classes(graph, cluster, options), busiest),
         _higher_limits(graph),
         _held_images(graph, cluster),
         _shared_volumes(graph, cluster),
@@ -63,12 +64,12 @@ def single_changes(
     return tuple(dict.fromkeys(changes))
 
 
-def _node_classes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
+def _node_classes(graph: RunGraph, cluster: Cluster, options: PlanOptions) -> dict[str, Hashable]:
     """Return the class of each node: nodes of one class can take the same pods, equally fast."""
     nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
     cluster = replace(cluster, nodes=nodes)
-    options = lowering_options_of((ActiveRun("", graph),), cluster, PlanOptions())
-    problem = lower(graph, cluster, options).problem
+    lowering = lowering_options_of((ActiveRun("", graph),), cluster, options)
+    problem = lower(graph, cluster, lowering).problem
     columns = [problem.latency_ms.T]
     for name, axes in AXES.items():
         if "N" in axes:
@@ -95,10 +96,12 @@ def _emptied(cluster: Cluster) -> Cluster:
 
 
 def _more_nodes(shapes: Mapping[str, Hashable]) -> Iterator[Change]:
+    """Yield changes that add a node like the first of each shape."""
     first: dict[Hashable, str] = {}
     for name, shape in shapes.items():
         first.setdefault(shape, name)
-    return (AddNodes(name, 1) for name in first.values())
+    for name in first.values():
+        yield AddNodes(name, 1)
 
 
 def _larger_nodes(
@@ -124,30 +127,38 @@ def _larger_nodes(
 
 
 def _higher_limits(graph: RunGraph) -> Iterator[Change]:
-    """Yield changes that raise a limit by one, or remove it; an inner loop occurs several times."""
+    """Yield changes that raise the limit of a loop by one, or remove it.
+
+    A loop within another is a group in each iteration of that, and the same changes are yielded for
+    each of these groups.
+    """
     iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
     widths = Counter(group.parent for group in iterations)
     for group in graph.groups:
         limit, width = group.parallelism, widths[group.name]
         if group.kind is GroupKind.LOOP and 0 < limit < width:
             task = task_of(group.name)
-            limits = (str(limit + 1), OFF) if limit + 1 < width else (str(limit + 1),)
-            yield from (SetProperties(("loop",), task, (("limit", each),)) for each in limits)
+            for each in (str(limit + 1), OFF) if limit + 1 < width else (str(limit + 1),):
+                yield SetProperties(("loop",), task, (("limit", each),))
 
 
 def _held_images(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
-    """Return changes that put an image on all nodes, for images that some node does not hold."""
+    """Yield changes that put an image on all nodes, for images that some node does not hold."""
     used = {
         canonical(step.image): step.image
         for step in reversed(graph.steps)
         if step.image and step.kind is StepKind.CONTAINER
     }
     held = held_sizes(cluster.nodes, used)
-    return (HoldImage(spelled) for image, spelled in used.items() if None in held[image])
+    for image, spelled in used.items():
+        if None in held[image]:
+            yield HoldImage(spelled)
 
 
 def _shared_volumes(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
+    """Yield changes that make a volume ReadWriteMany, if it ties its users to one node."""
     mounted = {claim for step in graph.steps for claim in step.claims}
     binding = volume_rules((ActiveRun("", graph),), cluster).binding
-    shared = (("access", SHARED),)
-    return (SetProperties(("volume",), name, shared) for name in binding if name in mounted)
+    for name in binding:
+        if name in mounted:
+            yield SetProperties(("volume",), name, (("access", SHARED),))

@@ -336,7 +336,7 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
     run, cluster = made_up_run(shape), made_up_cluster(shape)
     plan = plan_of(run, cluster, generations=50, compare=())
     short = PlanOptions(generations=2, compare=())
-    for each in single_changes(run, cluster, plan, 3):
+    for each in single_changes(run, cluster, plan, PlanOptions(), 3):
         answer = plan_with_changes(run, cluster, plan, [each], short)
         assert answer.gain_seconds >= 0, each.text
 
@@ -416,6 +416,15 @@ def test_one_node_more_of_each_shape_is_tried():
     run = a_run(*equal_steps(9, cpu=3))
     cluster = a_cluster(*alike, a_node("worker-3", cpu=8))
     plan = planned(run, cluster)
-    tried = single_changes(run, cluster, plan, 3)
+    tried = single_changes(run, cluster, plan, PlanOptions(), 3)
     added = [each for each in tried if isinstance(each, AddNodes)]
     assert added == [AddNodes("worker-1", 1), AddNodes("worker-3", 1)]
+
+
+def test_equal_machines_at_different_distances_are_two_shapes_for_types_ruled_by_latency():
+    run = a_run(a_step("s", type="fraud", location="here"))
+    trips = {"here": {"far": 200.0, "near": 1.0}}
+    cluster = a_cluster(a_node("far"), a_node("near"), latencies=trips)
+    asked = options(latency_ruled_types=("fraud",))
+    tried = single_changes(run, cluster, plan_run(run, cluster, asked), asked, 3)
+    assert AddNodes("near", 1) in tried
