@@ -15,8 +15,8 @@ from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.past_runs.outlook import Outlook, promise_of
 from kfp_placement_engine.planning.starts.expected_times import (
-    PlannedTimes,
     StepOrder,
+    StepSpan,
     times_by_now,
 )
 from kfp_placement_engine.problem.schedule import Schedule
@@ -64,7 +64,7 @@ class PlayedRun:
             return first.ends
         # Steps that the run turns out not to have hold nothing up.
         left = {
-            name: PlannedTimes(*self.planned[name], runs=start < now)
+            name: StepSpan(*self.planned[name], runs=start < now)
             for name, (start, end) in self.real.items()
             if end > now
         }

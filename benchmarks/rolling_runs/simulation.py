@@ -19,8 +19,8 @@ from benchmarks.rolling_runs.tasks import State, Task, tasks_of
 from kfp_placement_engine import MaxGenerations
 from kfp_placement_engine.planning.starts.expected_times import (
     ExpectedTimes,
-    PlannedTimes,
     StepOrder,
+    StepSpan,
     expected_times,
 )
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
@@ -230,7 +230,7 @@ class _Simulation:
 
     def _expected(self, number: int) -> ExpectedTimes:
         planned = {
-            task.name: PlannedTimes(task.start, task.finish, task.state is State.RUNS)
+            task.name: StepSpan(task.start, task.finish, task.state is State.RUNS)
             for task in self._tasks[number].values()
             if task.state is not State.DONE
         }

@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.planning.starts.expected_times import (
     ExpectedTimes,
-    PlannedTimes,
+    StepSpan,
     expected_times,
 )
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
@@ -152,7 +152,7 @@ def _steps_by_progress(
 
 
 def _waiting_steps(
-    planned: PlannedRun, times: Mapping[str, PlannedTimes], expected: ExpectedTimes
+    planned: PlannedRun, times: Mapping[str, StepSpan], expected: ExpectedTimes
 ) -> Iterable[UnboundStep]:
     run, graph, plan = planned.tracked, planned.graph, planned.plan
     for step in graph.steps:
@@ -173,7 +173,7 @@ def _waiting_steps(
 
 
 def _running_steps(
-    planned: PlannedRun, times: Mapping[str, PlannedTimes]
+    planned: PlannedRun, times: Mapping[str, StepSpan]
 ) -> Iterable[tuple[str, RunningStep]]:
     """Yield the steps of a run that take room now, each with its node."""
     run, graph = planned.tracked, planned.graph

@@ -17,7 +17,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.past_runs.outlook import Outlook
-from kfp_placement_engine.planning.starts.expected_times import PlannedTimes, times_by_now
+from kfp_placement_engine.planning.starts.expected_times import StepSpan, times_by_now
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.resources import Resources
@@ -157,7 +157,7 @@ class PlannedRun(OpenRun):
             rooms.append(ReservedRoom(node, begin, end, planned.requests))
         return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
 
-    def planned_times(self) -> dict[str, PlannedTimes]:
+    def planned_times(self) -> dict[str, StepSpan]:
         """Return the times of all steps that have not ended, in seconds of one clock for all runs.
 
         A step that began before its plan was made is planned to end when that plan says; one that
@@ -174,12 +174,12 @@ class PlannedRun(OpenRun):
                 continue
             seconds = math.inf if finish is None else finish - start
             if status.started_at is None:
-                times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
+                times[name] = StepSpan(submitted + start, submitted + start + seconds)
                 continue
             started = status.started_at.timestamp()
             is_old = status.started_at < plan.planned_at
             end = submitted + start if is_old else started
-            times[name] = PlannedTimes(started, end + seconds, runs=True)
+            times[name] = StepSpan(started, end + seconds, runs=True)
         return times
 
     def outlook(self, now: datetime) -> Outlook:
@@ -187,7 +187,7 @@ class PlannedRun(OpenRun):
 
         A run whose order nobody knows goes as planned.
         """
-        times: Mapping[str, PlannedTimes] = self.planned_times()
+        times: Mapping[str, StepSpan] = self.planned_times()
         submitted, order = self.observed.submitted_at.timestamp(), self.reading.order
         if order is not None:
             planned_at, happened = self.plan.planned_at.timestamp(), dict(self._happened())

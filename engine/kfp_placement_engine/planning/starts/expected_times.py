@@ -11,14 +11,14 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.starts.node_queue import expected_end
 
 
-class PlannedTimes(NamedTuple):
-    """The planned times of a step that has not ended, in seconds on one clock.
+class StepSpan(NamedTuple):
+    """Start and end of a step that has not ended, planned or expected, in seconds on one clock.
 
     It is a tuple, since a gate decision makes one for every step of large runs.
 
     Attributes:
-        start_seconds: planned start; of a running step its actual start.
-        end_seconds: planned end; infinite = unknown.
+        start_seconds: planned or expected start; of a running step its actual start.
+        end_seconds: planned or expected end; infinite = unknown.
         runs: whether it has started.
     """
 
@@ -28,7 +28,7 @@ class PlannedTimes(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Planned duration of the step."""
+        """Duration of the step."""
         return max(0.0, self.end_seconds - self.start_seconds)
 
 
@@ -78,7 +78,7 @@ class StepOrder:
 
 
 def expected_times(
-    order: StepOrder, planned: Mapping[str, PlannedTimes], now_seconds: float
+    order: StepOrder, planned: Mapping[str, StepSpan], now_seconds: float
 ) -> ExpectedTimes:
     """Return the expected times of the steps that have not ended.
 
@@ -89,10 +89,11 @@ def expected_times(
     """
     steps = [planned.get(name) for name in order.names]
     starts, ends = _earliest(order, steps, now_seconds)
-    latest = _latest(order, steps, max(ends, default=now_seconds))
     if any(step is not None and step.end_seconds == math.inf for step in steps):
         # The end of the run is unknown, so none of its steps may be delayed.
         latest = starts
+    else:
+        latest = _latest(order, steps, max(ends, default=now_seconds))
     of_steps = [index for index, step in enumerate(steps) if step is not None]
     names = [order.names[index] for index in of_steps]
     return ExpectedTimes(
@@ -103,14 +104,15 @@ def expected_times(
 
 def times_by_now(
     order: StepOrder,
-    planned: Mapping[str, PlannedTimes],
+    planned: Mapping[str, StepSpan],
     happened: Mapping[str, tuple[float, float]],
     planned_at_seconds: float,
     now_seconds: float,
-) -> Mapping[str, PlannedTimes]:
+) -> Mapping[str, StepSpan]:
     """Return the times of steps that have not ended, as early or late as the steps before them.
 
-    A waiting step starts as long after its predecessors as planned: drivers take that time, or
+    After predecessors that have all ended, a waiting step starts when it is planned to, or now if
+    that is past. After others it starts as long after them as planned: drivers take that time, or
     other steps have its node. So it may start earlier than planned, while `expected_times` keeps to
     the plan, as gates do.
 
@@ -125,7 +127,7 @@ def times_by_now(
     # Ends by the plan, and actual ends; steps that ended before the plan count as ended with it.
     plan_ends = [planned_at_seconds] * len(order.names)
     ends = [min(planned_at_seconds, now_seconds)] * len(order.names)
-    times: dict[str, PlannedTimes] = {}
+    times: dict[str, StepSpan] = {}
     for index, name in enumerate(order.names):
         before = order.predecessors[index]
         plan_ready = max([plan_ends[each] for each in before], default=plan_ends[index])
@@ -142,12 +144,12 @@ def times_by_now(
         else:
             start, end = real[0], expected_end(*real, now_seconds)
         plan_ends[index], ends[index] = _finite_end(step), end
-        times[name] = PlannedTimes(start, end, step.runs)
+        times[name] = StepSpan(start, end, step.runs)
     return times
 
 
 def _earliest(
-    order: StepOrder, steps: Sequence[PlannedTimes | None], now_seconds: float
+    order: StepOrder, steps: Sequence[StepSpan | None], now_seconds: float
 ) -> tuple[list[float], list[float]]:
     """Return expected starts and ends, each after those of its predecessors."""
     starts, ends = [-math.inf] * len(steps), [-math.inf] * len(steps)
@@ -164,7 +166,7 @@ def _earliest(
     return starts, ends
 
 
-def _latest(order: StepOrder, steps: Sequence[PlannedTimes | None], run_end: float) -> list[float]:
+def _latest(order: StepOrder, steps: Sequence[StepSpan | None], run_end: float) -> list[float]:
     """Return the latest starts, each in time for all later steps."""
     latest = [run_end] * len(steps)
     for index in range(len(steps) - 1, -1, -1):
@@ -176,6 +178,6 @@ def _latest(order: StepOrder, steps: Sequence[PlannedTimes | None], run_end: flo
     return latest
 
 
-def _finite_end(step: PlannedTimes) -> float:
-    """Return the planned end, or the start if the duration is unknown."""
+def _finite_end(step: StepSpan) -> float:
+    """Return the end of a step, or its start if its duration is unknown."""
     return step.start_seconds + (step.seconds if step.seconds < math.inf else 0.0)

@@ -22,9 +22,10 @@ from kfp_placement_engine.units.resources import (
 )
 
 MOST_KEPT = 200
-"""Number of steps whose room is kept for their planned time only; for more, from now on.
+"""Largest number of waiting steps whose room is kept for their planned time only.
 
-Without the limit a decision would take minutes with ten thousand steps on one node.
+The room of further ones is kept from now on. Without the limit a decision would take minutes with
+ten thousand steps on one node.
 """
 
 _ASSUMED = Assumptions()
@@ -91,15 +92,7 @@ def steps_to_start(
         free: present room of the node.
         now_seconds: present time.
     """
-    free = dict(free)
-    ends = [
-        (expected_end(step.start_seconds, step.end_seconds, now_seconds), step.requests)
-        for step in running
-    ]
-    for step in queue:
-        if step.is_allowed:
-            subtract_from(free, with_pod(step.requests))
-            ends.append((now_seconds + step.seconds, step.requests))
+    free, ends = _room_left(queue, running, free, now_seconds)
     candidates = [
         position
         for position, step in enumerate(queue)
@@ -125,6 +118,22 @@ def steps_to_start(
             else:
                 add_to(others, with_pod(step.requests))
     return started
+
+
+def _room_left(
+    queue: Sequence[QueuedStep], running: Sequence[RunningStep], free: Resources, now_seconds: float
+) -> tuple[Resources, list[tuple[float, Resources]]]:
+    """Return the present room without that of allowed steps, and when which room becomes free."""
+    free = dict(free)
+    ends = [
+        (expected_end(step.start_seconds, step.end_seconds, now_seconds), step.requests)
+        for step in running
+    ]
+    for step in queue:
+        if step.is_allowed:
+            subtract_from(free, with_pod(step.requests))
+            ends.append((now_seconds + step.seconds, step.requests))
+    return free, ends
 
 
 def _keep(room: RoomOverTime, step: QueuedStep, now_seconds: float) -> None:

@@ -7,17 +7,17 @@ import pytest
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.planning.starts.expected_times import (
-    PlannedTimes,
     StepOrder,
+    StepSpan,
     expected_times,
 )
 
 BEFORE = {"a": (), "b": ("a",), "long": ("a",), "end": ("b", "long")}
 PLANNED = {
-    "a": PlannedTimes(0.0, 10.0),
-    "b": PlannedTimes(10.0, 20.0),
-    "long": PlannedTimes(10.0, 50.0),
-    "end": PlannedTimes(50.0, 60.0),
+    "a": StepSpan(0.0, 10.0),
+    "b": StepSpan(10.0, 20.0),
+    "long": StepSpan(10.0, 50.0),
+    "end": StepSpan(50.0, 60.0),
 }
 
 
@@ -40,7 +40,7 @@ def test_as_planned_the_critical_path_has_no_slack():
 
 def test_what_waits_for_a_late_step_is_late():
     """`a` has run for its 10 s at 25 s: 5 s more are expected."""
-    found = expected(25.0, a=PlannedTimes(15.0, 25.0, runs=True))
+    found = expected(25.0, a=StepSpan(15.0, 25.0, runs=True))
     assert found.starts == {"a": 15.0, "b": 30.0, "long": 30.0, "end": 70.0}
     assert found.latest_starts["b"] == 60.0
 
@@ -55,12 +55,12 @@ def test_nothing_is_expected_before_it_is_planned():
 
 
 def test_a_run_of_which_a_time_is_unknown_has_no_slack():
-    found = expected(0.0, long=PlannedTimes(10.0, math.inf))
+    found = expected(0.0, long=StepSpan(10.0, math.inf))
     assert found.latest_starts == found.starts
 
 
 def test_times_that_cannot_be_are_taken_as_none():
-    found = expected(0.0, b=PlannedTimes(10.0, -50.0))
+    found = expected(0.0, b=StepSpan(10.0, -50.0))
     assert found.starts["end"] == 50.0
     assert found.latest_starts["b"] == 50.0
 
@@ -77,7 +77,7 @@ def test_steps_inside_a_group_wait_for_what_the_group_waits_for():
     )
     steps = (Step("inner.work", "work", group="inner"), Step("first", "first"))
     order = StepOrder.of(RunGraph("run", "test", steps, groups))
-    planned = {"first": PlannedTimes(0.0, 10.0), "inner.work": PlannedTimes(4.0, 6.0)}
+    planned = {"first": StepSpan(0.0, 10.0), "inner.work": StepSpan(4.0, 6.0)}
     assert expected_times(order, planned, 0.0).starts["inner.work"] == 10.0
 
 
