@@ -9,11 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.history.recent import MOST_STEPS, Recent
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
-
-MOST_STEPS = 10_000
-"""Steps of a namespace; those that were not seen for longest go first."""
 
 MOST_RUNS = 30
 """Last runs of a step whose use is known."""
@@ -34,7 +31,7 @@ class MemoryForecast:
         ask_bytes: memory to ask for; None = its use was never measured, and its last run was
             not killed.
         largest_bytes: the most it was seen to use; None = that was not measured.
-        runs: number of runs in which it was seen.
+        runs: number of last runs in which its use was measured, at most `MOST_RUNS`.
         killed_bytes: memory that it had when it was killed in its last run; None = it was not
             killed.
         asked_bytes: memory that it asked for in its last run; None = nothing, or unknown.
@@ -62,7 +59,7 @@ class _Step(NamedTuple):
 
 
 class MemoryHistory:
-    """Memory that the steps of one namespace used; bounded, whatever comes."""
+    """Memory that the steps of one namespace, or of one pipeline in it, used, within bounds."""
 
     def __init__(self) -> None:
         """Begin with nothing known."""
@@ -86,7 +83,7 @@ class MemoryHistory:
                 self._steps.use(key, step)
 
     def predict(self, identity: StepIdentity) -> MemoryForecast | None:
-        """Return the forecast for a step, whatever its iteration, or None if it was never seen."""
+        """Return the forecast for all iterations of a step; None if nothing is known of it."""
         step = self._steps.get(identity.key)
         if step is None:
             return None

@@ -2,6 +2,9 @@
 
 from typing import TypeVar
 
+MOST_STEPS = 10_000
+"""Largest number of steps that are kept; those that were not seen for longest go first."""
+
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from kfp_placement_engine.history.by_factor import next_value
 from kfp_placement_engine.history.ranges import Ranges
-from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.history.recent import MOST_STEPS, Recent
 from kfp_placement_engine.history.series import (
     KEPT,
     NO_VALUES,
@@ -24,7 +24,7 @@ from kfp_placement_engine.history.series import (
     unpacked,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
-from kfp_placement_engine.model.history import PastStep, StepIdentity
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastStep, StepIdentity
 from kfp_placement_engine.model.promise import CONFIDENCE
 
 SPREADS = {
@@ -47,9 +47,6 @@ SHORT_SECONDS = 2.0
 
 _RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of the error that whole seconds make."""
-
-MOST_STEPS = 10_000
-"""Steps of a namespace; those that were not seen for longest go first."""
 
 MOST_ITERATIONS = 1_000
 """Largest number of iterations kept for a step: those seen last."""
@@ -124,7 +121,7 @@ class StepTimes:
         self.of_namespace = of_namespace
         self.ranges: Ranges = Ranges(_WIDER) if of_namespace is None else of_namespace.ranges
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
-        self._whole_runs: dict[str, int] = defaultdict(int)
+        self._whole_runs: Recent[str, int] = Recent(MOST_PIPELINES)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}
 
     def predict(
@@ -172,7 +169,7 @@ class StepTimes:
                 if self.of_namespace is None:
                     self._learn_miss(self._nearest(identity, value[1]), value[0])
         if whole_pipeline:
-            self._whole_runs[whole_pipeline] += 1
+            self._whole_runs.use(whole_pipeline, 1 + self._whole_runs.get(whole_pipeline, 0))
         for key, run in by_step.items():
             step = self._steps.get(key)
             if step is None:
@@ -181,14 +178,16 @@ class StepTimes:
                 if self.of_namespace is None:
                     self._compare_with_each_other([value for _, value in run[:_MOST_ALIKE]])
             step.observe(run)
-            step.last_run = self._whole_runs[key[0]]
+            step.last_run = self._whole_runs.get(key[0], 0)
             self._steps.use(key, step)
         self._alike.clear()
 
     def runs_without(self, pipeline: str, step: str) -> int:
         """Return the number of last runs in a row that ended well without a step that once ran."""
         statistics = self._steps.get((pipeline, step))
-        return 0 if statistics is None else self._whole_runs[pipeline] - statistics.last_run
+        if statistics is None:
+            return 0
+        return max(0, self._whole_runs.get(pipeline, 0) - statistics.last_run)
 
     def _learn_miss(self, estimate: Estimate | None, log_value: float) -> None:
         """Learn by how much a forecast has missed a run time."""

@@ -102,9 +102,10 @@ def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
 def test_steps_and_values_are_bounded(monkeypatch):
     monkeypatch.setattr(memory_use, "MOST_STEPS", 3)
     history = MemoryHistory()
-    for number in range(5):
-        observe(history, used(GIB, StepIdentity("taxi", f"step-{number}")))
-    known = [history.predict(StepIdentity("taxi", f"step-{each}")) is not None for each in range(5)]
+    steps = [StepIdentity("taxi", f"step-{each}") for each in range(5)]
+    for each in steps:
+        observe(history, used(GIB, each))
+    known = [history.predict(each) is not None for each in steps]
     assert known == [False, False, True, True, True]
     later = seen(100 * GIB, *[GIB] * memory_use.MOST_RUNS)
     assert forecast(later).ask_bytes < 2 * GIB

@@ -90,12 +90,13 @@ def test_iterations_of_new_steps_teach_how_far_off_new_ones_lie():
     for pipeline in "abcde":
         steps = (StepIdentity(pipeline, "fit", str(item)) for item in range(12))
         known.observe([PastStep(each, 100 * rng.lognormvariate(0, 0.05)) for each in steps])
-    times = forecast(known, StepIdentity("a", "fit", "new")).times
+    new = StepIdentity("a", "fit", "new")
+    times = forecast(known, new).times
     assert 1.1 < times.high_seconds / times.low_seconds < 1.6
     # The past of one pipeline teaches the others nothing.
     wild = [PastStep(StepIdentity("f", "fit", str(item)), 10.0**item) for item in range(1, 5)]
     StepTimes(known).observe(wild)
-    assert forecast(known, StepIdentity("a", "fit", "new")).times == times
+    assert forecast(known, new).times == times
 
 
 def test_steps_that_share_an_image_and_take_the_same_promise_nothing_of_another():
@@ -164,14 +165,15 @@ def test_the_past_of_a_pipeline_asks_that_of_the_namespace():
     before = forecast(own).times
     # Ranges are as wide as forecasts in the namespace have missed.
     for each in range(60):
-        seen(*(50 * 2 ** (each % 5) for _ in range(2)), identity=StepIdentity("other", f"s{each}"),
-             times=of_all)  # fmt: skip
-        seen(900, 30, identity=StepIdentity("other", f"s{each}"), times=of_all)
+        times = [50 * 2 ** (each % 5)] * 2
+        seen(*times, 900, 30, identity=StepIdentity("other", f"s{each}"), times=of_all)
     after = forecast(own).times
     assert after.high_seconds / after.low_seconds > before.high_seconds / before.low_seconds
 
 
-def test_runs_in_a_row_without_a_step_are_counted():
+def test_runs_in_a_row_without_a_step_are_counted(monkeypatch):
+    """Of the pipelines that ran last."""
+    monkeypatch.setattr(step_times, "MOST_PIPELINES", 1)
     known = StepTimes()
     for ran in (True, True, False, False):
         steps = [PastStep(TRAIN, 10.0)] if ran else []
@@ -180,6 +182,8 @@ def test_runs_in_a_row_without_a_step_are_counted():
     assert known.runs_without("taxi", "fit") == 0
     known.observe([])
     assert known.runs_without("taxi", "train") == 2
+    known.observe([], whole_pipeline="other")
+    assert known.runs_without("taxi", "train") == 0
 
 
 def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
@@ -197,17 +201,16 @@ def test_what_is_known_is_bounded(monkeypatch):
     monkeypatch.setattr(step_times, "MOST_STEPS", 3)
     monkeypatch.setattr(step_times, "MOST_ITERATIONS", 4)
     known = StepTimes()
-    for number in range(5):
-        seen(10.0, identity=StepIdentity("taxi", f"step-{number}"), times=known)
-    levels = [
-        forecast(known, StepIdentity("taxi", f"step-{each}")).basis.level for each in range(5)
-    ]
-    assert levels == [Level.NAMESPACE] * 2 + [Level.ITERATION] * 3
-    known.observe([PastStep(StepIdentity("taxi", "fit", str(each)), 10.0) for each in range(9)])
-    levels = [
-        forecast(known, StepIdentity("taxi", "fit", str(each))).basis.level for each in range(9)
-    ]
-    assert levels == [Level.STEP] * 5 + [Level.ITERATION] * 4
+
+    def levels(identities):
+        return [forecast(known, each).basis.level for each in identities]
+
+    steps = [StepIdentity("taxi", f"step-{each}") for each in range(5)]
+    for each in steps:
+        seen(10.0, identity=each, times=known)
+    assert levels(steps) == [Level.NAMESPACE] * 2 + [Level.ITERATION] * 3
+    known.observe([PastStep(each, 10.0) for each in WIDE[:9]])
+    assert levels(WIDE[:9]) == [Level.STEP] * 5 + [Level.ITERATION] * 4
 
 
 def test_a_wide_loop_takes_little_memory():
