@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.keys import SPEED_LABEL
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.past_runs.learned_times import ENOUGH_RUNS, rests_on_own_runs
+from kfp_placement_engine.planning.past_runs.learned_times import outweighs_hints
 from kfp_placement_engine.planning.past_runs.memory_advice import MemoryProblem, step_advice
 from kfp_placement_engine.planning.plan_rows import sized_input
 from kfp_placement_engine.units.durations import format_duration
@@ -34,12 +34,9 @@ def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
         iteration = None if step.iteration_key else ""
         identity = replace(step_identity(run.name, step), iteration=iteration)
         forecast = past.steps.predict(identity, step.input_bytes, step.arguments)
-        if forecast is None:
+        if forecast is None or not outweighs_hints(forecast.basis):
             continue
-        basis = forecast.basis
-        if not rests_on_own_runs(basis) or basis.runs < ENOUGH_RUNS:
-            continue
-        typical = forecast.times.typical_seconds
+        basis, typical = forecast.basis, forecast.times.typical_seconds
         if not typical / _MAX_FACTOR <= hint <= typical * _MAX_FACTOR:
             factor = factor_text(basis, sized_input(step, basis))
             message = (

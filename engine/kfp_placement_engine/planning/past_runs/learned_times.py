@@ -9,7 +9,7 @@ from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 
-ENOUGH_RUNS = 3
+_ENOUGH_RUNS = 3
 """Number of runs of the same step from which on they take precedence over its author's hint."""
 
 
@@ -49,38 +49,38 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
 
     Args:
         graph: run with hints and given times.
-        past: past runs of its namespace.
+        past: past runs of the run's namespace.
         confidence: confidence of the ranges that will be promised.
     """
-    bases: dict[str, Basis] = {}
-    steps = tuple(_learned(graph.name, step, past, bases) for step in graph.steps)
+    learned = [_learned(graph.name, step, past) for step in graph.steps]
+    bases = {step.name: basis for step, basis in learned if basis}
     forecast = RunForecast(bases, past.ends.of(graph.name), confidence)
-    return LearnedRun(replace(graph, steps=steps), forecast)
+    return LearnedRun(replace(graph, steps=tuple(step for step, _ in learned)), forecast)
 
 
-def rests_on_own_runs(basis: Basis) -> bool:
-    """Return whether a time rests on runs of the same step."""
-    return basis.level in (Level.ITERATION, Level.STEP)
+def outweighs_hints(basis: Basis) -> bool:
+    """Return whether a time rests on enough runs of the same step to outweigh an author's hint."""
+    return basis.level in (Level.ITERATION, Level.STEP) and basis.runs >= _ENOUGH_RUNS
 
 
-def _learned(pipeline: str, step: Step, past: Past, bases: dict[str, Basis]) -> Step:
-    """Return the step with the run time that takes precedence, and add its basis to `bases`."""
+def _learned(pipeline: str, step: Step, past: Past) -> tuple[Step, Basis | None]:
+    """Return the step with the run time that takes precedence, and what past runs say of it.
+
+    Its basis is None if they say nothing of it, or only something vague beside the author's hint.
+    """
     source = step.duration_source
     if step.kind is not StepKind.CONTAINER or step.assumed_cached or source is DurationSource.GIVEN:
-        return step
+        return step, None
     forecast = past.steps.predict(step_identity(pipeline, step), step.input_bytes, step.arguments)
     if forecast is None:
-        return step
+        return step, None
     basis = forecast.basis
-    is_enough = rests_on_own_runs(basis) and basis.runs >= ENOUGH_RUNS
-    wins = source is not DurationSource.HINT or is_enough
-    if wins or not basis.is_guess:
-        bases[step.name] = basis
-    if not wins:
-        return step
-    return replace(
+    if source is DurationSource.HINT and not outweighs_hints(basis):
+        return step, None if basis.is_guess else basis
+    learned = replace(
         step,
         duration_seconds=forecast.typical_seconds,
         duration_source=DurationSource.HISTORY,
         duration_basis=basis,
     )
+    return learned, basis

@@ -15,7 +15,7 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
 
     Args:
         graph: run as it was read without learned widths.
-        past: past runs of its namespace.
+        past: past runs of the run's namespace.
     """
     # A loop without a step in it does not need a width.
     if not any(step.assumed for step in graph.steps):
@@ -30,7 +30,7 @@ def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
 
     Args:
         graph: run that is planned.
-        past: past runs of its namespace.
+        past: past runs of the run's namespace.
     """
     tasks = {step.task: step for step in graph.steps if step.kind is StepKind.CONTAINER}
     for task, step in tasks.items():

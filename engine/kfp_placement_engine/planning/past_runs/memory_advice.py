@@ -19,7 +19,7 @@ _BELOW_LARGEST = 0.99
 """Share of the largest use up to which a request is too small."""
 
 _MIB = 2**20
-_STEPS = ((256, 16), (1024, 64), (4096, 256), (16384, 512))
+_ROUNDING_MIB = ((256, 16), (1024, 64), (4096, 256), (16384, 512))
 """Pairs in MiB: amounts up to the first are rounded up to multiples of the second."""
 
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -57,9 +57,9 @@ def step_advice(pipeline: str, step: Step, memory: MemoryHistory) -> MemoryAdvic
     """Return advice on the memory request of a step in a run, or None if its request is good.
 
     Args:
-        pipeline: name of its pipeline.
+        pipeline: name of the step's pipeline.
         step: step to advise on; all iterations of a loop have one request.
-        memory: memory that past runs of its namespace used.
+        memory: memory that past runs of the pipeline's namespace used.
     """
     forecast = memory.predict(step_identity(pipeline, step))
     return None if forecast is None else memory_advice(forecast, step.requests.get("memory"))
@@ -75,7 +75,7 @@ def memory_advice(forecast: MemoryForecast, asked_bytes: float | None) -> Memory
     if forecast.ask_bytes is None:
         return None
     largest = forecast.largest_bytes or 0.0
-    amount = rounded_up(forecast.ask_bytes)
+    amount = _rounded_up(forecast.ask_bytes)
     # KFP accepts whole numbers only.
     would_do = format_resource("memory", amount)
     if forecast.killed_bytes is not None:
@@ -95,11 +95,11 @@ def memory_advice(forecast: MemoryForecast, asked_bytes: float | None) -> Memory
     return None
 
 
-def rounded_up(amount: float) -> int:
+def _rounded_up(amount: float) -> int:
     """Return an amount of memory in bytes, rounded up to one that people would request."""
     mebibytes = amount / _MIB
-    step = next((size for limit, size in _STEPS if mebibytes <= limit), 1024)
-    return max(1, -int(-mebibytes // step)) * step * _MIB
+    multiple = next((size for limit, size in _ROUNDING_MIB if mebibytes <= limit), 1024)
+    return max(1, -int(-mebibytes // multiple)) * multiple * _MIB
 
 
 def memory_text(amount: float) -> str:

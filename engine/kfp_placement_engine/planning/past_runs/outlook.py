@@ -94,8 +94,7 @@ def promise_of(
         name: StepPromise(range_of(start), range_of(end))
         for name, (start, end) in outlook.times.items()
     }
-    planned_end = outlook.end_seconds
-    return Promise(forecast.confidence, range_of(planned_end), planned_end, steps)
+    return Promise(forecast.confidence, range_of(outlook.end_seconds), outlook.end_seconds, steps)
 
 
 def _first_times(
