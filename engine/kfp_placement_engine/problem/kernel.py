@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kfp_placement_engine.problem.kernel_tables import ACTIVITY, ProblemTables, tables_of
+from kfp_placement_engine.problem.kernel_tables import ACTIVITY, Array, ProblemTables, tables_of
 from kfp_placement_engine.problem.problem import (
     FLOAT,
     INTEGER,
@@ -38,8 +38,6 @@ class Policy(IntEnum):
 
 TERMS = 5
 """Number of terms of the objective."""
-
-Array = np.ndarray[Any, Any]
 
 _OBJECTIVES = {"completion": 0, "makespan": 0, "packing": 1, "paper": 2}
 """Objective -> its number; `makespan` is `completion` with a limit of 0 for the latest end."""
@@ -182,11 +180,11 @@ def native_of(problem: PlacementProblem) -> NativeProblem:
     native.activities, native.resources = arrays.requests.shape
     native.classes, native.nodes = arrays.feasible.shape
     native.genes = arrays.allowed.shape[0]
-    native.images = arrays.image_bytes.shape[0]
+    native.images = arrays.image_bytes.size
     native.claim_count = int(arrays.claims.max()) + 1 if arrays.claims.size else 0
-    native.iterations = arrays.iteration_size.shape[0]
-    native.loops = arrays.loop_parallelism.shape[0]
-    native.runs = arrays.run_weight.shape[0]
+    native.iterations = arrays.iteration_size.size
+    native.loops = arrays.loop_parallelism.size
+    native.runs = arrays.run_weight.size
     native.tables = ctypes.pointer(_Tables(tables_of(problem)))
     KERNEL.find_least_times(ctypes.byref(native))
     _prepared[problem] = native

@@ -119,10 +119,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
     least = seconds.min(axis=1) if node_of_kind.size else 0.0
     least_seconds = np.where(arrays.virtual, arrays.duration_seconds, least)
     scarcest, room, least_work = _scarcest(arrays, least_seconds)
-    loop_first = np.full(arrays.loop_parallelism.size, arrays.iteration_loop.size, np.int64)
-    loop_last = np.full(arrays.loop_parallelism.size, -1, np.int64)
-    np.minimum.at(loop_first, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
-    np.maximum.at(loop_last, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
+    loop_first, loop_last = _loop_ends(arrays)
     preorder = np.empty(nodes, np.int32)
     preorder[_heap_walk(nodes)] = np.arange(nodes)
     return ProblemTables(
@@ -162,12 +159,12 @@ def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
 
     Pods of a shape request the same, on the same nodes, and their balance counts or does not.
     """
-    pods = np.flatnonzero(~arrays.virtual.astype(bool))
+    pods = np.flatnonzero(~arrays.virtual)
     classes, first = np.unique(arrays.class_of[pods], return_index=True)
     requests = np.hstack([arrays.requests, arrays.scored_requests])[pods[first]]
     others = np.column_stack([arrays.feasible, arrays.scores_balance])[classes]
     rows = np.hstack([requests.view(np.uint8), others])
-    shape_of = np.zeros(arrays.feasible.shape[0], np.int64)
+    shape_of = np.zeros(len(arrays.feasible), np.int64)
     if not classes.size:
         return shape_of, pods
     whole_rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
@@ -179,15 +176,26 @@ def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
 
 def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
     """Return [N] the kind of each node, and a node of each kind, or no node with many kinds."""
-    rates = (arrays.speed.tolist(), arrays.store_rate.tolist(), arrays.pull_rate.tolist())
+    rates = np.column_stack([arrays.speed, arrays.store_rate, arrays.pull_rate])
+    kinds = [*map(tuple, rates.tolist())]
     node_of_kind: dict[tuple[float, ...], int] = {}
-    for node, kind in enumerate(zip(*rates, strict=True)):
+    for node, kind in enumerate(kinds):
         node_of_kind.setdefault(kind, node)
     if len(node_of_kind) > _MOST_KINDS:
         return np.zeros(arrays.speed.size, np.int64), np.empty(0, np.int64)
-    number_of = {kind: number for number, kind in enumerate(node_of_kind)}
-    kind_of = [number_of[kind] for kind in zip(*rates, strict=True)]
+    different = [*node_of_kind]
+    kind_of = [different.index(kind) for kind in kinds]
     return np.array(kind_of, np.int64), np.array([*node_of_kind.values()], np.int64)
+
+
+def _loop_ends(arrays: ProblemArrays) -> tuple[Integers, Integers]:
+    """Return [M] the first and the last iteration of each loop."""
+    loops, loop_of = arrays.loop_parallelism.size, arrays.iteration_loop
+    numbers = np.arange(loop_of.size)
+    first, last = np.full(loops, loop_of.size, np.int64), np.full(loops, -1, np.int64)
+    np.minimum.at(first, loop_of, numbers)
+    np.maximum.at(last, loop_of, numbers)
+    return first, last
 
 
 def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats) -> Array:
@@ -211,7 +219,7 @@ def _scarcest(arrays: ProblemArrays, least_seconds: Floats) -> tuple[int, float,
     scarcest, most_room, most_work = -1, 0.0, 0.0
     if arrays.is_running.any():
         return scarcest, most_room, most_work
-    pods = ~arrays.virtual.astype(bool)
+    pods = ~arrays.virtual
     for resource in range(arrays.requests.shape[1]):
         room = _sum(np.maximum(0.0, arrays.free[:, resource]))
         work = _sum(arrays.requests[pods, resource] * least_seconds[pods])

@@ -12,23 +12,16 @@ from kfp_placement_engine.problem.kernel import (
     KERNEL,
     PROGRESS,
     TERMS,
-    Array,
-    NativeProblem,
     Policy,
     address_of,
     native_of,
     optional,
     pointer,
 )
+from kfp_placement_engine.problem.kernel_tables import Array
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import FLOAT, INTEGER, Floats, Integers, PlacementProblem
 from kfp_placement_engine.problem.schedule import Schedule, TieBreak
-
-_NO_MEMORY = "no memory left for the plan's search"
-
-_WORD = np.dtype(np.uint64)
-_RANDOM_STATE = 4
-"""Number of words of a random generator's state."""
 
 
 class _Population(ctypes.Structure):
@@ -55,10 +48,9 @@ class SearchParameters(ctypes.Structure):
     ]
 
 
-def _checked(result: int) -> int:
-    if result < 0:
-        raise MemoryError(_NO_MEMORY)
-    return result
+def _raise_if_no_memory(is_short: bool) -> None:
+    if is_short:
+        raise MemoryError("no memory left for planning")
 
 
 def simulate(
@@ -79,7 +71,7 @@ def simulate(
     """
     activities = problem.activities
     progress, terms = np.empty(activities, PROGRESS), np.empty(TERMS)
-    done = KERNEL.simulate(
+    is_done = KERNEL.simulate(
         ctypes.byref(native_of(problem)),
         ctypes.c_int64(policy),
         pointer(placement.gene_nodes, INTEGER, problem.genes),
@@ -90,7 +82,7 @@ def simulate(
         ctypes.c_void_p(address_of(progress)),
         ctypes.c_void_p(address_of(terms)),
     )
-    _checked(done - 1)
+    _raise_if_no_memory(not is_done)
     start, begin, end, pull_seconds = (
         np.ascontiguousarray(progress[name]) for name in ("start", "begin", "end", "pull_seconds")
     )
@@ -101,12 +93,12 @@ def simulate(
 def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
     """Return [A] the starts and [A] the nodes (-1 = none) of HEFT's own schedule."""
     start, node = np.empty(problem.activities), np.empty(problem.activities, np.int64)
-    done = KERNEL.heft(
+    is_done = KERNEL.heft(
         ctypes.byref(native_of(problem)),
         ctypes.c_void_p(address_of(start)),
         ctypes.c_void_p(address_of(node)),
     )
-    _checked(done - 1)
+    _raise_if_no_memory(not is_done)
     return start, node
 
 
@@ -128,7 +120,7 @@ def best_of(
     """
     # Named, so that copies live until the call ends.
     flat_plans, flat_orders = plans.ravel(), orders.ravel()
-    number = KERNEL.best_of(
+    number: int = KERNEL.best_of(
         ctypes.byref(native_of(problem)),
         ctypes.c_int64(policy),
         pointer(flat_plans, INTEGER, len(plans) * problem.genes),
@@ -137,23 +129,19 @@ def best_of(
         ctypes.c_int64(len(orders)),
         pointer(terms, FLOAT, TERMS),
     )
-    return _checked(number + 1) - 1
+    _raise_if_no_memory(number < -1)
+    return number
 
 
 def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:
     """Open the kernel's memory for a search; it is freed with the owner, who holds the problem."""
     native = native_of(problem)
     address = KERNEL.search_open(ctypes.byref(native))
-    if not address:
-        raise MemoryError(_NO_MEMORY)
+    _raise_if_no_memory(not address)
     search = ctypes.c_void_p(address)
-    weakref.finalize(owner, _close_search, search, native)
+    # Freeing reads the problem's sizes, so the struct is kept until then.
+    weakref.finalize(owner, lambda _: KERNEL.search_close(search), native)
     return search
-
-
-def _close_search(search: ctypes.c_void_p, _native: NativeProblem) -> None:
-    """Free a search. Freeing reads the problem's sizes, so the struct is kept until then."""
-    KERNEL.search_close(search)
 
 
 class Population:
@@ -163,6 +151,7 @@ class Population:
         genes: [P, G] nodes.
         keys: [P, A] starts.
         terms: [P, 5] terms of the objective.
+        random_state: [4] present state of the random generator.
     """
 
     def __init__(self, problem: PlacementProblem, size: int, random_state: Array) -> None:
@@ -181,11 +170,13 @@ class Population:
         self.terms = np.full((size, TERMS), np.inf)
         self._problem = problem
         self._search: ctypes.c_void_p | None = None
-        self.random_state = np.ascontiguousarray(random_state)
-        pointer(self.random_state, _WORD, _RANDOM_STATE)
+        self.random_state = np.array(random_state)
+        pointer(self.random_state, np.dtype(np.uint64), 4)
         self._schedules = np.zeros(1, np.int64)
         arrays = (self.genes, self.keys, self.terms, self.random_state, self._schedules)
         self._native = _Population(*map(address_of, arrays), size)
+        # The kernel keeps their addresses.
+        self._native.arrays = arrays
 
     @property
     def schedules(self) -> int:
@@ -196,12 +187,12 @@ class Population:
         """Try children, and return how many of them were the best so far."""
         if self._search is None:
             self._search = _open_search(self, self._problem)
-        return _checked(
-            KERNEL.improve(
-                self._search,
-                ctypes.byref(self._native),
-                ctypes.byref(parameters),
-                ctypes.c_int64(int(self._problem.dispatch == "ordered")),
-                ctypes.c_int64(trials),
-            )
+        improved: int = KERNEL.improve(
+            self._search,
+            ctypes.byref(self._native),
+            ctypes.byref(parameters),
+            ctypes.c_int64(int(self._problem.dispatch == "ordered")),
+            ctypes.c_int64(trials),
         )
+        _raise_if_no_memory(improved < 0)
+        return improved

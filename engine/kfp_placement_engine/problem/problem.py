@@ -225,7 +225,7 @@ class PlacementProblem:
         kube_version: (major, minor) of the simulated kube-scheduler.
         ties: way to choose among the best nodes, if not that of the version: `heap`, `random`, or
             `first` of the list, as in published simulations; "" = that of the version.
-        objective: one of `search.fitness.OBJECTIVES`.
+        objective: `completion`, `makespan`, `packing` or `paper`.
         makespan_limit_seconds: limit of the latest end of several runs, with `completion`; plans
             within it are better, whatever their completions. Infinite = no limit.
         dispatch: `ready` or `ordered`.

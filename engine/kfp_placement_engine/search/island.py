@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.kernel import Array
+from kfp_placement_engine.problem.kernel_tables import Array
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import better
