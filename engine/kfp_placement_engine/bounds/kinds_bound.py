@@ -29,7 +29,6 @@ from kfp_placement_engine.plans.comparison import Bound
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
-    Integers,
     PlacementProblem,
     owners,
 )
@@ -73,14 +72,13 @@ def kinds_bound(
     kinds = node_kinds(problem, usable, paths, effort.kinds_variables)
     if kinds is None:
         return None
-    is_one_kind = kinds.seconds.shape[1] == 1
-    highspy = None if is_one_kind else find_solvers()
-    if highspy is None and not is_one_kind:
+    highspy = None if kinds.is_single else find_solvers()
+    if highspy is None and not kinds.is_single:
         return None
     search = _Search(highspy, program_of(problem, kinds, paths), effort.kinds_work)
     seconds = search.bound_seconds(*interval)
-    kind = "windows" if is_one_kind else "kinds-lp"
-    return Bound(seconds, kind) if seconds > interval[0] else None
+    name = "windows" if kinds.is_single else "kinds-lp"
+    return Bound(seconds, name) if seconds > interval[0] else None
 
 
 class _Search:
@@ -129,8 +127,7 @@ class _Search:
 
 def _price_of_the_fullest(rows: Rows) -> Floats:
     """Return [rows] prices: 1 for the fullest window, where there is one kind of nodes."""
-    row = owners(rows.starts)
-    use = np.bincount(row, weights=rows.values, minlength=rows.limits.size)
+    use = np.bincount(owners(rows.starts), weights=rows.values, minlength=rows.limits.size)
     prices = np.zeros(rows.limits.size)
     if prices.size:
         prices[np.argmax(use - rows.limits)] = 1.0
@@ -163,28 +160,23 @@ def _model(highspy: Any, program: Program, rows: Rows, allowed: Booleans) -> Any
     """Return the rows as a minimisation of its last variable: the seconds by which they fail."""
     (steps, kinds), starts = allowed.shape, program.head.size
     exceeded = allowed.size + starts
-    infinite = np.full(starts + 1, np.inf)
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = exceeded + 1, steps + rows.limits.size
     model.col_cost_ = np.append(np.zeros(exceeded), 1.0)
     model.col_lower_ = np.concatenate([np.zeros(allowed.size), program.head, [0.0]])
-    model.col_upper_ = np.append(allowed.ravel().astype(np.float64), infinite)
+    model.col_upper_ = np.append(allowed.ravel().astype(np.float64), np.full(starts + 1, np.inf))
     model.row_lower_ = np.append(np.ones(steps), np.full(rows.limits.size, -np.inf))
     model.row_upper_ = np.append(np.ones(steps), rows.limits)
     # One row for each step: it is on one node. Then the others, with one more entry if elastic.
     ends = rows.starts[1:][rows.is_elastic]
     counts = np.append(np.full(steps, kinds), np.diff(rows.starts) + rows.is_elastic)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = _of_solver(np.append(0, np.cumsum(counts)))
-    model.a_matrix_.index_ = _of_solver(
-        np.append(np.arange(allowed.size), np.insert(rows.variables, ends, exceeded))
-    )
+    model.a_matrix_.start_ = np.append(0, np.cumsum(counts)).astype(np.int32)
+    model.a_matrix_.index_ = np.append(
+        np.arange(allowed.size), np.insert(rows.variables, ends, exceeded)
+    ).astype(np.int32)
     model.a_matrix_.value_ = np.append(np.ones(allowed.size), np.insert(rows.values, ends, -1.0))
     return model
-
-
-def _of_solver(numbers: Integers) -> Any:
-    return numbers.astype(np.int32)
 
 
 def _is_contradiction(
@@ -192,13 +184,11 @@ def _is_contradiction(
 ) -> bool:
     """Return whether the rows, weighted by prices, cannot hold together."""
     steps = program.kinds.seconds
-    row = owners(rows.starts)
-    weights = prices[row] * rows.values
+    weights = prices[owners(rows.starts)] * rows.values
     sums = np.bincount(rows.variables, weights=weights, minlength=steps.size + program.head.size)
     of_kinds = np.where(allowed, sums[: steps.size].reshape(steps.shape), np.inf).min(axis=1)
     # S is the end less the time on the kind, which is not below the least over all kinds.
     latest = seconds - program.tail - program.least
     of_starts = sums[steps.size :] * np.where(sums[steps.size :] > 0, program.head, latest)
-    left, right = of_kinds.sum() + of_starts.sum(), prices @ rows.limits
     amounts = np.abs(of_kinds).sum() + np.abs(of_starts).sum() + prices @ np.abs(rows.limits)
-    return bool(left - right > ROUNDING * amounts)
+    return bool(of_kinds.sum() + of_starts.sum() - prices @ rows.limits > ROUNDING * amounts)

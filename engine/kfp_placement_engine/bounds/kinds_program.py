@@ -32,6 +32,7 @@ from kfp_placement_engine.problem.problem import (
     Floats,
     Integers,
     PlacementProblem,
+    distinct,
     owners,
 )
 
@@ -145,7 +146,7 @@ def rows_of(program: Program, seconds: float, allowed: Booleans) -> Rows:
         hold for every makespan that is at least the critical path.
     """
     blocks = _window_rows(program, seconds, allowed)
-    if allowed.shape[1] > 1 or not blocks:
+    if not (blocks and program.kinds.is_single):
         blocks = [_precedence_rows(program, allowed), _end_rows(program, seconds, allowed), *blocks]
     counts = np.concatenate([np.diff(block.starts) for block in blocks])
     return Rows(
@@ -168,14 +169,14 @@ def _moments(outer: Floats, inner: Floats, kinds: NodeKinds) -> Floats:
         inner: earliest ends of the steps; or the same from the end of the run.
         kinds: steps by kind of node.
     """
-    if kinds.seconds.shape[1] > 1:
-        return _some(outer)
-    return np.unique(np.concatenate([_some(outer), _some(inner)]))
+    if kinds.is_single:
+        return distinct(np.concatenate([_some(outer), _some(inner)]))
+    return _some(outer)
 
 
 def _some(values: Floats) -> Floats:
     """Return `WINDOWS` of the different values, evenly spaced among them."""
-    different = np.unique(values)
+    different = distinct(values)
     if different.size <= WINDOWS:
         return different
     return different[np.linspace(0, different.size - 1, WINDOWS).astype(np.int64)]
@@ -184,8 +185,7 @@ def _some(values: Floats) -> Floats:
 def _precedence_rows(program: Program, allowed: Booleans) -> Rows:
     before, after = program.edges.T
     ends = _ends(program, before, allowed)
-    kinds = program.kinds.seconds
-    starts = kinds.size + after
+    starts = program.kinds.seconds.size + after
     return _sorted_rows(
         rows=np.concatenate([ends.rows, np.arange(before.size)]),
         variables=np.concatenate([ends.variables, starts]),
@@ -239,7 +239,7 @@ def _window_rows(program: Program, seconds: float, allowed: Booleans) -> list[Ro
     kinds = program.kinds
     head = program.head[kinds.steps][:, None]
     latest = (seconds - program.tail[kinds.steps])[:, None]
-    moments = np.unique(np.concatenate([program.heads, seconds - program.tails]))
+    moments = distinct(np.concatenate([program.heads, seconds - program.tails]))
     moments = moments[(moments >= 0) & (moments <= seconds)]
     take = np.where(allowed, kinds.seconds, 0.0)
     rows = []
@@ -254,10 +254,9 @@ def _window_rows(program: Program, seconds: float, allowed: Booleans) -> list[Ro
 
 def _rows_of_window(program: Program, least: Floats, length: float) -> list[Rows]:
     """Return the rows of one window, without those that hold wherever the steps are."""
-    kinds = program.kinds
     rows = []
     for resource in program.resources:
-        use = least * kinds.shares[:, :, resource]
+        use = least * program.kinds.shares[:, :, resource]
         for kind in np.flatnonzero(use.sum(axis=0) > length):
             steps = np.flatnonzero(use[:, kind])
             rows.append(

@@ -31,6 +31,7 @@ from kfp_placement_engine.problem.problem import (
     Floats,
     Integers,
     PlacementProblem,
+    distinct,
     occupied_seconds,
     owners,
     shares_of,
@@ -155,14 +156,14 @@ def usable_nodes(problem: PlacementProblem) -> Booleans:
     """Return [A, N] the nodes to which Kubernetes' rules let each activity go and where it fits."""
     arrays = problem.arrays
     # Few rows are different, so this is quick even for 10,000 steps on 1,000 nodes.
-    kinds, kind_of = np.unique(
+    shapes, shape_of = np.unique(
         np.column_stack([arrays.class_of, arrays.requests]), axis=0, return_inverse=True
     )
-    room = np.ones((len(kinds), problem.nodes), np.bool_)
+    room = np.ones((len(shapes), problem.nodes), np.bool_)
     for resource in range(arrays.requests.shape[1]):
-        request = kinds[:, 1 + resource][:, None]
+        request = shapes[:, 1 + resource][:, None]
         room &= (request == 0) | (request <= arrays.free[:, resource][None, :])
-    return np.asarray((arrays.feasible[kinds[:, 0]] & room)[kind_of.ravel()])
+    return np.asarray((arrays.feasible[shapes[:, 0]] & room)[shape_of.ravel()])
 
 
 def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
@@ -260,7 +261,7 @@ def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:
     """Return the largest sum of head, work and tail of a set of activities with at least these."""
     by_tail = np.argsort(-tail, kind="stable")
     shares, head, tail = shares[by_tail], head[by_tail], tail[by_tail]
-    heads = np.array(sorted(set(head.tolist())))
+    heads = distinct(head)
     if heads.size > MAX_HEADS:
         heads = heads[np.linspace(0, heads.size - 1, MAX_HEADS).astype(np.int64)]
     best = 0.0

@@ -33,6 +33,11 @@ class NodeKinds:
     seconds: Floats
     shares: Floats
 
+    @property
+    def is_single(self) -> bool:
+        """True if all nodes are of one kind."""
+        return len(self.seconds.T) == 1
+
 
 def node_kinds(
     problem: PlacementProblem, usable: Booleans, paths: Paths, most: int

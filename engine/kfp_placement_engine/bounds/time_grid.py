@@ -38,7 +38,7 @@ from kfp_placement_engine.problem.problem import (
 )
 
 UNITS_PER_SECOND = 63_000
-"""Times are counted in units of 1/63,000 s: thousandths, and up to ninths of them for speeds."""
+"""Times are counted in units of 1/63,000 s: thousandths, and their thirds, sevenths and ninths."""
 
 EXACT = 1e-13
 """Largest difference from a multiple of the unit, as a share of the time, that counts as none."""

@@ -35,6 +35,8 @@ ODD = 1.0123456789
 """No divisor: nothing is rounded up."""
 
 
+THREE_ON_TWO_SLOTS = (a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))
+
 needs_highspy = pytest.mark.skipif(
     importlib.util.find_spec("highspy") is None, reason="needs the extra `bounds`"
 )
@@ -42,7 +44,11 @@ needs_highspy = pytest.mark.skipif(
 
 def named(run, *members, **options):
     problem = a_problem(run, a_cluster(*members), **options)
-    return {bound.kind: bound.seconds for bound in lower_bounds(problem)}, problem
+    return seconds_of(problem), problem
+
+
+def seconds_of(problem, *reached):
+    return {bound.kind: bound.seconds for bound in lower_bounds(problem, *reached)}
 
 
 @needs_highspy
@@ -79,7 +85,7 @@ def test_steps_that_need_a_kind_are_not_counted_on_another():
 
 def test_windows_see_steps_that_overlap_wherever_they_start():
     """Three steps of 10 s on two slots: if all ended by 19 s, all would run from 9 to 10 s."""
-    bounds, problem = named(a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))
+    bounds, problem = named(*THREE_ON_TWO_SLOTS)
     assert bounds["area"] == pytest.approx(15 * ODD)
     assert bounds["windows"] == pytest.approx(20 * ODD, rel=WITHIN)
     assert brute_force(problem, 0).makespan_seconds == pytest.approx(20 * ODD)
@@ -87,7 +93,7 @@ def test_windows_see_steps_that_overlap_wherever_they_start():
 
 def test_windows_need_no_solver(monkeypatch):
     monkeypatch.setattr(module, "find_solvers", lambda: None)
-    bounds, _ = named(a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))
+    bounds, _ = named(*THREE_ON_TWO_SLOTS)
     assert "windows" in bounds
     bounds, _ = named(a_run(*equal_steps(2, seconds=100)), *FAST_AND_SLOW)
     assert "kinds-lp" not in bounds
@@ -105,8 +111,7 @@ def test_a_known_schedule_changes_no_bound():
     """It only spares programs that could not gain anything."""
     problem = a_case(7)
     reached = heft(problem, 0).makespan_seconds
-    some = {bound.kind: bound.seconds for bound in lower_bounds(problem, reached)}
-    assert some.items() <= {bound.kind: bound.seconds for bound in lower_bounds(problem)}.items()
+    assert seconds_of(problem, reached).items() <= seconds_of(problem).items()
 
 
 @needs_highspy

@@ -35,6 +35,9 @@ def steps_of(*seconds: float, **options):
     return [a_step(f"s{number}", seconds=each, **options) for number, each in enumerate(seconds)]
 
 
+TWO_STEPS = a_run(*steps_of(20, 30))
+
+
 def test_two_of_three_large_steps_run_one_after_the_other():
     """3 CPU each on two nodes of 4: an area of 11.25 s, but no schedule ends before 20 s."""
     problem = a_problem(a_run(*steps_of(10, 10, 10, cpu=3)), cluster_of(2))
@@ -73,13 +76,13 @@ def test_the_divisor_of_run_times(seconds, divisor):
 def test_speeds_divide_run_times():
     """20 and 30 s on nodes of speed 1.2 and 0.8: 16.67, 25, 25 and 37.5 s."""
     members = [a_node("n1", speed=1.2), a_node("n2", speed=0.8)]
-    assert divisor_of(a_run(*steps_of(20, 30)), *members) == pytest.approx(25 / 6)
-    assert divisor_of(a_run(*steps_of(20, 30)), a_node(speed=np.pi)) is None
+    assert divisor_of(TWO_STEPS, *members) == pytest.approx(25 / 6)
+    assert divisor_of(TWO_STEPS, a_node(speed=np.pi)) is None
 
 
 def test_nodes_that_take_no_step_divide_nothing():
     members = [a_node("n1"), a_node("n2", cpu=0, speed=np.pi)]
-    assert divisor_of(a_run(*steps_of(20, 30)), *members) == pytest.approx(10)
+    assert divisor_of(TWO_STEPS, *members) == pytest.approx(10)
 
 
 def test_whatever_else_takes_time_is_on_the_grid_or_breaks_it():
