@@ -9,7 +9,6 @@ shape could if all were empty.
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -54,12 +53,12 @@ def single_changes(
             plan uses most first.
     """
     shapes = _node_classes(graph, _emptied(cluster), options)
-    changes = chain(
-        _more_nodes(shapes),
-        _larger_nodes(cluster, plan, shapes, _node_classes(graph, cluster, options), busiest),
-        _higher_limits(graph),
-        _held_images(graph, cluster),
-        _shared_volumes(graph, cluster),
+    changes = (
+        *_more_nodes(shapes),
+        *_larger_nodes(cluster, plan, shapes, _node_classes(graph, cluster, options), busiest),
+        *_higher_limits(graph),
+        *_held_images(graph, cluster),
+        *_shared_volumes(graph, cluster),
     )
     return tuple(dict.fromkeys(changes))
 
@@ -132,13 +131,13 @@ def _higher_limits(graph: RunGraph) -> Iterator[Change]:
     A loop within another is a group in each iteration of that, and the same changes are yielded for
     each of these groups.
     """
-    iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
-    widths = Counter(group.parent for group in iterations)
+    widths = Counter(group.parent for group in graph.groups if group.kind is GroupKind.ITERATION)
     for group in graph.groups:
         limit, width = group.parallelism, widths[group.name]
         if group.kind is GroupKind.LOOP and 0 < limit < width:
             task = task_of(group.name)
-            for each in (str(limit + 1), OFF) if limit + 1 < width else (str(limit + 1),):
+            # Off is another change only if more than one iteration waits for the limit.
+            for each in (str(limit + 1), OFF)[: width - limit]:
                 yield SetProperties(("loop",), task, (("limit", each),))
 
 

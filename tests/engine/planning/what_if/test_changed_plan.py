@@ -409,22 +409,15 @@ def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
 
 
 def test_one_node_more_of_each_shape_is_tried():
-    """Machines of one type differ by some MiB."""
+    """Machines of one type differ by some MiB; options say which types follow the latency."""
     node = a_node("worker-1")
     less = {**node.allocatable, "memory": node.allocatable["memory"] - 2**22}
     alike = [node, replace(node, name="worker-2", allocatable=less)]
-    run = a_run(*equal_steps(9, cpu=3))
-    cluster = a_cluster(*alike, a_node("worker-3", cpu=8))
-    plan = planned(run, cluster)
-    tried = single_changes(run, cluster, plan, PlanOptions(), 3)
-    added = [each for each in tried if isinstance(each, AddNodes)]
-    assert added == [AddNodes("worker-1", 1), AddNodes("worker-3", 1)]
-
-
-def test_equal_machines_at_different_distances_are_two_shapes_for_types_ruled_by_latency():
-    run = a_run(a_step("s", type="fraud", location="here"))
-    trips = {"here": {"far": 200.0, "near": 1.0}}
-    cluster = a_cluster(a_node("far"), a_node("near"), latencies=trips)
+    run = a_run(*equal_steps(9, cpu=3, type="fraud", location="here"))
+    trips = {"here": {"worker-1": 1.0, "worker-2": 1.0, "worker-3": 1.0, "worker-4": 200.0}}
+    far = a_node("worker-4")
+    cluster = a_cluster(*alike, a_node("worker-3", cpu=8), far, latencies=trips)
     asked = options(latency_ruled_types=("fraud",))
     tried = single_changes(run, cluster, plan_run(run, cluster, asked), asked, 3)
-    assert AddNodes("near", 1) in tried
+    added = [each.like for each in tried if isinstance(each, AddNodes)]
+    assert added == ["worker-1", "worker-3", "worker-4"]
