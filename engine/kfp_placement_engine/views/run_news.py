@@ -37,7 +37,7 @@ def news(before: RunView | None, run: RunView, announced: RunView | None = None)
     if not run.has_plan:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
         return
-    announced = before if announced is None else announced
+    announced = announced or before
     if is_replanned(announced, run):
         times = facts(makespans_text(run), run_ends_sentence(run))
         yield f"replanned (revision {run.revision}): {times}"
@@ -69,9 +69,7 @@ def is_replanned(announced: RunView, run: RunView) -> bool:
         announced: run with the plan that was announced last.
         run: run as it is now.
     """
-    if announced.planned_at is None or run.planned_at is None:
-        return False
-    if announced.revision == run.revision:
+    if announced.planned_at is None or run.planned_at is None or announced.revision == run.revision:
         return False
     nodes = {step.name: step.planned_node for step in announced.steps}
     if any(

@@ -53,15 +53,17 @@ def predicting(reason, *, planned=HOME, bound=-1, others=OTHERS):
     return placement(spec={"steps": [FETCH, TRAIN, row]}, status={"steps": [*done, state]})
 
 
-def limited(step="predict", *, hints='{"v":1,"maxLatency":"20ms"}', scheduler="", **spec):
-    """A pod of a step with a hard limit, as far as its hints can be read."""
-    pod = executor_pod(step, node=spec.pop("node", ""), phase="Running")
+def limited(
+    bound=HOME, *, hints='{"v":1,"maxLatency":"20ms"}', scheduler="default-scheduler", **spec
+):
+    """A pod of `predict` with a hard limit, as far as its hints can be read."""
+    pod = executor_pod("predict", node=NODES[bound], phase="Running")
     pod["metadata"]["labels"] |= {
         "OurLocation": "HOME-EDGE",
         "kfp-placement.dev/scheduler": "kfp-placement",
     }
     pod["metadata"]["annotations"][HINTS_ANNOTATION] = hints
-    pod["spec"] |= {"schedulerName": scheduler or "kfp-placement", **spec}
+    pod["spec"] |= {"schedulerName": scheduler, **spec}
     return pod
 
 
@@ -81,7 +83,6 @@ def without_end(rows):
 
 
 REFUSED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
-DEFAULT = "default-scheduler"
 
 RUNS = {
     "as planned": viewed(placement()),
@@ -147,18 +148,18 @@ RUNS = {
                 ]
             }
         ),
-        limited(node=NODES[NITOS]),
+        limited(NITOS, scheduler="kfp-placement"),
     ),
     "a limit that nobody kept": viewed(
-        predicting(TOO_FAR, planned=-1, bound=NITOS), limited(node=NODES[NITOS], scheduler=DEFAULT)
+        predicting(TOO_FAR, planned=-1, bound=NITOS), limited(NITOS)
     ),
     "a limit that may not be kept": viewed(
         predicting(TOO_FAR, planned=-1, bound=NITOS, others=[]),
-        limited(node=NODES[NITOS], scheduler=DEFAULT),
+        limited(NITOS),
     ),
     "an event before the limit": viewed(
         predicting(BEST, bound=NITLAB),
-        limited(node=NODES[NITLAB], scheduler=DEFAULT),
+        limited(NITLAB),
         events=[event("predict", "placement was paused")],
     ),
     "failed": viewed(
@@ -261,8 +262,7 @@ def required(*keys, operator="In"):
     ],
 )
 def test_a_limit_that_somebody_looks_after_or_that_is_kept_is_not_told(pod, bound, is_told):
-    pod = limited(node=NODES[bound], **{"scheduler": DEFAULT, **pod})
-    view = viewed(predicting(BEST, bound=bound), pod)
+    view = viewed(predicting(BEST, bound=bound), limited(bound, **pod))
     assert ("knows no limits" in view.steps[2].elsewhere) is is_told
 
 

@@ -95,10 +95,9 @@ def expected_times(
     else:
         latest = _latest(order, steps, max(ends, default=now_seconds))
     of_steps = [index for index, step in enumerate(steps) if step is not None]
-    names = [order.names[index] for index in of_steps]
     return ExpectedTimes(
-        dict(zip(names, [starts[index] for index in of_steps], strict=True)),
-        dict(zip(names, [latest[index] for index in of_steps], strict=True)),
+        {order.names[index]: starts[index] for index in of_steps},
+        {order.names[index]: latest[index] for index in of_steps},
     )
 
 
@@ -169,8 +168,7 @@ def _earliest(
 def _latest(order: StepOrder, steps: Sequence[StepSpan | None], run_end: float) -> list[float]:
     """Return the latest starts, each in time for all later steps."""
     latest = [run_end] * len(steps)
-    for index in range(len(steps) - 1, -1, -1):
-        step = steps[index]
+    for index, step in reversed([*enumerate(steps)]):
         if step is not None:
             latest[index] -= _finite_end(step) - step.start_seconds
         for each in order.predecessors[index]:

@@ -108,8 +108,7 @@ def test_slack_that_lies_before_that_gives_nothing():
 
 def test_nobody_passes_while_it_waits_for_what_has_no_known_end():
     assert not passes(READY_FIRST, 1, (), 3)
-    unknown = (running(1, math.inf),)
-    assert not passes(READY_FIRST, 1, unknown, 3)
+    assert not passes(READY_FIRST, 1, [running(1, math.inf)], 3)
 
 
 def test_an_overrun_lasts_half_as_long_again():
@@ -130,7 +129,7 @@ def test_steps_between_keep_their_room_too():
 def test_a_stream_of_short_steps_does_not_pass_one_forever():
     """One that needs the node starts by the time that its slack leaves, whatever comes."""
     latest = 100.0
-    busy = [RunningStep({"cpu": 1}, 0.0, 10.0)]
+    busy = [running(1, 10.0)]
     for now in range(200):
         busy = [each for each in busy if each.end_seconds > now]
         free = {"cpu": 4 - len(busy), "pods": 110}
@@ -139,7 +138,7 @@ def test_a_stream_of_short_steps_does_not_pass_one_forever():
         positions = steps_to_start(queue, busy, free, now)
         if 0 in positions:
             break
-        busy += [RunningStep({"cpu": 1}, now, now + 30.0) for _ in positions]
+        busy += [running(1, now + 30.0, now) for _ in positions]
     assert 10 < now <= latest
 
 
