@@ -136,7 +136,7 @@ def _higher_limits(graph: RunGraph) -> Iterator[Change]:
         limit, width = group.parallelism, widths[group.name]
         if group.kind is GroupKind.LOOP and 0 < limit < width:
             task = task_of(group.name)
-            # Off is another change only if more than one iteration waits for the limit.
+            # If only one iteration waits, OFF would let the same one begin.
             for each in (str(limit + 1), OFF)[: width - limit]:
                 yield SetProperties(("loop",), task, (("limit", each),))
 
