@@ -33,7 +33,7 @@ class Ranges:
                 number of values that they rest on; others miss as much as they say.
         """
         self._wider = wider
-        self._scores: dict[tuple[str, int], _Scores] = {}
+        self._scores: dict[tuple[object, int], _Scores] = {}
 
     def learn(self, estimate: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.

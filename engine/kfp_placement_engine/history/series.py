@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from kfp_placement_engine.model.forecast import Level
+
 RECENT = 5
 """The median of this many last values is the next one: a change is followed within three runs."""
 
@@ -56,7 +58,7 @@ class Estimate(NamedTuple):
         spread: standard deviation of that.
         misses: distances of past values above their predictions; () = they say nothing.
         factor: place among the factors of that which it follows; None = it follows none.
-        level: similarity of the past values that it rests on.
+        level: similarity of the past steps that it rests on; None = it is not of a step.
         runs: number of runs with these values.
     """
 
@@ -64,7 +66,7 @@ class Estimate(NamedTuple):
     spread: float
     misses: Sequence[float] = ()
     factor: int | None = None
-    level: str = ""
+    level: Level | None = None
     runs: int = 0
 
 

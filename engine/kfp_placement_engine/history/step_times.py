@@ -145,11 +145,11 @@ class StepTimes:
         if self.of_namespace is not None and identity.key not in self._steps:
             return self.of_namespace.predict(identity, input_bytes, arguments, confidence)
         estimate = self._nearest(identity, factors_of(input_bytes, arguments.values()))
-        if estimate is None:
+        if estimate is None or estimate.level is None:
             return None
         # The factors are the size of the inputs, then the arguments.
         argument = [*arguments][estimate.factor - 1] if estimate.factor else ""
-        basis = Basis(Level(estimate.level), estimate.runs, estimate.factor == SIZE, argument)
+        basis = Basis(estimate.level, estimate.runs, estimate.factor == SIZE, argument)
         return Forecast(self.ranges.around(estimate, confidence), basis)
 
     def observe(self, steps: Iterable[PastStep], *, whole_pipeline: str = "") -> None:
