@@ -7,9 +7,7 @@ from prometheus_client import Counter, Gauge, Histogram
 PREFIX = "kfp_placement"
 
 API_WRITES = Counter(
-    f"{PREFIX}_api_writes",
-    "Writes that the API server has accepted.",
-    ["kind", "verb"],
+    f"{PREFIX}_api_writes", "Writes that the API server has accepted.", ["kind", "verb"]
 )
 API_ERRORS = Counter(
     f"{PREFIX}_api_errors",
@@ -31,9 +29,7 @@ WATCH_LISTS = Counter(
     ["kind"],
 )
 WATCH_BAD_OBJECTS = Counter(
-    f"{PREFIX}_watch_bad_objects",
-    "Objects that could not be read and were skipped.",
-    ["kind"],
+    f"{PREFIX}_watch_bad_objects", "Objects that could not be read and were skipped.", ["kind"]
 )
 WATCH_AGE_SECONDS = Gauge(
     f"{PREFIX}_watch_age_seconds",
@@ -45,8 +41,7 @@ SCHEDULER_READY = Gauge(
     "1 while the policy's status says that our scheduler is alive, so that pods are given to it.",
 )
 PAUSED = Gauge(
-    f"{PREFIX}_paused",
-    "1 while the policy is paused, so that new pods are not placed by us.",
+    f"{PREFIX}_paused", "1 while the policy is paused, so that new pods are not placed by us."
 )
 LEADING = Gauge(
     f"{PREFIX}_leading",
@@ -86,11 +81,7 @@ GATES_OVERDUE = Counter(
     f"{PREFIX}_gates_overdue",
     "Gates that were still there past their deadline and that this process took off.",
 )
-RUNS = Gauge(
-    f"{PREFIX}_runs",
-    "Marked runs that the planner knows, by phase.",
-    ["phase"],
-)
+RUNS = Gauge(f"{PREFIX}_runs", "Marked runs that the planner knows, by phase.", ["phase"])
 PLANS_AT_ONCE = Counter(
     f"{PREFIX}_plans_at_once",
     "Plans made by list scheduling, for new runs and loops of another width.",
@@ -101,8 +92,7 @@ PLANNING_ROUNDS = Counter(
     ["outcome"],
 )
 PLANNING_ROUND_SECONDS = Histogram(
-    f"{PREFIX}_planning_round_seconds",
-    "Time from the start of a round to its outcome.",
+    f"{PREFIX}_planning_round_seconds", "Time from the start of a round to its outcome."
 )
 PLANNER_TICK_SECONDS = Histogram(
     f"{PREFIX}_planner_tick_seconds",
@@ -155,14 +145,8 @@ STEPS_FORECAST = Counter(
     " iteration, step, component, image, namespace or none.",
     ["level"],
 )
-HISTORIES = Gauge(
-    f"{PREFIX}_histories",
-    "PipelineHistories that are known.",
-)
-HISTORIES_BYTES = Gauge(
-    f"{PREFIX}_histories_bytes",
-    "Size of all PipelineHistories, as JSON.",
-)
+HISTORIES = Gauge(f"{PREFIX}_histories", "PipelineHistories that are known.")
+HISTORIES_BYTES = Gauge(f"{PREFIX}_histories_bytes", "Size of all PipelineHistories, as JSON.")
 RUNS_RELEASED = Counter(
     f"{PREFIX}_runs_released",
     "Runs that waited and may go on, by cause: admitted, requested, terminated, has-begun,"

@@ -87,7 +87,7 @@ def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
     if not offered:
         return Decision((), DecisionReason.NOTHING_KNOWN, planned)
     limit = limit_ms(knowledge, pod)
-    allowed = offered if limit is None else _within_limit(knowledge, pod, offered, limit)
+    allowed = _within_limit(knowledge, pod, offered, limit)
     if limit is not None and not allowed:
         trips = latencies_ms(knowledge, pod, offered)
         reasons = {
@@ -128,8 +128,7 @@ def prioritize_nodes(
     points = {
         each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
     }
-    limit = limit_ms(knowledge, pod)
-    allowed = offered if limit is None else _within_limit(knowledge, pod, offered, limit)
+    allowed = _within_limit(knowledge, pod, offered, limit_ms(knowledge, pod))
     pool = frozenset(volume_nodes(knowledge, pod, allowed) or allowed)
     return {name: points[rank[name]] if name in pool else 0 for name in offered}
 
@@ -155,9 +154,11 @@ def _reason(
 
 
 def _within_limit(
-    knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float
+    knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float | None
 ) -> Sequence[str]:
     """Return the nodes within the hard limit; if there are none, the nodes not observed yet."""
+    if limit is None:
+        return offered
     return nodes_within(knowledge, pod, offered, limit) or [
         name for name in offered if name not in knowledge.nodes
     ]

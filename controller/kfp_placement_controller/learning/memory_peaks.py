@@ -62,7 +62,7 @@ class MemoryPeaks:
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""
         is_asked = settings.memory is MemorySource.PROMETHEUS
-        url = (is_asked and settings.prometheus_url) or ""
+        url = (settings.prometheus_url or "") if is_asked else ""
         if self._url != url:
             self._url = url
             self._asked = self._failed_at = None
@@ -102,10 +102,12 @@ class MemoryPeaks:
         if answer.failure:
             self._has_failed(answer.failure, monotonic_seconds)
             return
-        self._asked = None
+        self._asked, run = None, asked.run
+        if not run.observed.ended:
+            return  # Somebody has retried it: at its next end, it is asked for again.
         pods = asked.question.pods
         amounts = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in pods)
-        asked.run.peaks = peaks = {uid: peak for uid, peak in amounts if peak > 0}
+        run.peaks = peaks = {uid: peak for uid, peak in amounts if peak > 0}
         self._unknown_pods = 0 if peaks else self._unknown_pods + len(pods)
         if self._unknown_pods >= _TELLING:
             self._warn(f"it knows none of {self._unknown_pods} pods")

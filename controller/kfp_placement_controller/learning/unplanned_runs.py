@@ -131,9 +131,8 @@ class UnplannedRuns:
         """Take the run of a namespace that ended first; its next one comes after the others'."""
         own = self._waiting.pop(namespace)
         run = own.pop(0)
-        self._bytes[namespace] -= len(run.packed)
+        # In this form, a namespace without runs is forgotten.
+        self._bytes -= Counter({namespace: len(run.packed)})
         if own:
             self._waiting[namespace] = own
-        if not self._bytes[namespace]:
-            del self._bytes[namespace]
         return run

@@ -16,7 +16,10 @@ from kfp_placement_engine.model.step_state import StepState
 EntryT = TypeVar("EntryT")
 
 MAX_NAMED_STEPS = 5
+"""Number of steps that a message names."""
+
 MAX_MESSAGE_CHARACTERS = 2000
+"""Longest message of a condition."""
 
 _NO_ROOM = "steps without a pod keep no room until it goes on"
 

@@ -49,12 +49,16 @@ class Reactions:
 
     def claim_changed(self, change: Change[ObservedClaim]) -> None:
         """Take in that a claim is new, has changed or is gone."""
-        change.apply_to(self.cluster.claims, ClaimKey(*change.key))
-        if change.new is None or change.old == change.new:
+        key = ClaimKey(*change.key)
+        change.apply_to(self.cluster.claims, key)
+        if change.old == change.new:
+            return
+        self.requests.claim_changed(key)
+        if change.new is None:
             return
         for active in self.registry.active():
             names = {claim.name for claim in active.graph.claims}
-            if active.key.namespace == change.key[0] and change.key[1] in names:
+            if active.key.namespace == key.namespace and key.name in names:
                 self.planner.trigger(active.tracked)
 
     def volume_changed(self, change: Change[ObservedVolume]) -> None:

@@ -133,12 +133,12 @@ def gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
     share = 1 - gain_percent / 100
     # Seconds by which the last run ends after the limit, by one limit for both: with the objective
     # makespan, and with makespanWithin, they count before completions. Rounded for comparison.
-    late, later = (
+    late_if_stayed, late_if_moved = (
         round(max(0.0, plan.makespan_seconds - moved.makespan_limit_seconds), 6)
         for plan in (stayed, moved)
     )
-    if later > late or later < late * share:
-        return later < late
+    if late_if_moved > late_if_stayed or late_if_moved < late_if_stayed * share:
+        return late_if_moved < late_if_stayed
     return moved.completion_seconds < stayed.completion_seconds * share
 
 

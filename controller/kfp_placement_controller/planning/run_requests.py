@@ -25,7 +25,7 @@ from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.exceptions import InputError, PlanningError
-from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.keys import ClaimKey, QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
@@ -101,6 +101,12 @@ class RunRequests:
         key = HistoryKey(*change.key)
         if key.namespace in self._namespaces:
             self._news.history_changed(key)
+
+    def claim_changed(self, claim: ClaimKey) -> None:
+        """Plan the runs again that mount a volume claim, as it is new, has changed or is gone."""
+        for key, need in self._needs.items():
+            if key.namespace == claim.namespace and need.mounts(claim.name):
+                need.planned_for, self._changed[key] = None, None
 
     def conditions_changed(self) -> None:
         """Plan all runs again, in turn, as the cluster, the policy or a namespace has changed."""

@@ -32,8 +32,8 @@ class DriftWatch:
     """Number of pods by step."""
     _overdue_revision: int = 0
     """Revision of the last plan that steps were overdue by."""
-    _overdue: Counter[_Lateness] = field(default_factory=Counter)
-    """Number of times that the run was planned again for each of them."""
+    _times_replanned: Counter[_Lateness] = field(default_factory=Counter)
+    """Number of times that the run was planned again for an overdue step."""
 
     def evaluate(
         self,
@@ -76,7 +76,7 @@ class DriftWatch:
             late = self._late(plan, statuses, (now - submitted_at).total_seconds(), limit)
             if late:
                 self._overdue_revision = plan.revision
-                self._overdue.update(late)
+                self._times_replanned.update(late)
                 is_off = True
         return is_off
 
@@ -91,8 +91,8 @@ class DriftWatch:
         late = []
         for name, status in statuses.items():
             lateness = (name, status.started_at is not None)
-            patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[lateness])
-            if _overdue(name, status, plan, elapsed_seconds - patience):
+            patience = limit * min(MOST_PATIENCE, 2 ** self._times_replanned[lateness])
+            if _is_overdue(name, status, plan, elapsed_seconds - patience):
                 late.append(lateness)
         return late
 
@@ -117,7 +117,7 @@ def _apart(actual: float, planned: float | None, limit: float) -> bool:
     return planned is not None and abs(actual - planned) > limit
 
 
-def _overdue(name: str, status: StepStatus, plan: CurrentPlan, latest: float) -> bool:
+def _is_overdue(name: str, status: StepStatus, plan: CurrentPlan, latest: float) -> bool:
     """Return whether a step should have started, or ended, by `latest`."""
     if status.ended:
         return False

@@ -49,12 +49,14 @@ class _Planned:
     makespan_seconds: float | None
     unschedulable: str
 
-    def says_like(self, other: "_Planned") -> bool:
+    def is_like(self, other: "_Planned") -> bool:
         """Return whether the difference to `other` is too small to write."""
         own, others = self.makespan_seconds, other.makespan_seconds
         if own is None or others is None:
             return (own, self.unschedulable) == (others, other.unschedulable)
-        return abs(own - others) < least_move(others)
+        return (
+            abs(own - others) < least_move(others) and self.profile.left() == other.profile.left()
+        )
 
 
 @dataclass
@@ -80,9 +82,12 @@ class RunNeed:
     has_news: bool = False
     awaited_since: float | None = None
     _reading: RunReading | None = None
+    """The run as it was read for `_planned`."""
     _planned: _Planned | None = None
     _planned_nodes: NodeGroups = ()
+    """Value of `nodes` for `_planned`."""
     _outcome: RunOutcome = field(default_factory=RunOutcome)
+    """States of its steps, as last read."""
 
     def must_plan(self, policy: PlacementPolicySpec) -> bool:
         """Read what has happened; return whether the run must be planned as it is now."""
@@ -137,7 +142,7 @@ class RunNeed:
     def take(self, plan: Plan, reading: RunReading) -> None:
         """Keep the plan of the run alone, unless it hardly differs from the last one, if any."""
         planned = _facts_of(plan, reading.graph)
-        if self._planned is None or not planned.says_like(self._planned):
+        if self._planned is None or not planned.is_like(self._planned):
             self._reading, self._planned = reading, planned
 
     def refuse(self, problem: str) -> None:
@@ -148,6 +153,11 @@ class RunNeed:
     def pipeline(self) -> str:
         """Name of its pipeline; "" = the run could not be read."""
         return "" if self._reading is None else self._reading.graph.name
+
+    def mounts(self, claim: str) -> bool:
+        """Return whether the run mounts a volume claim, and the claim may matter to its steps."""
+        reading = self._reading if self.may_fit_later else None
+        return reading is not None and claim in {each.name for each in reading.graph.claims}
 
     @property
     def has_begun(self) -> bool:

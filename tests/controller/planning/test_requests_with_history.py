@@ -33,18 +33,18 @@ def ran(runs: int) -> QueuedCluster:
     return QueuedCluster(played=cluster_with_past(runs))
 
 
-def wait(cluster: QueuedCluster, name: str) -> None:
+def wait(cluster, name):
     """A run of the pipeline is submitted, and its queue holds it back."""
     cluster.submit(a_run(name))
 
 
-def makespan_seconds(cluster: QueuedCluster, name: str) -> float:
+def makespan_seconds(cluster, name):
     taken = cluster.spec(name).makespan_seconds
     assert taken is not None
     return taken
 
 
-def waiting_seconds(cluster: QueuedCluster) -> float:
+def waiting_seconds(cluster):
     """Makespan that is expected of a run which waits from now on."""
     wait(cluster, "waiting")
     cluster.settle()
@@ -96,7 +96,7 @@ def test_a_defect_in_one_run_hides_no_other(monkeypatch):
     cluster = ran(2)
     must_plan = RunNeed.must_plan
 
-    def fails_for_one(need: Any, policy: Any) -> bool:
+    def fails_for_one(need, policy):
         if need.observed.key.name == "bad":
             fail()
         return must_plan(need, policy)
@@ -125,7 +125,7 @@ def counted_plans(cluster: QueuedCluster, monkeypatch: Any) -> list[str]:
     return planned
 
 
-def ends(cluster: QueuedCluster, name: str) -> None:
+def ends(cluster, name):
     """One more run of the pipeline ends, and is heard of."""
     cluster.played.now += timedelta(minutes=10)
     cluster.submit(a_run(name), held=False)
@@ -242,7 +242,7 @@ def unschedulable(name: str) -> Any:
     return run
 
 
-def larger_node(cluster: QueuedCluster) -> None:
+def larger_node(cluster):
     room = {"cpu": "160", "memory": "64Gi"}
     cluster.played.set_node(node_object("large", allocatable=room))
 

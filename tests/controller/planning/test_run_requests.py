@@ -1,11 +1,12 @@
 """What the planner writes of runs that wait in queues, played in memory."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kfp_placement_controller.kinds import LOCATIONS, RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
@@ -26,19 +27,17 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.contract.resources import RunRequest
 from kfp_placement_engine.contract.run_request import RunRequestSpec
+from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES
 from tests.controller.planning.builders import observed
 from tests.controller.planning.test_scenarios import a_chain, a_cluster, a_step, submit
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.support.kubernetes import node_object, workflow_object
-
-if TYPE_CHECKING:
-    from tests.controller.planning.played_cluster import PlayedCluster
 
 HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
 
@@ -46,8 +45,8 @@ HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
 class QueuedCluster:
     """A played cluster with queues installed; RunRequests are stored as an API server does."""
 
-    def __init__(self, *nodes: Any, played: Any = None, **options: Any) -> None:
-        self.played: PlayedCluster = played or a_cluster(*nodes, **options)
+    def __init__(self, *nodes, played=None, **options):
+        self.played = played or a_cluster(*nodes, **options)
         self.played.coordinator.queues = True
         self.played.read[WORKFLOWS] = partial(observe_workflow, unplanned=True)
         self.carry_out_others = self.played.carry_out
@@ -59,13 +58,17 @@ class QueuedCluster:
         self.queue()
 
     @property
-    def coordinator(self) -> Any:
+    def coordinator(self):
         return self.played.coordinator
 
     def queue(self, name="default", *, gone=False):
         metadata = {"name": name, "namespace": "team", "resourceVersion": "1"}
         queue = None if gone else observe_queue({"metadata": metadata})
-        self.coordinator.handle(RUN_QUEUES, Change(("team", name), None, queue), self.played.now)
+        self.feed(RUN_QUEUES, ("team", name), queue)
+
+    def feed(self, kind, key, new):
+        """What the watch of a kind reports."""
+        self.coordinator.handle(kind, Change(key, None, new), self.played.now)
 
     def submit(self, manifest=None, *, held=True):
         manifest = manifest or a_chain()
@@ -90,7 +93,7 @@ class QueuedCluster:
             self.played.tell()
             self.played.pass_time(4)
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action):
         match action:
             case WriteRequest(key, owner, spec, version):
                 stored = self.requests.get(key)
@@ -119,12 +122,12 @@ class QueuedCluster:
         self.tell(key, self.requests[key])
 
     def tell(self, key, request):
-        self.coordinator.handle(RUN_REQUESTS, Change(key, None, request), self.played.now)
+        self.feed(RUN_REQUESTS, key, request)
 
     def spec(self, name="wf"):
         return self.requests[RunKey("team", name)].spec
 
-    def peak(self) -> dict[str, int]:
+    def peak(self):
         return dict(self.spec().demand.to_demand().peak)
 
 
@@ -215,8 +218,7 @@ def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too(clu
 @pytest.mark.parametrize("label", ["false", None])
 def test_a_namespace_that_refuses_takes_no_part(label):
     cluster = QueuedCluster(opt_in=label is None)
-    change = Change(("", "team"), None, ObservedNamespace(label or ""))
-    cluster.coordinator.handle(NAMESPACES, change, cluster.played.now)
+    cluster.feed(NAMESPACES, ("", "team"), ObservedNamespace(label or ""))
     cluster.submit_and_settle()
     assert cluster.requests == {}
 
@@ -279,11 +281,21 @@ def test_a_location_that_comes_is_taken_in(cluster):
     near["metadata"]["labels"][LOCATION_LABEL] = "edge"
     near["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v": 1, "maxLatency": "5ms"}'
     cluster.submit_and_settle(a_chain("wf", near))
-    assert cluster.spec().unschedulable == ""
     place = StatedPlace("edge", "edge", (LabelRoundTrip("kubernetes.io/hostname", "n0", 9),))
-    cluster.coordinator.handle(LOCATIONS, Change(("", "edge"), None, place), cluster.played.now)
+    cluster.feed(LOCATIONS, ("", "edge"), place)
     cluster.settle()
     assert "edge" in cluster.spec().unschedulable
+
+
+def test_a_claim_that_comes_is_taken_in(cluster):
+    mounts = a_step()
+    mounts["container"]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    cluster.submit_and_settle(a_chain("wf", mounts, volumes=[volume]))
+    cluster.coordinator.cluster.volumes["v"] = ObservedVolume("v", ())
+    cluster.feed(CLAIMS, ("team", "data"), ObservedClaim(Claim("data", "team"), "v"))
+    cluster.settle()
+    assert "its volume is elsewhere" in cluster.spec().unschedulable
 
 
 def test_a_run_of_more_than_ten_years_is_written(cluster):

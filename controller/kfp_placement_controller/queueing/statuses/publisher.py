@@ -166,8 +166,10 @@ class QueuePublisher:
         )
         before, self._worked_out = self._worked_out, {}
         starting = _starting(situation, decided)
-        all_runs = (*situation.waiting, *situation.admitted)
-        names = {each.observed.owner.uid: each.key.name for each in all_runs}
+        names = {
+            each.observed.owner.uid: each.key.name
+            for each in (*situation.waiting, *situation.admitted)
+        }
         for run in runs:
             # A run that is being started gets its status when its object shows that it has started.
             # But if its status still says admitted, it must be written that it waited: otherwise it
