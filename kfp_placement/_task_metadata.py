@@ -39,7 +39,7 @@ def set_annotation(task: dsl.PipelineTask, key: str, value: str) -> None:
 
 
 def remove_label(task: dsl.PipelineTask, key: str) -> None:
-    """Remove a pod label and what we remember of it; `kfp.kubernetes` has no function for it."""
+    """Remove a pod label; `kfp.kubernetes` has no function for it."""
     metadata = _metadata(task)
     labels = metadata.get("labels", {})
     labels.pop(key, None)
@@ -51,7 +51,6 @@ def remove_label(task: dsl.PipelineTask, key: str) -> None:
         config.pop("podMetadata", None)
     if not config:
         task.platform_config.pop(_PLATFORM, None)
-    _written.get(task, {}).pop(key, None)
 
 
 def remember(task: dsl.PipelineTask, key: str, value: str) -> None:

@@ -72,7 +72,7 @@ class Node:
 
     def __post_init__(self) -> None:
         """Raise an error for GPUs that are given twice."""
-        if self.gpu is not None and _GPU in (self.extended or ()):
+        if self.gpu is not None and isinstance(self.extended, Mapping) and _GPU in self.extended:
             raise MarkValueError(
                 f"node {self.name!r:.80}: gpu and extended[{_GPU!r}] are the same; give one of them"
             )
@@ -80,8 +80,10 @@ class Node:
     def document(self) -> dict[str, Any]:
         """Return the node as in a Cluster file; fields with default values are left out."""
         given = dict(vars(self))
-        if given.pop("gpu") is not None:
-            given["extended"] = {**(self.extended or {}), _GPU: self.gpu}
+        extended = self.extended or {}
+        # Another type is refused by the reader, which names the place.
+        if given.pop("gpu") is not None and isinstance(extended, Mapping):
+            given["extended"] = {**extended, _GPU: self.gpu}
         if isinstance(self.taints, str | Mapping):
             given["taints"] = [self.taints]
         usual = vars(Node("", cpu="", memory=""))
@@ -128,6 +130,8 @@ class Cluster:
     pipelines: Mapping[str, str] = field(default_factory=dict)
     name: str = "cluster"
     noun: model.Cluster = field(init=False, compare=False)
+    _text: str = field(init=False, compare=False)
+    """The description as JSON, which no later change of a node's labels can reach."""
 
     def __post_init__(self) -> None:
         """Read the description, as a Cluster file is read."""
@@ -138,17 +142,19 @@ class Cluster:
                 " Cluster([Node('worker', count=3, cpu=4, memory='16Gi')])"
             )
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "noun", read_document(self.document(), self.name))
+        parts = {name: getattr(self, name) for name in _PARTS}
+        document = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "nodes": [node.document() for node in nodes],
+            **{name: value for name, value in parts.items() if value not in ({}, ())},
+        }
+        object.__setattr__(self, "_text", _json(document, self.name))
+        object.__setattr__(self, "noun", read_document(document, self.name))
 
     def document(self) -> dict[str, Any]:
         """Return the content of a Cluster file, as plain values."""
-        parts = {name: getattr(self, name) for name in _PARTS}
-        return {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "nodes": [node.document() for node in self.nodes],
-            **{name: value for name, value in parts.items() if value not in ({}, ())},
-        }
+        return dict(json.loads(self._text))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the cluster as a Cluster file (YAML), whole or not at all.
@@ -160,8 +166,7 @@ class Cluster:
             RunError: the file cannot be written.
         """
         target = Path(path)
-        # By way of JSON, so that only plain values are written, which the reader was given too.
-        write_whole(target, yaml_text(json.loads(_json(self.document(), self.name))))
+        write_whole(target, yaml_text(self.document()))
         return target
 
     @override

@@ -58,7 +58,11 @@ class RoomOverTime:
         return start
 
     def take(self, requests: Resources, start: float, end: float) -> None:
-        """Take room for a step, even if there is not enough."""
+        """Take room for a step and its pod, even if there is not enough.
+
+        A step without a length takes it for a moment: two of them need room for both.
+        """
+        end = max(end, math.nextafter(start, math.inf))
         self._cut(start)
         if end < math.inf:
             self._cut(end)

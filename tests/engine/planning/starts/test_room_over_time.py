@@ -33,6 +33,10 @@ def has_room(cpu, start, end, taken_room, ends):
     return all(cpu <= free_at(each, taken_room, ends) for each in range(start, end))
 
 
+def test_a_step_without_a_length_takes_room_for_a_moment():
+    assert room_with([(5, 5, CPUS)], []).earliest({"cpu": 1}, 6.0, 1.0) == 6.0
+
+
 @given(taken, st.lists(st.tuples(times, st.integers(1, 3)), max_size=3), times, times)
 def test_room_is_what_a_count_of_every_moment_leaves(taken_room, ends, start, seconds):
     taken_room = [(min(pair), max(pair), cpu) for *pair, cpu in taken_room if pair[0] != pair[1]]
