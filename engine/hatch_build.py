@@ -16,9 +16,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -33,8 +32,7 @@ ZIG = "ziglang==0.17.1"
 FLAGS = "-std=c11 -O3 -g0 -ffp-contract=off -fno-math-errno -shared -fPIC -Wall -Wextra"
 
 
-@dataclass(frozen=True)
-class Compiler:
+class Compiler(NamedTuple):
     """A command that compiles C.
 
     Attributes:

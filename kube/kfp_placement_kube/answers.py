@@ -102,7 +102,7 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
 def page_of(kind: Kind, answer: JsonObject) -> Page:
     """Return an answer to a list request as a page."""
     items, metadata = answer.get("items"), answer.get("metadata")
-    # The items of a list do not say what they are; of metadata alone, none is null.
+    # The items of a list do not say what they are. A list of metadata alone has no nulls.
     objects = items if isinstance(items, list) else []
     typed_items = [typed(kind, item) for item in objects if isinstance(item, dict)]
     if not isinstance(metadata, dict):

@@ -26,12 +26,7 @@ from kfp_placement_engine.bounds.kinds_program import Program, Rows, program_of,
 from kfp_placement_engine.bounds.node_kinds import node_kinds
 from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
 from kfp_placement_engine.plans.comparison import Bound
-from kfp_placement_engine.problem.problem import (
-    Booleans,
-    Floats,
-    PlacementProblem,
-    owners,
-)
+from kfp_placement_engine.problem.problem import Booleans, Floats, PlacementProblem, owners
 
 PRECISION = 1e-3
 """Relative precision with which T is searched for."""

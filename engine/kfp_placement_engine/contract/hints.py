@@ -288,15 +288,11 @@ def _load(text: str) -> tuple[_Entries, list[str]]:
         return entries
 
     try:
-        entries = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=collect)
-        # Half a surrogate pair could be written nowhere, and a number such as 1e999 not as JSON.
+        entries = json.loads(text, object_pairs_hook=collect)
+        # Half a surrogate pair could be written nowhere, and NaN or 1e999 not as JSON.
         json.dumps(entries, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise HintsError(f"hints are not JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
         raise HintsError('hints must be a JSON object such as {"v": 1, "duration": "20m"}')
     return entries, list(repeated)
-
-
-def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not a JSON number")

@@ -98,11 +98,6 @@ class MaxSchedules:
 
     schedules: int
 
-    def __post_init__(self) -> None:
-        """Refuse a negative budget."""
-        if self.schedules < 0:
-            raise PlanningError(f"budget of {self.schedules} schedules; it must be 0 or more")
-
     def __call__(self, progress: SearchProgress) -> bool:
         """Return whether the budget is spent."""
         return progress.schedules >= self.schedules

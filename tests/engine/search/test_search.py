@@ -372,8 +372,6 @@ def test_negative_generations_and_seeds_are_refused():
     """The messages name the value."""
     with pytest.raises(PlanningError, match="-1 generations"):
         MaxGenerations(-1)
-    with pytest.raises(PlanningError, match="-1 schedules"):
-        MaxSchedules(-1)
     with pytest.raises(PlanningError, match="seed -3"):
         solve(a_problem(a_run(a_step("a"))), seed=-3)
 

@@ -18,13 +18,13 @@ def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | Non
     Raises:
         InputError: the object is malformed.
     """
-    name = volume.flat("metadata").text("name")
+    name = volume.flat("metadata").name("name")
     volume = volume.at(" {:.80}", name)
     affinity = volume.flat("spec").fields("nodeAffinity")
     if affinity.get("required") is None:
         return name, None
     required = affinity.fields("required")
-    return name, read_terms(required.get("nodeSelectorTerms"), required.place)
+    return name, read_terms(required.get("nodeSelectorTerms"), required.where("nodeSelectorTerms"))
 
 
 def read_claim(
@@ -40,11 +40,10 @@ def read_claim(
     Raises:
         InputError: the object is malformed.
     """
-    name = claim.fields("metadata").text("name")
-    if not name:
-        raise claim.error("has no name")
+    metadata = claim.flat("metadata")
+    name = metadata.name("name")
+    namespace = metadata.text("namespace") or "default"
     claim = claim.at(" {:.80}", name)
-    namespace = claim.flat("metadata").text("namespace") or "default"
     spec, status = claim.fields("spec"), claim.fields("status")
     modes = spec.texts("accessModes")
     volume = spec.text("volumeName")
@@ -71,6 +70,6 @@ def mounted_claims(pod: Fields) -> list[ClaimKey]:
             claim = volume.flat("persistentVolumeClaim")
             claims.append(ClaimKey(namespace, claim.text("claimName")))
         elif volume.get("ephemeral") is not None:
-            pod_name, own_name = metadata.get("name"), volume.get("name")
+            pod_name, own_name = metadata.text("name"), volume.text("name")
             claims.append(ClaimKey(namespace, f"{pod_name}-{own_name}"))
     return claims
