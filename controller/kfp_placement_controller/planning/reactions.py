@@ -51,19 +51,16 @@ class Reactions:
         """Take in that a claim is new, has changed or is gone."""
         key = ClaimKey(*change.key)
         change.apply_to(self.cluster.claims, key)
-        if change.old == change.new:
-            return
-        self.requests.claim_changed(key)
-        if change.new is None:
-            return
-        for active in self.registry.active():
-            names = {claim.name for claim in active.graph.claims}
-            if active.key.namespace == key.namespace and key.name in names:
-                self.planner.trigger(active.tracked)
+        if change.old != change.new:
+            self._plan_users(key)
 
     def volume_changed(self, change: Change[ObservedVolume]) -> None:
-        """Take in that a volume has changed; if that matters to runs, its claim changes too."""
+        """Take in that a volume is new, has changed or is gone; its claim may have come before."""
         change.apply_to(self.cluster.volumes, change.key[1])
+        if change.old != change.new:
+            for key, claim in self.cluster.claims.items():
+                if claim.volume_name == change.key[1]:
+                    self._plan_users(key)
 
     def location_changed(self, change: Change[StatedPlace]) -> None:
         """Take in that a Location is new, has changed or is gone."""
@@ -86,6 +83,14 @@ class Reactions:
         if before != after:
             self._replan_all()
             self.requests.conditions_changed()
+
+    def _plan_users(self, claim: ClaimKey) -> None:
+        """Plan the runs again that mount a claim; plans with it stay while it does not exist."""
+        self.requests.claim_changed(claim)
+        for active in self.registry.active() if claim in self.cluster.claims else ():
+            names = {each.name for each in active.graph.claims}
+            if active.key.namespace == claim.namespace and claim.name in names:
+                self.planner.trigger(active.tracked)
 
     def _replan_all(self) -> None:
         """Trigger new plans of all runs that have a step left to start."""

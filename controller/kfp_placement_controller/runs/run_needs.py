@@ -167,7 +167,9 @@ class RunNeed:
     @property
     def may_fit_later(self) -> bool:
         """True if another state of the cluster could change what its RunRequest says."""
-        lacks_node = self._planned is not None and bool(self._planned.unschedulable)
+        planned = self._planned
+        # Without a plan and without a problem, the cluster had no nodes.
+        lacks_node = not self.problem if planned is None else bool(planned.unschedulable)
         return not self.has_begun or lacks_node
 
     def awaits_past(self, monotonic_seconds: float) -> bool:

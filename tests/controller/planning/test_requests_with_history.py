@@ -13,7 +13,6 @@ from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
 from kfp_placement_controller.runs.run_needs import LONGEST_WAIT_SECONDS, RunNeed
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
-from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import a_coordinator, a_run, cluster_with_past
 from tests.controller.planning.test_run_requests import QueuedCluster
@@ -28,7 +27,7 @@ USUAL_SECONDS = 420
 """The same with what they take."""
 
 
-def ran(runs: int) -> QueuedCluster:
+def ran(runs):
     """A cluster in which runs of the pipeline have ended."""
     return QueuedCluster(played=cluster_with_past(runs))
 
@@ -111,13 +110,13 @@ def test_a_defect_in_one_run_hides_no_other(monkeypatch):
 WAITING = 6
 
 
-def counted_plans(cluster: QueuedCluster, monkeypatch: Any) -> list[str]:
+def counted_plans(cluster, monkeypatch):
     """Names of the runs that are planned for their RunRequests from now on."""
     planned: list[str] = []
     builder = cluster.coordinator.requests.builder
     plan_alone = builder.plan_alone
 
-    def noted(key: RunKey, *others: Any) -> Any:
+    def noted(key, *others):
         planned.append(key.name)
         return plan_alone(key, *others)
 
@@ -133,7 +132,7 @@ def ends(cluster, name):
     cluster.settle(12)
 
 
-def some_wait(cluster: QueuedCluster) -> list[str]:
+def some_wait(cluster):
     """Several runs wait from now on."""
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
@@ -180,7 +179,7 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch):
         read.append(set())
         return tick(now)
 
-    def counted_reread(run: TrackedRun, policy: Any) -> None:
+    def counted_reread(run, policy):
         if run.key.name.startswith("waiting-"):
             read[-1].add(run.key.name)
         reread(run, policy)

@@ -33,7 +33,7 @@ from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import CLAIMS, NAMESPACES
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, VOLUMES
 from tests.controller.planning.builders import observed
 from tests.controller.planning.test_scenarios import a_chain, a_cluster, a_step, submit
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
@@ -292,8 +292,8 @@ def test_a_claim_that_comes_is_taken_in(cluster):
     mounts["container"]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     cluster.submit_and_settle(a_chain("wf", mounts, volumes=[volume]))
-    cluster.coordinator.cluster.volumes["v"] = ObservedVolume("v", ())
     cluster.feed(CLAIMS, ("team", "data"), ObservedClaim(Claim("data", "team"), "v"))
+    cluster.feed(VOLUMES, ("", "v"), ObservedVolume("v", ()))
     cluster.settle()
     assert "its volume is elsewhere" in cluster.spec().unschedulable
 
@@ -303,14 +303,15 @@ def test_a_run_of_more_than_ten_years_is_written(cluster):
     assert cluster.spec().makespan_seconds == MAX_DURATION_SECONDS
 
 
-def test_without_nodes_it_waits_and_says_so(cluster):
+@pytest.mark.parametrize("held", [True, False])
+def test_without_nodes_it_waits_and_says_so(cluster, held):
     for name in ("n0", "n1"):
         cluster.played.remove_node(name)
-    cluster.submit_and_settle()
-    assert (cluster.spec().demand, cluster.spec().unschedulable) == (
-        None,
-        "the cluster has no nodes",
-    )
+    cluster.submit_and_settle(held=held)
+    assert cluster.spec().unschedulable == "the cluster has no nodes"
+    cluster.played.set_node(node_object("n2"))
+    cluster.settle()
+    assert cluster.spec().unschedulable == ""
 
 
 def test_a_run_that_cannot_be_read_says_why(cluster):
