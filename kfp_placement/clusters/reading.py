@@ -96,7 +96,7 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         # Here and not above: few clusters come from a web server.
         from kfp_placement.clusters.download import download
 
-        progress(0.0, f"fetching {name}")
+        progress(0.0, "fetching the cluster")
         file = download(name)
         return read_cluster(file.data, name=file.name, progress=progress)
     if _SCHEME.match(name):

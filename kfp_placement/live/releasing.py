@@ -107,12 +107,18 @@ def open_gates(
     released = Released(dry_run)
     for _ in range(1 if dry_run else MAX_ROUNDS):
         pods = list(_pending(api, runs))
-        released.unsatisfiable = [_name(pod) for pod in pods if _is_true(_fits_nowhere, pod)]
+        released.unsatisfiable = [
+            _name(pod)
+            for pod in pods
+            if _is_true(lambda raw: is_unsatisfiable(Fields(raw, Place("pod"))), pod)
+        ]
         gated = [
             pod for pod in pods if _is_true(is_gated, pod) and _name(pod) not in released.failures
         ]
         for pod in gated:
-            if _free(api, PODS, pod, _opening, released):
+            if _free(
+                api, PODS, pod, lambda raw: opening_patch(raw, raw["metadata"].get("uid")), released
+            ):
                 tell(_name(pod))
         if not gated:
             break
@@ -211,10 +217,6 @@ def _waiting(api: ClusterApi, runs: Iterable[RunKey] | None) -> Iterator[JsonObj
             yield workflow
 
 
-def _opening(pod: JsonObject) -> JsonObject | None:
-    return opening_patch(pod, pod["metadata"].get("uid"))
-
-
 def _resuming(workflow: JsonObject) -> JsonObject | None:
     """Return the patch that lets a run go on; None if it does not wait in a queue."""
     version = workflow["metadata"]["resourceVersion"]
@@ -223,10 +225,6 @@ def _resuming(workflow: JsonObject) -> JsonObject | None:
     if is_preempted(workflow) and not has_ended(workflow):
         return resuming_patch(version)
     return None
-
-
-def _fits_nowhere(pod: JsonObject) -> bool:
-    return is_unsatisfiable(Fields(pod, Place("pod")))
 
 
 def _is_true(condition: Callable[[JsonObject], bool], pod: JsonObject) -> bool:

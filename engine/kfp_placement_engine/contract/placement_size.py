@@ -55,7 +55,7 @@ def fit_rows(
         LimitError: the steps that have not ended are too many.
     """
     rows = FittedRows(tuple(planned), tuple(states))
-    for step in (_whole, _without_promises, _folded, _without_alternatives):
+    for step in (lambda whole: whole, _without_promises, _folded, _without_alternatives):
         rows = step(rows)
         size = rows_bytes(rows.planned, rows.states)
         if size <= limit_bytes:
@@ -64,10 +64,6 @@ def fit_rows(
         f"{len(rows.planned)} steps that have not ended take {size} bytes; at most {limit_bytes} "
         "fit into a PipelinePlacement: split the pipeline"
     )
-
-
-def _whole(rows: FittedRows) -> FittedRows:
-    return rows
 
 
 def _without_promises(rows: FittedRows) -> FittedRows:

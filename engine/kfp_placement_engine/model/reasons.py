@@ -226,10 +226,6 @@ def _read_whole(argument: Argument) -> int:
     return argument
 
 
-def _read_latency(argument: Argument) -> float | None:
-    return None if argument == "" else _read_number(argument)
-
-
 _Objection = tuple[int, Reason]
 """Number of nodes with an objection, and the objection."""
 
@@ -248,20 +244,12 @@ def _read_objection(argument: Argument) -> _Objection:
     return _read_whole(number), Reason(_read_text(code), tuple(arguments))
 
 
-def _latency_text(latency_ms: float | None) -> str:
-    return "unknown latency" if latency_ms is None else round_trip_text(latency_ms)
-
-
 def _nodes_text(number: int) -> str:
     return f"{number} node" if number == 1 else f"{number} nodes"
 
 
 def _objections_text(counted: Sequence[_Objection]) -> str:
     return ", ".join(f"{_nodes_text(number)}: {reason_text(each)}" for number, each in counted)
-
-
-def _others_text(counted: Sequence[_Objection]) -> str:
-    return f"; the others cannot ({_objections_text(counted)})" if counted else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,14 +273,21 @@ _KINDS: Mapping[str, _Kind] = {
     "seconds": _Kind(_read_number, format_duration),
     "milliseconds": _Kind(_read_number, round_trip_text),
     "following": _Kind(_read_number, lambda ms: f", next {round_trip_text(ms)}", is_optional=True),
-    "latency": _Kind(_read_latency, _latency_text),
+    "latency": _Kind(
+        lambda argument: None if argument == "" else _read_number(argument),
+        lambda ms: "unknown latency" if ms is None else round_trip_text(ms),
+    ),
     "amount": _Kind(_read_whole),
     "node": _Kind(_read_whole),
     "other": _Kind(_read_whole, lambda node: f" or {node}", is_optional=True),
     "nodes": _Kind(_read_whole, _nodes_text),
     "more": _Kind(_read_whole, lambda number: f" and {number} more", is_optional=True),
     "objections": _Kind(_read_objections, _objections_text),
-    "others": _Kind(_read_objections, _others_text, is_optional=True),
+    "others": _Kind(
+        _read_objections,
+        lambda others: f"; the others cannot ({_objections_text(others)})" if others else "",
+        is_optional=True,
+    ),
 }
 """Kinds of fields, by their names in placeholders.
 

@@ -26,10 +26,6 @@ MAX_SEQUENCE = 100_000
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def _no_output(_task: str, _key: str) -> Value:
-    return UNKNOWN
-
-
 @dataclass(frozen=True)
 class Scope:
     """Values of names at one place of one iteration.
@@ -41,7 +37,7 @@ class Scope:
     """
 
     inputs: Mapping[str, Value] = field(default_factory=dict)
-    output: Callable[[str, str], Value] = _no_output
+    output: Callable[[str, str], Value] = lambda _task, _key: UNKNOWN
     item: Value = UNKNOWN
 
 
