@@ -1,9 +1,11 @@
 """Workflows as their queue sees them, and the patches that let one wait, begin, pause and go on."""
 
+from typing import Any
+
 import pytest
 
 from kfp_placement_controller.sources.argo.source import ArgoSource
-from kfp_placement_controller.sources.argo.workflow_object import WorkflowObject
+from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
@@ -15,11 +17,11 @@ HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
 PENDING = {"phase": "Pending", "message": "waits"}
 
 
-def a_workflow(labels=None, spec=None, status=None):
+def a_workflow(labels: Any = None, spec: Any = None, status: Any = None) -> dict[str, Any]:
     return workflow_object(metadata={"labels": labels}, spec=spec, status=status)
 
 
-def queued(*parts, **more):
+def queued(*parts: Any, **more: Any) -> QueuedRun:
     """A Workflow as its queue sees it."""
     return SOURCE.observe_queued(a_workflow(*parts, **more))
 
@@ -123,8 +125,8 @@ def test_what_another_controller_has_done_with_a_workflow_is_no_beginning():
 
 
 def test_a_workflow_that_is_labelled_as_completed_has_ended():
-    raw = a_workflow({COMPLETED_LABEL: "true"})
-    assert SOURCE.observe_queued(raw).end is WorkflowObject.of(raw).end is RunEnd.FAILED
+    run = queued({COMPLETED_LABEL: "true"})
+    assert run.end is RunEnd.FAILED
 
 
 def test_only_a_workflow_that_its_queue_has_suspended_is_preempted():

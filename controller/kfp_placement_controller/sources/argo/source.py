@@ -7,13 +7,14 @@ from kfp_placement_controller.observed.pods import ObservedPod, PodKeys
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
 from kfp_placement_controller.sources.argo.workflows import node_name, observe_workflow
 from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun
-from kfp_placement_controller.sources.source import PodRun
+from kfp_placement_controller.sources.source import PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor, step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PREEMPTED_SELECTOR,
+    has_ended,
     held_message,
     hold_operations,
     holding_patch,
@@ -104,7 +105,8 @@ class ArgoSource:
             preempted_for=preempted_for[:MAX_PREEMPTED_CHARACTERS],
             is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
             has_begun=not is_for_others(raw) and any(status.get(each) for each in _OF_A_BEGINNING),
-            end=workflow.end,
+            # Argo ignores a Workflow that only its label calls ended: that one counts as failed.
+            end=workflow.end or (RunEnd.FAILED if has_ended(raw) else None),
             display_name=workflow.display_name,
         )
 

@@ -8,7 +8,6 @@ from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.argo.holds import has_ended
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
@@ -99,8 +98,8 @@ class WorkflowObject:
 
     @property
     def end(self) -> RunEnd | None:
-        """Outcome of the run; None = it has not ended.
+        """Outcome of the run by its phase; None = it has not ended.
 
-        Argo ignores a Workflow that only its label calls ended: that one counts as failed.
+        Argo ignores a Workflow that only its label calls completed: for plans such a run goes on.
         """
-        return _ENDS.get(self.phase) or (RunEnd.FAILED if has_ended(self.raw) else None)
+        return _ENDS.get(self.phase)
