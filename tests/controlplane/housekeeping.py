@@ -74,28 +74,27 @@ def is_ready(node: Mapping[str, Any]) -> bool:
 def wait_until_seen(api: Api, namespace: str, scheduler: str = "default-scheduler") -> None:
     """Wait until a scheduler has taken note of all nodes as they are now.
 
-    It learns of them by a watch, somewhat later than we do. Asked here by a pod that fits nowhere:
-    the scheduler says of how many nodes it finds them too small, and tries again when one changes.
+    It learns of them by a watch, somewhat later than we do. Asked here by pods that fit nowhere:
+    the scheduler says how many nodes are too small. A new pod each time: the scheduler need not
+    look at an old one again when another node comes that is too small as well.
 
     Args:
         api: the server, as someone who may do this.
-        namespace: for the pod.
+        namespace: for the pods.
         scheduler: which one.
     """
-    expected = f"{sum(_is_open(node) for node in api.list('v1', 'Node'))} Insufficient cpu"
-    name = f"probe-{uuid.uuid4().hex[:8]}"
-    probe = api.create(objects.pod(name, namespace, {"cpu": "100k"}, schedulerName=scheduler))
+    expected = f" {sum(_is_open(node) for node in api.list('v1', 'Node'))} Insufficient cpu"
 
     def says() -> str:
-        conditions = api.get("v1", "Pod", name, namespace)["status"].get("conditions", ())
+        name = f"probe-{uuid.uuid4().hex[:8]}"
+        probe = api.create(objects.pod(name, namespace, {"cpu": "100k"}, schedulerName=scheduler))
+        conditions: Any = wait_until(
+            lambda: api.get("v1", "Pod", name, namespace)["status"].get("conditions"), "an answer"
+        )
+        api.delete(probe, grace_seconds=0)
         return " ".join(row.get("message", "") for row in conditions)
 
-    wait_until(
-        lambda: f": {expected}" in says() or f", {expected}" in says(),
-        f"{scheduler} to find {expected}",
-        state=says,
-    )
-    api.delete(probe, grace_seconds=0)
+    wait_until(lambda: expected in says(), f"{scheduler} to find{expected}")
 
 
 def is_lost(node: Mapping[str, Any]) -> bool:
