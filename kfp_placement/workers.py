@@ -85,7 +85,7 @@ class Workers:
 
     @property
     def pods(self) -> PodGroup:
-        """The pods as the planner sees them."""
+        """Pods of the workers, in the form of the planner."""
         requests = {}
         if self.cpu is not None:
             requests["cpu"] = parse_cpu(self.cpu)

@@ -100,7 +100,7 @@ class LeadingProcess:
                     stop()
 
     def unhealthy(self) -> str:
-        """Say what hangs, and only a restart fixes; empty if nothing does."""
+        """Return in words what hangs and only a restart repairs; empty = nothing does."""
         wrong = self.watches.hanging()
         if stuck := self.loop.stuck():
             wrong.append(stuck)

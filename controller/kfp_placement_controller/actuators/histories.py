@@ -56,7 +56,7 @@ class HistoryWriter:
     _warnings: WarningLog = field(default_factory=lambda: WarningLog(__name__))
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
-        """Write, unless another leads by now."""
+        """Write or delete a history, unless another planner leads by now."""
         action, outcome, why = task.action, HistoryOutcome.DONE, ""
         try:
             match action:

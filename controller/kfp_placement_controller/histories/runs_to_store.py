@@ -131,7 +131,7 @@ class RunsToStore:
         waiting.is_sent = waiting.runs.items() <= sent.items()
 
     def _lose_oldest(self, namespace: str) -> None:
-        """Lose the runs of the pipeline that did not run for longest."""
+        """Lose the runs of the pipeline whose last run is the oldest."""
         name, oldest = next(iter(self._namespaces[namespace].items()))
         self._drop(HistoryKey(namespace, name), list(oldest.runs))
         self._warnings.warn(

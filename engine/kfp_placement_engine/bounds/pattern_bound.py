@@ -167,7 +167,7 @@ class _Program:
         self._solver.addCol(0.0, 0.0, self._infinity, len(rows), rows, rates)
 
     def solve(self) -> tuple[float, Floats]:
-        """Return the least T, and the price of a second's work of each group."""
+        """Return the least makespan, and the price of a second's work of each group."""
         self._solver.run()
         duals = np.array(self._solver.getSolution().row_dual[: self._groups], np.float64)
         return float(self._solver.getInfo().objective_function_value), np.maximum(duals, 0.0)

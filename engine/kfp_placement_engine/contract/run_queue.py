@@ -181,7 +181,7 @@ class RunQueueStatus(ResourceStatus):
     """Findings of the controller."""
 
     ready: bool | None = None
-    """Runs are admitted: new ones may be held. Admission asks for it."""
+    """State that admission asks for: true = runs are admitted, so that new ones may be held."""
 
     waiting: Count | None = None
     """Runs that wait."""

@@ -259,7 +259,7 @@ class _Kind:
     Attributes:
         read: parser of a stored argument; raises `InputError` if it is not of this kind.
         show: function that makes the text of a value.
-        is_optional: the field may be missing at the end of a stored reason; it is shown as "" then.
+        is_optional: whether the field may be missing at the end of a stored reason; then it is "".
     """
 
     read: Callable[[Argument], Any]

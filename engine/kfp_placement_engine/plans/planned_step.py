@@ -91,7 +91,8 @@ class PlannedStep:
         phases: time spent on pulling the image, on transfers and on running.
         run_time: origin of the run time in `phases`.
         latency_ms: round trip between the step's location and the node; None = no rule or unknown.
-        is_latency_ruled: steps of its type go to the node of least round trip to their location.
+        is_latency_ruled: whether steps of its type go to the node of least round trip to their
+            location.
         requests: resources that the planner reserves for the step.
         explanation: reasons for the choice of the node.
         progress: whether the step waits, runs or has ended.
