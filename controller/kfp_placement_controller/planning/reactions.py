@@ -1,6 +1,7 @@
 """Reactions of plans and RunRequests to changes of the cluster and of the policy."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -30,6 +31,8 @@ class Reactions:
     cluster: ClusterState
     planner: Planner
     requests: RunRequests
+    _claims_of: defaultdict[str, set[ClaimKey]] = field(default_factory=lambda: defaultdict(set))
+    """Claims by the name of the volume that they name, as many volumes are seen at the start."""
 
     def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
@@ -51,6 +54,10 @@ class Reactions:
         """Take in that a claim is new, has changed or is gone."""
         key = ClaimKey(*change.key)
         change.apply_to(self.cluster.claims, key)
+        if change.old is not None:
+            self._claims_of[change.old.volume_name].discard(key)
+        if change.new is not None:
+            self._claims_of[change.new.volume_name].add(key)
         if change.old != change.new:
             self._plan_users(key)
 
@@ -58,9 +65,8 @@ class Reactions:
         """Take in that a volume is new, has changed or is gone; its claim may have come before."""
         change.apply_to(self.cluster.volumes, change.key[1])
         if change.old != change.new:
-            for key, claim in self.cluster.claims.items():
-                if claim.volume_name == change.key[1]:
-                    self._plan_users(key)
+            for key in self._claims_of[change.key[1]]:
+                self._plan_users(key)
 
     def location_changed(self, change: Change[StatedPlace]) -> None:
         """Take in that a Location is new, has changed or is gone."""
