@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.rolling_runs.tasks import State, Task
 from kfp_placement_controller.runs.drift import MOST_PATIENCE
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 
 
 @dataclass

@@ -25,8 +25,8 @@ from kfp_placement_controller.queueing.overdue import (
 )
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.kubernetes.gates import is_gated
 from kfp_placement_engine.readers.text.fields import Fields

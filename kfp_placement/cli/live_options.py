@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kfp_placement.cli.parameters import NAMESPACE, PLAIN_FILE, FormatType
+from kfp_placement.cli.option_types import NAMESPACE, PLAIN_FILE, FormatType
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
-from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from kfp_placement_engine.readers.kubernetes.dumps import read_objects
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, JsonObject, Kind
 
 MAX_OBJECTS = 500_000

@@ -25,8 +25,8 @@ from kfp_placement_kube.exceptions import (
 from kfp_placement_kube.kinds import JsonObject, Kind
 
 if TYPE_CHECKING:
-    from kfp_placement_kube.answers import Page, StreamEvent
     from kfp_placement_kube.client import KubeClient
+    from kfp_placement_kube.responses import Page, StreamEvent
 
 PAGE_SIZE = 250
 """Objects of a page, unless the caller states a number."""

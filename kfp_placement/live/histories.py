@@ -14,12 +14,12 @@ from kfp_placement.live.exceptions import (
     allowed_by,
 )
 from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, our_objects
+from kfp_placement_engine.contract.custom_resources import read_resource
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     PipelineHistory,
     history_name,
 )
-from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import EngineError, InputError
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.model.step_names import StepNames, listed, task_of

@@ -6,8 +6,8 @@ from typing import Any
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import POLICIES, objects
+from kfp_placement_engine.contract.custom_resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.text.fields import Fields

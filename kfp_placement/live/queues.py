@@ -18,8 +18,8 @@ from kfp_placement.live.kinds import (
     objects,
     our_objects,
 )
+from kfp_placement_engine.contract.custom_resources import RunQueue, read_resource
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
-from kfp_placement_engine.contract.resources import RunQueue, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.exceptions import InputError

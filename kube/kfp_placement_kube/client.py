@@ -6,11 +6,11 @@ The official client's models take 1.6 GB for 5,000 pods and drop fields that the
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
-from kfp_placement_kube.answers import Page, Stream, page_of, typed
 from kfp_placement_kube.exceptions import ConflictError, GarbledError, NotFoundError
 from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
+from kfp_placement_kube.responses import Page, Stream, page_of, typed
 from kfp_placement_kube.transport import Transport
 
 PAGE_SIZE = 500

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_kube.answers import parsed, refused
 from kfp_placement_kube.exceptions import ConfigurationError, KubernetesError
 from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import Observer
+from kfp_placement_kube.responses import parsed, refused
 from kfp_placement_kube.transport import Transport
 
 JSON = "application/json"

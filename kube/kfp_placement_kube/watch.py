@@ -18,7 +18,7 @@ from kfp_placement_kube.exceptions import ExpiredError, KubernetesError, NotFoun
 from kfp_placement_kube.kinds import JsonObject, Kind
 
 if TYPE_CHECKING:
-    from kfp_placement_kube.answers import Stream
+    from kfp_placement_kube.responses import Stream
 
 _LOG = logging.getLogger(__name__)
 

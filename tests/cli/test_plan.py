@@ -94,7 +94,7 @@ def test_an_unknown_loop_is_a_usage_error(plan, planner, golden):
 
 
 def test_every_baseline_of_the_engine_can_be_compared():
-    from kfp_placement.cli.parameters import BASELINES as OFFERED
+    from kfp_placement.cli.option_types import BASELINES as OFFERED
     from kfp_placement_engine.search.baselines import BASELINES
 
     assert sorted(OFFERED) == sorted(BASELINES)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kfp_placement.cli.parameters import TIME
+from kfp_placement.cli.option_types import TIME
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.data import data_path
@@ -66,7 +66,7 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
 @pytest.mark.parametrize(("at", "day"), [("10:14", 27), ("10:20", 26), ("23:00", 26)])
 def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
     present = datetime.fromisoformat("2026-11-26T10:20:30Z")
-    monkeypatch.setattr("kfp_placement.cli.parameters.now", lambda: present)
+    monkeypatch.setattr("kfp_placement.cli.option_types.now", lambda: present)
     result = plan(*EXACT, "--at", at)
     assert f"\nsubmitted 2026-11-{day} {at}:00 UTC\n" in result.stdout
     assert result.stderr == ""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from kfp import compiler
 
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_kube.kinds import JsonObject

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
+from kfp_placement_engine.contract.custom_resources import RunRequest, read_resource
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus, StartRange
 from kfp_placement_engine.views.queues import QueueView, queue_text, queue_view, starts_text
 from tests.controller.cluster_bench.recorder import SeenRun

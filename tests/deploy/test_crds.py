@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement_engine.contract.fields import Resource
+from kfp_placement_engine.contract.custom_resources import read_resource
 from kfp_placement_engine.contract.keys import API_GROUP, API_VERSION
-from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.contract.shared_parts import Resource
 from tests.support.structural_schemas import (
     CRDS,
     MANIFESTS,

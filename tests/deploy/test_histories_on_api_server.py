@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine.contract.custom_resources import PipelineHistory, read_resource
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError

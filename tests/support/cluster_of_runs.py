@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement, read_resource
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api

@@ -16,8 +16,8 @@ from kfp_placement.live.kinds import (
     RUN_REQUESTS,
     WORKFLOWS,
 )
-from kfp_placement_kube.answers import Page, StreamEvent, page_of
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind
+from kfp_placement_kube.responses import Page, StreamEvent, page_of
 
 KINDS = {
     kind.kind: kind

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
@@ -16,6 +15,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_name,
     step_identity,
 )
+from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.model.run_graph import RunGraph
 

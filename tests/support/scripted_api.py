@@ -5,9 +5,9 @@ import threading
 from typing import Any
 
 from kfp_placement_controller.connection import ApiMetrics
-from kfp_placement_kube.answers import StreamEvent
 from kfp_placement_kube.client import Listing
 from kfp_placement_kube.kinds import JsonObject
+from kfp_placement_kube.responses import StreamEvent
 
 
 def an_object(name: str, version: int, *, uid: str = "", **fields: Any) -> JsonObject:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
@@ -14,6 +13,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_name,
     step_identity,
 )
+from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.readers import read_run_file

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from kfp_placement_engine.contract.fields import ResourceModel
+from kfp_placement_engine.contract.shared_parts import ResourceModel
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import JsonObject, Kind, key_of

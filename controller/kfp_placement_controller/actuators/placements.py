@@ -12,8 +12,8 @@ from http import HTTPStatus
 from kfp_placement_controller.actuators.objects import merge_patch
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place

@@ -39,9 +39,13 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.custom_resources import (
+    PipelinePlacement,
+    RunRequest,
+    read_resource,
+)
 from kfp_placement_engine.contract.gates import Pin
-from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
+from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.client import KubeClient, modify

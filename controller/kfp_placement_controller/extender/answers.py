@@ -12,12 +12,6 @@ from functools import partial
 from http import HTTPStatus
 from typing import Literal, NamedTuple
 
-from kfp_placement_controller.extender.admission import (
-    pod_patch,
-    read_review,
-    review_answer,
-    run_patch,
-)
 from kfp_placement_controller.extender.contention import (
     MAX_PAUSE_SECONDS,
     SETTLE_SECONDS,
@@ -33,6 +27,12 @@ from kfp_placement_controller.extender.decisions import (
     taken_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.webhook import (
+    pod_patch,
+    read_review,
+    review_answer,
+    run_patch,
+)
 from kfp_placement_controller.extender.wire import (
     filter_json,
     priorities_json,

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
-from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import (
+from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.units.resources import Resources, free_room, minus, with_pod

@@ -22,8 +22,8 @@ from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import shared_modes

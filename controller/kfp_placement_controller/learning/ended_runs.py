@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from statistics import median_high
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.runs.parameters import MOST_LAG
+from kfp_placement_controller.runs.planner_parameters import MOST_LAG
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.step_statuses import last_end

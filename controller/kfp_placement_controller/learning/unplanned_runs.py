@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_reading import RunReader
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun

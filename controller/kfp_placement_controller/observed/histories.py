@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Self
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
+from kfp_placement_engine.contract.custom_resources import read_resource
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistory,
     PipelineHistorySpec,
     history_name,
 )
-from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.kinds import JsonObject

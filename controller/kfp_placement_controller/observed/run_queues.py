@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.contract.fields import readable_fields
-from kfp_placement_engine.contract.resources import RunQueue, read_resource
+from kfp_placement_engine.contract.custom_resources import RunQueue, read_resource
 from kfp_placement_engine.contract.run_queue import (
     ControllerDown,
     QueueBackend,
     RunQueueSpec,
     RunQueueStatus,
 )
+from kfp_placement_engine.contract.shared_parts import readable_fields
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.readers.text.fields import Fields

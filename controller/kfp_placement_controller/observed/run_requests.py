@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kfp_placement_engine.contract.custom_resources import RunRequest, read_resource
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
-from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RunRequestSpec, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey

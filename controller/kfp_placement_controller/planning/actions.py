@@ -10,8 +10,8 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.policy_status import PolicyFinding
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 

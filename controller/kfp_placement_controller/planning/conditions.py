@@ -8,9 +8,9 @@ from typing import TypeVar
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.fields import ConditionFinding
+from kfp_placement_engine.contract.custom_resources import Condition
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
-from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.model.step_state import StepState
 
 EntryT = TypeVar("EntryT")

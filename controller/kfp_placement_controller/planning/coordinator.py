@@ -51,14 +51,14 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.watchdog import Watchdog
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_controller.warning_log import WarningLog
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind

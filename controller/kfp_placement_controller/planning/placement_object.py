@@ -10,6 +10,11 @@ from kfp_placement_controller.planning.conditions import conditions, findings, p
 from kfp_placement_controller.runs.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_engine.contract.custom_resources import (
+    Condition,
+    ObjectMetadata,
+    PipelinePlacement,
+)
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     PIPELINES_LABEL,
@@ -31,7 +36,6 @@ from kfp_placement_engine.contract.placement_size import (
     fit_rows,
     json_bytes,
 )
-from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor

@@ -11,13 +11,13 @@ from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
 from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
 from kfp_placement_controller.runs.current_plan import plan_of_placement
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_promises import RunPromises
 from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.placement import ConditionType
 from kfp_placement_engine.contract.placement_size import json_bytes
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import Promise

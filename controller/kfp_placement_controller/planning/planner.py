@@ -20,7 +20,7 @@ from kfp_placement_controller.planning.rounds import (
 )
 from kfp_placement_controller.runs.current_plan import plan_in_force
 from kfp_placement_controller.runs.open_runs import OpenRun, key_text
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.exceptions import PlanningError

@@ -9,7 +9,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_text
 from kfp_placement_controller.runs.overheads import LearnedOverheads
-from kfp_placement_controller.runs.parameters import MOST_LAG, PlanningParams
+from kfp_placement_controller.runs.planner_parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun

@@ -17,7 +17,7 @@ from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.runs.open_runs import OpenRun
 from kfp_placement_controller.runs.overheads import LearnedOverheads
-from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog

@@ -17,7 +17,7 @@ from kfp_placement_controller.planning.actions import DeleteRequest, WriteReques
 from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.runs.current_plan import CurrentPlan
-from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources.source import ObservedRun

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from kfp_placement_controller.queueing.actions import BackendAction
-from kfp_placement_controller.queueing.forecast import Simulation
 from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.start_forecast import Simulation
 from kfp_placement_controller.queueing.verdicts import Verdict
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey

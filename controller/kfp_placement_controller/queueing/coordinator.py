@@ -39,8 +39,8 @@ from kfp_placement_controller.queueing.statuses.publisher import QueuePublisher
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS, Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.statuses.conditions import changed_conditions
 from kfp_placement_controller.queueing.statuses.queue_status import READY
-from kfp_placement_engine.contract.fields import ConditionFinding
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_kube.kinds import JsonObject
 
 NO_LEASE = "NoLease"

@@ -15,7 +15,7 @@ from statistics import quantiles
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.pauses import lasts
-from kfp_placement_controller.queueing.forecast import Simulation, StartForecast
+from kfp_placement_controller.queueing.start_forecast import Simulation, StartForecast
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey

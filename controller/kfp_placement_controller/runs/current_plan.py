@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.runs.step_statuses import StepStatus
-from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS

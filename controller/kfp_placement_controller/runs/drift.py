@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_engine.model.step_state import StepState
 

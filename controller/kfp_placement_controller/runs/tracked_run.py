@@ -11,7 +11,7 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.current_plan import CurrentPlan, as_placed
 from kfp_placement_controller.runs.drift import DriftWatch
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_promises import RunPromises
 from kfp_placement_controller.runs.run_reading import RunReader, RunReading

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodKeys, observe_pod
-from kfp_placement_engine.contract.fields import OwnerReference
+from kfp_placement_engine.contract.shared_parts import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.text.fields import Fields

@@ -18,7 +18,7 @@ from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient

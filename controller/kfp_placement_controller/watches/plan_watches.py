@@ -34,9 +34,9 @@ from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import USUAL_PARAMS, WatchGroup
+from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import (

@@ -20,7 +20,7 @@ from kfp_placement_controller.settings import QueueSettings
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
-from kfp_placement_engine.contract.fields import Moment, ObjectName, ResourceModel
+from kfp_placement_engine.contract.shared_parts import Moment, ObjectName, ResourceModel
 from kfp_placement_engine.model.history import LARGEST_ARGUMENT, MOST_ARGUMENTS
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 

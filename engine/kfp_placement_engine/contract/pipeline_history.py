@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.history_rows import Nodes, Path, RecordedRun, Steps
+from kfp_placement_engine.contract.shared_parts import (
     Border,
     Count,
     Makespan,
@@ -19,7 +20,6 @@ from kfp_placement_engine.contract.fields import (
     Resource,
     ResourceModel,
 )
-from kfp_placement_engine.contract.history_rows import Nodes, Path, RecordedRun, Steps
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
 from kfp_placement_engine.model.run_graph import Step
 

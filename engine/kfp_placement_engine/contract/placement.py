@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
+from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
+from kfp_placement_engine.contract.shared_parts import (
     Count,
     Makespan,
     ObjectName,
@@ -20,8 +22,6 @@ from kfp_placement_engine.contract.fields import (
     WorkflowUid,
     one_of,
 )
-from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
-from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
 from kfp_placement_engine.model.promise import (
     CONFIDENCE,
     LEAST_CONFIDENCE,

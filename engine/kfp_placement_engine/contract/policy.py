@@ -6,7 +6,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.keys import (
+    DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
+    LATENCY_RULED_TYPES,
+)
+from kfp_placement_engine.contract.shared_parts import (
     Budget,
     Bytes,
     Confidence,
@@ -21,11 +26,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceStatus,
     Seconds,
     Seed,
-)
-from kfp_placement_engine.contract.keys import (
-    DEFAULT_SCHEDULER,
-    KUBERNETES_SCHEDULER,
-    LATENCY_RULED_TYPES,
 )
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.objective import ResourceWeights

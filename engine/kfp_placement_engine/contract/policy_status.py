@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.policy import POLICY_NAME
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.units.times import time_text
 
 _Stored = Mapping[str, Any]

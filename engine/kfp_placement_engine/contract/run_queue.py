@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.hints import MAX_PRIORITY
+from kfp_placement_engine.contract.shared_parts import (
     Count,
     Deadline,
     LongWait,
@@ -20,7 +21,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceStatus,
     one_of,
 )
-from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.units.quantities import format_resource, parse_resource
 from kfp_placement_engine.units.resources import Resources

@@ -10,7 +10,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.run_queue import (
+    DEFAULT_QUEUE,
+    Amounts,
+    ResourceName,
+    amounts_of,
+    resources_of,
+)
+from kfp_placement_engine.contract.shared_parts import (
     Makespan,
     Moment,
     ObjectName,
@@ -20,13 +27,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceStatus,
     WorkflowUid,
     one_of,
-)
-from kfp_placement_engine.contract.run_queue import (
-    DEFAULT_QUEUE,
-    Amounts,
-    ResourceName,
-    amounts_of,
-    resources_of,
 )
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.demand import Demand, PodGroup

@@ -97,7 +97,7 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         )
     if not isinstance(first, dict) or not _is_cluster(first, name):
         # Reading our own objects needs a library of models, which costs as much as a small plan.
-        from kfp_placement_engine.readers.kubernetes.objects import GIVE, read_objects
+        from kfp_placement_engine.readers.kubernetes.dumps import GIVE, read_objects
 
         cluster = read_objects(documents, name=name)
         if any(node.used.get("pods") for node in cluster.nodes):
@@ -243,9 +243,9 @@ def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
     if settings == {"actuator": Actuator.GATES}:
         # Most files have only this; the import of what reads the rest takes longer than a plan.
         return PlanningPolicy(actuator=Actuator.GATES)
-    from kfp_placement_engine.contract.fields import unknown_fields
+    from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
     from kfp_placement_engine.contract.policy import planning_policy
-    from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+    from kfp_placement_engine.contract.shared_parts import unknown_fields
 
     try:
         spec = read_resource(PlacementPolicy, {"spec": settings}).spec

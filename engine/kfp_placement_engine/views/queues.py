@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from kfp_placement_engine.contract.resources import RunQueue, RunRequest, read_resource
+from kfp_placement_engine.contract.custom_resources import RunQueue, RunRequest, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError

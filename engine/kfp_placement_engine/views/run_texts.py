@@ -6,8 +6,8 @@ zone, since people compare that with their watch.
 
 from datetime import datetime
 
+from kfp_placement_engine.contract.custom_resources import Condition
 from kfp_placement_engine.contract.placement import Phase
-from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.promise import PromiseOutcome, TimeRange
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
 from kfp_placement_engine.units.durations import format_duration

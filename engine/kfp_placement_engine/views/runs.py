@@ -6,6 +6,11 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
+from kfp_placement_engine.contract.custom_resources import (
+    Condition,
+    PipelinePlacement,
+    read_resource,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_ID_LABEL,
@@ -17,7 +22,6 @@ from kfp_placement_engine.contract.placement import (
     PipelinePlacementStatus,
     StepCounts,
 )
-from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.rows import StateRow
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_within

@@ -10,7 +10,7 @@ import click
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
-from kfp_placement.cli.parameters import (
+from kfp_placement.cli.option_types import (
     INPUT_FILE,
     NAMESPACE,
     FormatType,

@@ -7,7 +7,7 @@ import click
 
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
-from kfp_placement.cli.parameters import INPUT_FILE, output_option
+from kfp_placement.cli.option_types import INPUT_FILE, output_option
 from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b

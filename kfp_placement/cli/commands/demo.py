@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kfp_placement.cli.group import command
-from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
+from kfp_placement.cli.option_types import DURATION, LOCAL_PATH, WHOLE_NUMBER
 from kfp_placement_engine.views.formatting import visible
 
 SAMPLES = ("unequal-steps", "taxi")

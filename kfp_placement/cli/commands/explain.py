@@ -14,7 +14,7 @@ from kfp_placement.cli.live_options import (
     namespace_options,
     run_argument,
 )
-from kfp_placement.cli.parameters import now
+from kfp_placement.cli.option_types import now
 from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b

@@ -15,7 +15,7 @@ from kfp_placement.cli.live_options import (
     searched,
     warn_of_namespace,
 )
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
+from kfp_placement.cli.option_types import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.views.formatting import counted, visible

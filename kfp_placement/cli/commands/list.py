@@ -17,7 +17,7 @@ from kfp_placement.cli.live_options import (
     searched,
     warn_of_namespace,
 )
-from kfp_placement.cli.parameters import now
+from kfp_placement.cli.option_types import now
 from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b

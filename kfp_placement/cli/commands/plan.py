@@ -9,7 +9,7 @@ import click
 
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
-from kfp_placement.cli.parameters import (
+from kfp_placement.cli.option_types import (
     BASELINES,
     CONFIDENCE,
     DURATION,

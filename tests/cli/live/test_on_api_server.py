@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from kfp_placement.live.kinds import PLACEMENTS
-from kfp_placement_engine.contract.fields import Condition, ObjectMetadata
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.placement import PipelinePlacementSpec, PipelinePlacementStatus
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
+from kfp_placement_engine.contract.shared_parts import Condition, ObjectMetadata
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.step_state import Waiting
 from kfp_placement_kube.json_text import read_json

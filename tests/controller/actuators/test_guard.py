@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, gates_finding
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError

@@ -10,8 +10,8 @@ from kfp_placement_controller.histories.actions import (
     WriteHistory,
 )
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_engine.contract.custom_resources import read_resource
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
-from kfp_placement_engine.contract.resources import read_resource
 from tests.controller.planning.builders import a_past_run
 
 

@@ -17,7 +17,7 @@ from kfp_placement_controller.planning.rounds import PlanningRound, plan_round
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
-from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError

@@ -11,7 +11,7 @@ from kfp_placement_controller.actuators.placements import (
 )
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
 from tests.support.placements import planned_nodes

@@ -6,8 +6,8 @@ import pytest
 
 from kfp_placement_controller.actuators.policies import ensure_policy, set_paused, write_findings
 from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_engine.contract.policy_status import PolicyFinding
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 
 pytestmark = pytest.mark.usefixtures("our_kinds")
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement, read_resource
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL

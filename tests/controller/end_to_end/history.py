@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.placement import ConditionReason
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import Recorder, SeenPlan

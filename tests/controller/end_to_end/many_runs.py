@@ -5,7 +5,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.recorder import SeenPlan
 from tests.controller.end_to_end.history import History

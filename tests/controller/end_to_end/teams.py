@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION

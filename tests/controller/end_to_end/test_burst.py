@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from tests.controller.cluster_bench.recorder import SeenPlan
 from tests.controller.end_to_end.history import History, RunWrites
 from tests.controller.end_to_end.small_pipelines import chain

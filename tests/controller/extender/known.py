@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, re
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import JsonObject
 from tests.support import kubernetes

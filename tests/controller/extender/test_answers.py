@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
 from tests.controller.extender.known import Cluster, anything, planned_cluster, pod_object, review

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.planning.cluster_state import latencies
-from kfp_placement_engine.contract.resources import Location, read_resource
+from kfp_placement_engine.contract.custom_resources import Location, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change

@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import CertificateFiles
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from tests.controller.admission_cases import CASES, OURS, READY, STOCK, AdmissionCase
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.housekeeping import temporary_namespace

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past

@@ -18,7 +18,7 @@ from kfp_placement_controller.histories.actions import (
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.histories.known_pasts import STEPS_AT_ONCE, KnownPast
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
-from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
+from kfp_placement_engine.contract.custom_resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Basis, Level

@@ -10,7 +10,7 @@ import pytest
 from kfp_placement_controller.learning.ended_runs import ended_run
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DataInput

@@ -9,9 +9,9 @@ from kfp_placement_controller.runs.run_reading import RunReader
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_kube.change import Change

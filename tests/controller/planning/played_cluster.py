@@ -26,17 +26,17 @@ from kfp_placement_controller.planning.rounds import (
     RoundResult,
     plan_round,
 )
-from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
-from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import (
+from kfp_placement_engine.contract.custom_resources import (
     PipelineHistory,
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change

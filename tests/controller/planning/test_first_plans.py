@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.run_plans import FirstPlans
-from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from tests.controller.planning.builders import START, a_workflow
 
 

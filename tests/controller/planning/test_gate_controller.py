@@ -6,8 +6,8 @@ from kfp_placement_controller.planning.gates import Cause
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.load import Load
+from kfp_placement_engine.contract.custom_resources import Location
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.resources import Location
 from tests.controller.planning.builders import a_pod, a_policy, after, pod_change
 from tests.support.kubernetes import a_node
 

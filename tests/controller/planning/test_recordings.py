@@ -15,12 +15,12 @@ from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
-from kfp_placement_engine.contract.resources import (
+from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy

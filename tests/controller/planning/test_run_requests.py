@@ -11,13 +11,14 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
-from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import (
     MAX_DOCUMENT_BYTES,
     WorkflowContent,
     observe_workflow,
 )
+from kfp_placement_engine.contract.custom_resources import RunRequest
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -25,7 +26,6 @@ from kfp_placement_engine.contract.keys import (
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
-from kfp_placement_engine.contract.resources import RunRequest
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import RunKey

@@ -14,7 +14,7 @@ from kfp_placement_controller.planning.placement_publisher import PlacementPubli
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure, plan_round
 from kfp_placement_controller.runs.drift import MOST_PATIENCE
-from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
+from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.gates import REQUIRED
 from kfp_placement_engine.contract.keys import (

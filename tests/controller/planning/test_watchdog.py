@@ -8,8 +8,8 @@ from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.watchdog import Watchdog, stranded_pods
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.custom_resources import Condition
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
-from kfp_placement_engine.contract.resources import Condition
 from tests.controller.planning.builders import a_pod, a_policy, after
 
 POLICY = PlacementPolicySpec()

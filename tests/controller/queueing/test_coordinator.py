@@ -6,8 +6,8 @@ import pytest
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
 from tests.controller.queueing.scene import TEAM, Scene, a_queue, a_run

@@ -20,7 +20,7 @@ from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.units.times import time_text
-from kfp_placement_kube.answers import typed
+from kfp_placement_kube.responses import typed
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
 from tests.controller.queueing.scene import a_queue

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_controller.runs.run_reading import MAX_READINGS, RunReader
 from kfp_placement_controller.sources.source import ObservedRun
-from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers.tree.options import ReadOptions

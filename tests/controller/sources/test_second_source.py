@@ -31,12 +31,12 @@ from kfp_placement_controller.sources.source import (
     RunState,
     StepIndex,
 )
-from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import (
+from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState

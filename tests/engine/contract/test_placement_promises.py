@@ -2,8 +2,8 @@
 
 import pytest
 
+from kfp_placement_engine.contract.custom_resources import PipelinePlacement, read_resource
 from kfp_placement_engine.contract.placement import EndRange, FirstEnds
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 

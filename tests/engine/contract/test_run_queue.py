@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.contract.resources import RunQueue, read_resource
+from kfp_placement_engine.contract.custom_resources import RunQueue, read_resource
 from kfp_placement_engine.contract.run_queue import amounts_of, resources_of
 from kfp_placement_engine.exceptions import InputError
 

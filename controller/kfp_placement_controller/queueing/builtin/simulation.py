@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.queueing.builtin.admission import in_order, waiting_verdicts
-from kfp_placement_controller.queueing.forecast import StartForecast
 from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
+from kfp_placement_controller.queueing.start_forecast import StartForecast
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.resources import Resources
 

@@ -9,8 +9,8 @@ from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
 from kfp_placement_controller.queueing.statuses.conditions import condition_object
-from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.quota_units import units_needed
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.kinds import JsonObject

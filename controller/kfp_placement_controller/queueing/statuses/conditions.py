@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from kfp_placement_engine.contract.fields import ConditionFinding, ResourceStatus
-from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.contract.custom_resources import Condition
+from kfp_placement_engine.contract.shared_parts import ConditionFinding, ResourceStatus
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.kinds import JsonObject
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.statuses.conditions import status_changes
-from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.run_queue import amounts_of
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.units.resources import Resources
 from kfp_placement_kube.kinds import JsonObject
 

@@ -9,7 +9,6 @@ from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.statuses.conditions import status_changes
 from kfp_placement_controller.queueing.verdicts import RULE_WORDS, Verdict, verdict_text
-from kfp_placement_engine.contract.fields import ConditionFinding
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
     MAX_RESOURCES,
@@ -19,6 +18,7 @@ from kfp_placement_engine.contract.run_request import (
     RequestReason,
     StartRange,
 )
+from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.times import time_text

@@ -12,7 +12,7 @@ from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_form import CLAIM, CLUSTER, DEFAULTS, NODE
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
-from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from kfp_placement_engine.readers.kubernetes.dumps import read_objects
 from tests.support.builders import in_zone
 from tests.support.kubernetes import GIBIBYTE, a_node, container, node_object, pod_object
 from tests.support.samples import SAMPLES

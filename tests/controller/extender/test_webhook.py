@@ -10,14 +10,14 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.admission import (
+from kfp_placement_controller.extender.webhook import (
     Review,
     pod_patch,
     read_review,
     review_answer,
 )
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement

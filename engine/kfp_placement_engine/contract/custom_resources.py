@@ -9,7 +9,12 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kfp_placement_engine.contract.fields import (
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.placement import PipelinePlacement
+from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_engine.contract.run_queue import RunQueue
+from kfp_placement_engine.contract.run_request import RunRequest
+from kfp_placement_engine.contract.shared_parts import (
     Condition,
     LabelValue,
     Milliseconds,
@@ -18,11 +23,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceModel,
     ResourceStatus,
 )
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
-from kfp_placement_engine.contract.placement import PipelinePlacement
-from kfp_placement_engine.contract.policy import PlacementPolicy
-from kfp_placement_engine.contract.run_queue import RunQueue
-from kfp_placement_engine.contract.run_request import RunRequest
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 

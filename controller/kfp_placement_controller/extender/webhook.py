@@ -14,13 +14,13 @@ import orjson
 
 from kfp_placement_controller.observed.namespaces import SYSTEM_NAMESPACE
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueueSource
+from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
     PLAN_GATE,
     SCHEDULER_LABEL,
 )
-from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.text.fields import Fields

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_kube.answers import Stream, page_of, parsed, refused
 from kfp_placement_kube.exceptions import ExpiredError, NotFoundError, UnreachableError
 from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.responses import Stream, page_of, parsed, refused
 
 
 def stream(*lines: bytes) -> Stream:

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine import GeneticParams
-from kfp_placement_engine.contract.fields import Resource
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
-from kfp_placement_engine.contract.resources import (
+from kfp_placement_engine.contract.custom_resources import (
     Location,
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
+from kfp_placement_engine.contract.shared_parts import Resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
 from kfp_placement_engine.model.reasons import reason

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation, SimulationParams
-from kfp_placement_controller.queueing.forecast import StartForecast
+from kfp_placement_controller.queueing.start_forecast import StartForecast
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from tests.controller.queueing.builders import (
     QUEUE,
