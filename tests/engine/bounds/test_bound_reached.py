@@ -65,9 +65,9 @@ def searched(run, cluster=TWO_NODES, **options):
     ],
 )
 def test_at_the_bound_all_is_placed_and_no_rule_missed(terms, reached):
-    known = None if terms is None else np.array(terms, np.float64)
-    assert BoundReached(60.0, 4)(SearchProgress(7, 4, known)) == reached
-    assert not BoundReached(60.0, 4)(SearchProgress(7, 3, known))
+    objective_terms = None if terms is None else np.array(terms, np.float64)
+    assert BoundReached(60.0, 4)(SearchProgress(7, 4, objective_terms)) == reached
+    assert not BoundReached(60.0, 4)(SearchProgress(7, 3, objective_terms))
 
 
 def test_the_search_stops_at_the_bound(dispatch):
@@ -155,18 +155,18 @@ def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
     """By people, of plans under `ready` that could end earlier as far as the bound tells."""
     run, cluster = a_run_that_gains_by_waiting()
 
-    def told(run=run, cluster=cluster, **changes):
+    def answer(run=run, cluster=cluster, **changes):
         given: dict[str, Any] = {"limits": True, "compare": (), "generations": 9}
         options = PlanOptions(**given | changes)
         return plan_run(run, cluster, options).comparison.ordered_makespan_seconds
 
-    assert told() == told(params=SEARCH) == 16
-    assert told(limits=False) is None
-    assert told(quick=True) is None
-    assert told(dispatch="ordered") is None
-    assert told(objective="packing") is None
-    assert told(a_run(a_step("alone"))) is None
-    assert told(a_run(a_step("one"), a_step("huge", cpu=99))) is None
+    assert answer() == answer(params=SEARCH) == 16
+    assert answer(limits=False) is None
+    assert answer(quick=True) is None
+    assert answer(dispatch="ordered") is None
+    assert answer(objective="packing") is None
+    assert answer(a_run(a_step("alone"))) is None
+    assert answer(a_run(a_step("one"), a_step("huge", cpu=99))) is None
 
 
 def test_the_search_stops_where_a_latency_rule_allows_nothing_earlier():

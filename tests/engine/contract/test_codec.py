@@ -44,8 +44,8 @@ hints = st.builds(
 @given(hints)
 def test_what_is_written_is_read_again(given_hints):
     """Exactly, and without warnings."""
-    found, warnings = decode_hints(encode_hints(given_hints))
-    assert found == given_hints
+    step_hints, warnings = decode_hints(encode_hints(given_hints))
+    assert step_hints == given_hints
     assert warnings == []
 
 
@@ -81,25 +81,27 @@ def test_only_what_is_set_is_written():
 
 def test_unknown_keys_are_kept_and_named():
     """A part that does not know a key hands it on."""
-    found, warnings = decode_hints('{"v":1,"duration":"5m","colour":["red"],"nodes":{"a":1}}')
-    assert found.duration_seconds == 300
+    step_hints, warnings = decode_hints('{"v":1,"duration":"5m","colour":["red"],"nodes":{"a":1}}')
+    assert step_hints.duration_seconds == 300
     (warning,) = warnings
     assert "colour" in warning
-    assert json.loads(encode_hints(found))["nodes"] == {"a": 1}
+    assert json.loads(encode_hints(step_hints))["nodes"] == {"a": 1}
 
 
 def test_names_of_python_fields_are_not_keys():
     """`duration_seconds` in an annotation is as unknown as any other key."""
-    found, warnings = decode_hints('{"v":1,"duration_seconds":5,"version":9}')
-    assert found == StepHints(unknown={"duration_seconds": 5, "version": 9})
+    step_hints, warnings = decode_hints('{"v":1,"duration_seconds":5,"version":9}')
+    assert step_hints == StepHints(unknown={"duration_seconds": 5, "version": 9})
     assert "duration_seconds (did you mean duration?), version" in warnings[0]
 
 
 def test_a_newer_version_is_read_as_far_as_known():
-    found, warnings = decode_hints('{"v":7,"duration":"5m","outputs":["other form"],"fresh":1}')
-    assert found.version == 7
-    assert found.duration_seconds == 300
-    assert found.output_bytes == {}
+    step_hints, warnings = decode_hints(
+        '{"v":7,"duration":"5m","outputs":["other form"],"fresh":1}'
+    )
+    assert step_hints.version == 7
+    assert step_hints.duration_seconds == 300
+    assert step_hints.output_bytes == {}
     newer, unread, _ = warnings
     assert "newer" in newer
     assert "outputs" in unread
@@ -165,11 +167,11 @@ def test_bad_annotations_are_refused_with_the_reason(text, problem):
 def test_any_object_is_read_or_refused(entries):
     """Nothing else is raised, and what is read can be written and printed."""
     try:
-        found, warnings = decode_hints(json.dumps(entries))
+        step_hints, warnings = decode_hints(json.dumps(entries))
     except HintsError as error:
         str(error).encode("utf-8")
         return
-    "".join([encode_hints(found), *warnings]).encode("utf-8")
+    "".join([encode_hints(step_hints), *warnings]).encode("utf-8")
 
 
 @given(st.text(max_size=200))
@@ -187,8 +189,8 @@ RELEASED = sorted(Path(__file__).with_name("data").glob("annotations-*.json"))
 @pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
 def test_annotations_of_every_release_are_read(path):
     for entry in json.loads(path.read_text()):
-        found, warnings = decode_hints(entry["text"])
-        assert found == StepHints(**entry["hints"])
+        step_hints, warnings = decode_hints(entry["text"])
+        assert step_hints == StepHints(**entry["hints"])
         assert warnings == []
 
 

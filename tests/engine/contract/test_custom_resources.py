@@ -36,13 +36,13 @@ def a_placement(**changes):
 
 def a_policy(**spec):
     """A policy as it is read."""
-    found = {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
-    return read_resource(PlacementPolicy, found)
+    resource = {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
+    return read_resource(PlacementPolicy, resource)
 
 
 def shipped_policy():
-    (found,) = documents(MANIFESTS / "policy-gates.yaml")
-    return read_resource(PlacementPolicy, found)
+    (document,) = documents(MANIFESTS / "policy-gates.yaml")
+    return read_resource(PlacementPolicy, document)
 
 
 def test_values_are_numbers_inside_and_text_outside():
@@ -202,7 +202,7 @@ def deep(levels):
 
 @pytest.mark.parametrize("kind", Resource.__subclasses__())
 @pytest.mark.parametrize(
-    "found",
+    "document",
     [
         None,
         7,
@@ -213,9 +213,9 @@ def deep(levels):
         {"metadata": {"name": "\x1b[2J" * 99}, "spec": 1},
     ],
 )
-def test_what_is_no_resource_is_refused(kind, found):
+def test_what_is_no_resource_is_refused(kind, document):
     with pytest.raises(InputError) as refused:
-        read_resource(kind, found)
+        read_resource(kind, document)
     assert len(str(refused.value)) < 400
     assert str(refused.value).isprintable()
 
@@ -229,11 +229,11 @@ def test_deep_rows_are_refused_not_followed():
 
 @given(st.sampled_from(["spec", "status", "metadata"]), st.data())
 def test_reading_fails_with_our_own_error_only(part, data):
-    found = a_placement()
-    field = data.draw(st.sampled_from(sorted(found[part])))
-    found[part][field] = data.draw(JSON_VALUES)
+    document = a_placement()
+    field = data.draw(st.sampled_from(sorted(document[part])))
+    document[part][field] = data.draw(JSON_VALUES)
     try:
-        placement = read_resource(PipelinePlacement, found)
+        placement = read_resource(PipelinePlacement, document)
     except InputError:
         return
     planned_nodes(placement)

@@ -34,29 +34,29 @@ def read_row(written):
     return row.reason
 
 
-def written(found):
-    return json.loads(json.dumps(planned_row(PlannedRow("train", reason=found))[4]))
+def written(given_reason):
+    return json.loads(json.dumps(planned_row(PlannedRow("train", reason=given_reason))[4]))
 
 
 @pytest.mark.parametrize("row", rows_of("reasons"), ids=json.dumps)
 def test_sentences(row, golden):
-    found = read_row(row)
-    assert found.values is not None
-    golden(reason_text(found, NODES))
-    assert written(found) == row
+    row_reason = read_row(row)
+    assert row_reason.values is not None
+    golden(reason_text(row_reason, NODES))
+    assert written(row_reason) == row
 
 
 @pytest.mark.parametrize("row", rows_of("reasons-of-other-revisions"), ids=json.dumps)
 def test_what_another_revision_says_is_shown_as_it_stands_and_kept(row, golden):
-    found = read_row(row)
-    golden(reason_text(found, NODES))
-    assert written(found) == row
+    row_reason = read_row(row)
+    golden(reason_text(row_reason, NODES))
+    assert written(row_reason) == row
 
 
 def test_every_code_has_a_sentence_and_an_example():
-    found = [read_row(row) for row in rows_of("reasons")]
-    (against,) = (each.value_of("objections") for each in found if each.code == "unschedulable")
-    shown = {each.code for each in found} | {each.code for _, each in against}
+    reasons = [read_row(row) for row in rows_of("reasons")]
+    (against,) = (each.value_of("objections") for each in reasons if each.code == "unschedulable")
+    shown = {each.code for each in reasons} | {each.code for _, each in against}
     assert shown == set(FIELDS) == set(SENTENCES)
 
 
@@ -75,15 +75,15 @@ def test_a_whole_number_with_a_point_is_a_position():
 
 
 def assert_said_in_codes(run, cluster):
-    found = plan_of(run, cluster, generations=1, compare=(), threads=1)
-    for step in found.steps:
+    plan = plan_of(run, cluster, generations=1, compare=(), threads=1)
+    for step in plan.steps:
         assert step.explanation.reason is not None
         row = read_planned_row(
-            planned_row(PlannedRow("x", reason=step.explanation.reason)), len(found.cluster.nodes)
+            planned_row(PlannedRow("x", reason=step.explanation.reason)), len(plan.cluster.nodes)
         )
         assert row.reason is not None
         assert row.reason.values is not None
-        assert reason_text(row.reason, found.cluster.nodes) == step.explanation.sentence
+        assert reason_text(row.reason, plan.cluster.nodes) == step.explanation.sentence
         # A reason without a sentence is shown as its code and arguments.
         assert not step.explanation.sentence.startswith(f"{row.reason.code} (")
 
@@ -113,9 +113,9 @@ codes = st.sampled_from(sorted({row[0] for row in rows_of("reasons")}))
 
 @given(codes, st.lists(arguments, max_size=5).map(tuple))
 def test_showing_never_fails(code, given_arguments):
-    found = Reason(code, given_arguments)
-    assert reason_text(found, NODES)
-    assert found.with_nodes(lambda node: node).code == code
+    given_reason = Reason(code, given_arguments)
+    assert reason_text(given_reason, NODES)
+    assert given_reason.with_nodes(lambda node: node).code == code
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,10 @@ def test_a_reason_says_the_same_with_another_list():
         ("only-node", (((3, "taint", "key"),),)),
         ("of a newer revision", (1, 2)),
     ):
-        found = Reason(code, arguments)
-        assert reason_text(found, BEFORE) == reason_text(found.with_nodes(moved), AFTER)
+        given_reason = Reason(code, arguments)
+        assert reason_text(given_reason, BEFORE) == reason_text(
+            given_reason.with_nodes(moved), AFTER
+        )
 
 
 def test_every_reason_that_names_nodes_says_which_fields_they_are():
@@ -167,7 +169,7 @@ def test_every_reason_that_names_nodes_says_which_fields_they_are():
 
 def test_a_row_keeps_its_node_and_its_alternatives():
     row = PlannedRow("train", 0, 1.0, 2.0, None, (Alternative(1, 3.0, 9.8), Alternative(2, 4.0)))
-    found = row.with_nodes(moved)
-    assert [found.node, *(each.node for each in found.alternatives)] == [2, 3, 0]
-    assert [each.latency_ms for each in found.alternatives] == [9.8, None]
+    moved_row = row.with_nodes(moved)
+    assert [moved_row.node, *(each.node for each in moved_row.alternatives)] == [2, 3, 0]
+    assert [each.latency_ms for each in moved_row.alternatives] == [9.8, None]
     assert PlannedRow("cached").with_nodes(moved).node is None

@@ -53,8 +53,8 @@ def test_a_later_pod_of_the_same_name_is_left_alone():
 
 def test_our_preference_comes_after_the_user_s():
     theirs = {"weight": 3, "preference": {"matchExpressions": [IN_ZONE]}}
-    found = affinity_after(gated(OURS, **{PREFERRED: [theirs]}), Pin("n1"))
-    assert found == {PREFERRED: [theirs, {"weight": 100, "preference": ON_N1}]}
+    affinity = affinity_after(gated(OURS, **{PREFERRED: [theirs]}), Pin("n1"))
+    assert affinity == {PREFERRED: [theirs, {"weight": 100, "preference": ON_N1}]}
 
 
 def test_required_hosts_go_into_every_term_of_the_user_after_what_it_says():

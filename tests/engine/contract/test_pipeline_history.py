@@ -20,8 +20,12 @@ MOMENT = "2026-11-20T10:23:05Z"
 
 
 def a_history(status, **spec):
-    found = {"metadata": {"name": "taxi"}, "spec": {"pipeline": "taxi", **spec}, "status": status}
-    return read_resource(PipelineHistory, found)
+    resource = {
+        "metadata": {"name": "taxi"},
+        "spec": {"pipeline": "taxi", **spec},
+        "status": status,
+    }
+    return read_resource(PipelineHistory, resource)
 
 
 def a_run(**changes):
@@ -269,8 +273,8 @@ def test_forgotten_steps_do_not_count():
     run = a_past_run(0, [a_step("train", peak_bytes=GIB), a_step("other", peak_bytes=GIB)])
     status = history_status([run]).model_dump(mode="json", by_alias=True)
     forgotten = {"step": "train", "before": run.ended_at + timedelta(hours=1)}
-    (found,) = a_history(status, forgetSteps=[forgotten]).past_runs()
-    assert [each.identity.step for each in found.steps] == ["other"]
+    (past_run,) = a_history(status, forgetSteps=[forgotten]).past_runs()
+    assert [each.identity.step for each in past_run.steps] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -290,9 +294,9 @@ def test_of_large_pipelines_every_task_is_kept(tasks, items, runs):
                 node = f"nitos-edge-node-{(task + item) % 9}"
                 yield PastStep(identity, 41.5 + run + item, node, 5e7 + task)
 
-    found = kept(*(a_past_run(number, steps(number)) for number in range(8)))
-    assert len(found) >= runs
-    for each in found:
+    kept_runs = kept(*(a_past_run(number, steps(number)) for number in range(8)))
+    assert len(kept_runs) >= runs
+    for each in kept_runs:
         assert len({step.identity.step for step in each.steps}) == tasks
 
 

@@ -17,8 +17,8 @@ def a_placement(status=None, **spec) -> PipelinePlacement:
         "submittedAt": "2026-11-26T10:14:00Z",
         "plannedAt": "2026-11-26T10:14:05Z",
     }
-    found = {"metadata": {"name": "taxi"}, "spec": required | spec, "status": status}
-    return read_resource(PipelinePlacement, found)
+    resource = {"metadata": {"name": "taxi"}, "spec": required | spec, "status": status}
+    return read_resource(PipelinePlacement, resource)
 
 
 def promises(placement: PipelinePlacement) -> tuple[Promise | None, ...]:
@@ -52,10 +52,10 @@ def test_what_is_promised_now_and_first_has_its_own_confidence():
 
 
 def test_a_run_that_is_held_back_is_promised_its_end_after_its_start():
-    found = promises(a_placement({"endsAfterStart": ENDS}))
-    assert found == (Promise(0.9, TIMES, after_start=True), None)
+    promise_pair = promises(a_placement({"endsAfterStart": ENDS}))
+    assert promise_pair == (Promise(0.9, TIMES, after_start=True), None)
 
 
 def test_why_nothing_is_promised_is_said():
-    found = a_placement({"endsUnknown": "no run seen"})
-    assert found.promise == Promise(0.9, unknown="no run seen")
+    placement = a_placement({"endsUnknown": "no run seen"})
+    assert placement.promise == Promise(0.9, unknown="no run seen")

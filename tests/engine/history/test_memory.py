@@ -33,9 +33,9 @@ def seen(*peaks, identity=TRAIN):
 
 
 def forecast(history, identity=TRAIN):
-    found = history.predict(identity)
-    assert found is not None
-    return found
+    prediction = history.predict(identity)
+    assert prediction is not None
+    return prediction
 
 
 def test_nothing_is_known_of_a_step_that_was_not_seen():
@@ -59,21 +59,21 @@ def test_the_forecast_says_what_it_rests_on():
                 for item in "abc"
             ),
         )
-    found = forecast(history, StepIdentity("taxi", "fit"))
-    assert (found.runs, found.largest_bytes, found.asked_bytes) == (3, 3 * MIB, 8 * MIB)
-    assert found.killed_bytes is None
-    assert found.ask_bytes > 3 * MIB
+    memory = forecast(history, StepIdentity("taxi", "fit"))
+    assert (memory.runs, memory.largest_bytes, memory.asked_bytes) == (3, 3 * MIB, 8 * MIB)
+    assert memory.killed_bytes is None
+    assert memory.ask_bytes > 3 * MIB
 
 
 def test_a_kill_is_a_lower_bound_until_the_next_run():
     history = seen(GIB, GIB)
     observe(history, PastStep(TRAIN, killed_bytes=2 * GIB))
-    found = forecast(history)
-    assert (found.killed_bytes, found.ask_bytes, found.runs) == (2 * GIB, 4 * GIB, 2)
+    memory = forecast(history)
+    assert (memory.killed_bytes, memory.ask_bytes, memory.runs) == (2 * GIB, 4 * GIB, 2)
     observe(history, used(2.5 * GIB))
-    found = forecast(history)
-    assert found.killed_bytes is None
-    assert 2.5 * GIB < found.ask_bytes < 5 * GIB
+    memory = forecast(history)
+    assert memory.killed_bytes is None
+    assert 2.5 * GIB < memory.ask_bytes < 5 * GIB
 
 
 def test_a_kill_is_forgotten_when_the_step_ends_well_unmeasured():
@@ -88,8 +88,8 @@ def test_a_kill_is_forgotten_when_the_step_ends_well_unmeasured():
 def test_after_a_kill_alone_the_double_is_asked_for():
     history = MemoryHistory()
     observe(history, PastStep(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB))
-    found = forecast(history)
-    assert (found.ask_bytes, found.largest_bytes, found.asked_bytes) == (4 * GIB, None, GIB)
+    memory = forecast(history)
+    assert (memory.ask_bytes, memory.largest_bytes, memory.asked_bytes) == (4 * GIB, None, GIB)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_steps_and_values_are_bounded(monkeypatch):
     steps = [StepIdentity("taxi", f"step-{each}") for each in range(5)]
     for each in steps:
         observe(history, used(GIB, each))
-    known = [history.predict(each) is not None for each in steps]
-    assert known == [False, False, True, True, True]
+    remembered = [history.predict(each) is not None for each in steps]
+    assert remembered == [False, False, True, True, True]
     later = seen(100 * GIB, *[GIB] * memory_use.MOST_RUNS)
     assert forecast(later).ask_bytes < 2 * GIB
     assert (forecast(later).largest_bytes, forecast(later).runs) == (GIB, memory_use.MOST_RUNS)
@@ -117,6 +117,6 @@ def test_of_a_wide_loop_the_largest_use_of_each_run_is_known():
     for _ in range(3):
         first, *others = (used(GIB, StepIdentity("taxi", "fit", str(item))) for item in range(500))
         observe(history, replace(first, peak_bytes=4 * GIB), *others)
-    found = forecast(history, StepIdentity("taxi", "fit"))
-    assert (found.largest_bytes, found.runs) == (4 * GIB, 3)
-    assert 4 * GIB < found.ask_bytes < 5 * GIB
+    memory = forecast(history, StepIdentity("taxi", "fit"))
+    assert (memory.largest_bytes, memory.runs) == (4 * GIB, 3)
+    assert 4 * GIB < memory.ask_bytes < 5 * GIB

@@ -13,9 +13,9 @@ TRAIN = StepIdentity("taxi", "train")
 
 
 def typical(past):
-    found = past.steps.predict(TRAIN)
-    assert found is not None
-    return found.typical_seconds
+    prediction = past.steps.predict(TRAIN)
+    assert prediction is not None
+    return prediction.typical_seconds
 
 
 def a_run(number, *steps, seconds=100.0, **others):
@@ -69,6 +69,6 @@ def test_nodes_on_which_steps_take_longer_than_their_speed_says_are_named():
         return a_run(number, *steps)
 
     assert undeclared_speeds(run(each, 1.05) for each in range(6)) == {}
-    found = undeclared_speeds(run(each, 1.5) for each in range(6))
-    assert found == {"b": pytest.approx(1.5)}
+    factors = undeclared_speeds(run(each, 1.5) for each in range(6))
+    assert factors == {"b": pytest.approx(1.5)}
     assert undeclared_speeds(run(each, 1.5) for each in range(2)) == {}

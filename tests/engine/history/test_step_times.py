@@ -20,20 +20,20 @@ WIDE = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
 
 def seen(*seconds, identity=TRAIN, times=None, **others):
     """What is known after a run for each of these times."""
-    known = times or StepTimes()
+    history = times or StepTimes()
     for each in seconds:
-        known.observe([PastStep(identity, each, **others)])
-    return known
+        history.observe([PastStep(identity, each, **others)])
+    return history
 
 
-def forecast(known, *asked, **named):
-    found = known.predict(*(asked or (TRAIN,)), **named)
-    assert found is not None
-    return found
+def forecast(history, *asked, **named):
+    prediction = history.predict(*(asked or (TRAIN,)), **named)
+    assert prediction is not None
+    return prediction
 
 
-def typical(known, identity=TRAIN, size=None, **arguments):
-    return forecast(known, identity, size, arguments).typical_seconds
+def typical(history, identity=TRAIN, size=None, **arguments):
+    return forecast(history, identity, size, arguments).typical_seconds
 
 
 def test_nothing_is_known_of_what_was_not_seen():
@@ -47,13 +47,13 @@ def test_a_change_is_followed_within_three_runs_and_one_outlier_is_not():
 
 
 def test_what_is_most_like_a_step_tells_of_it():
-    known = seen(10, 10, 10)
-    seen(30, 30, identity=FIT, times=known)
-    seen(70, identity=StepIdentity("taxi", "fit", "b", "c2", "i1"), times=known)
+    history = seen(10, 10, 10)
+    seen(30, 30, identity=FIT, times=history)
+    seen(70, identity=StepIdentity("taxi", "fit", "b", "c2", "i1"), times=history)
 
     def basis(identity):
-        found = forecast(known, identity)
-        return found.basis.level, found.basis.runs, round(found.typical_seconds)
+        prediction = forecast(history, identity)
+        return prediction.basis.level, prediction.basis.runs, round(prediction.typical_seconds)
 
     assert basis(FIT) == (Level.ITERATION, 2, 30)
     # The median of its iterations, on a logarithmic scale.
@@ -65,55 +65,55 @@ def test_what_is_most_like_a_step_tells_of_it():
 
 
 def test_sizes_count_where_they_have_told_and_beyond_what_was_seen():
-    known = StepTimes()
+    history = StepTimes()
     for size in (1, 8, 2, 4, 6, 3):
-        seen(10 + 30 * size, times=known, input_bytes=size * GIB)
-    assert forecast(known, TRAIN, 5 * GIB).basis.by_size
-    assert typical(known, size=5 * GIB) == pytest.approx(160, rel=0.1)
-    assert 240 < typical(known, size=16 * GIB) < 520
-    near, far = (forecast(known, TRAIN, size * GIB).times for size in (5, 64))
+        seen(10 + 30 * size, times=history, input_bytes=size * GIB)
+    assert forecast(history, TRAIN, 5 * GIB).basis.by_size
+    assert typical(history, size=5 * GIB) == pytest.approx(160, rel=0.1)
+    assert 240 < typical(history, size=16 * GIB) < 520
+    near, far = (forecast(history, TRAIN, size * GIB).times for size in (5, 64))
     assert far.high_seconds / far.low_seconds > 2 * near.high_seconds / near.low_seconds
-    assert not forecast(known).basis.by_size
+    assert not forecast(history).basis.by_size
 
 
 def test_new_code_is_followed_where_sizes_take_turns():
-    known = StepTimes()
+    history = StepTimes()
     for run in range(20):
         size = (1, 4)[run % 2]
-        seen((100 if run < 14 else 20) * size, times=known, input_bytes=size * GIB)
-    assert typical(known, size=1 * GIB) == pytest.approx(20, rel=0.1)
-    assert typical(known, size=4 * GIB) == pytest.approx(80, rel=0.1)
+        seen((100 if run < 14 else 20) * size, times=history, input_bytes=size * GIB)
+    assert typical(history, size=1 * GIB) == pytest.approx(20, rel=0.1)
+    assert typical(history, size=4 * GIB) == pytest.approx(80, rel=0.1)
 
 
 def test_iterations_of_new_steps_teach_how_far_off_new_ones_lie():
-    rng, known = random.Random(2), StepTimes()
+    rng, history = random.Random(2), StepTimes()
     for pipeline in "abcde":
         steps = (StepIdentity(pipeline, "fit", str(item)) for item in range(12))
-        known.observe([PastStep(each, 100 * rng.lognormvariate(0, 0.05)) for each in steps])
+        history.observe([PastStep(each, 100 * rng.lognormvariate(0, 0.05)) for each in steps])
     new = StepIdentity("a", "fit", "new")
-    times = forecast(known, new).times
+    times = forecast(history, new).times
     assert 1.1 < times.high_seconds / times.low_seconds < 1.6
     # The past of one pipeline teaches the others nothing.
     wild = [PastStep(StepIdentity("f", "fit", str(item)), 10.0**item) for item in range(1, 5)]
-    StepTimes(known).observe(wild)
-    assert forecast(known, new).times == times
+    StepTimes(history).observe(wild)
+    assert forecast(history, new).times == times
 
 
 def test_steps_that_share_an_image_and_take_the_same_promise_nothing_of_another():
-    known = StepTimes()
+    history = StepTimes()
     for each in range(15):
-        seen(60, identity=StepIdentity("other", f"s{each}", "", "", "i1"), times=known)
-    times = forecast(known, StepIdentity("taxi", "new", "", "", "i1")).times
+        seen(60, identity=StepIdentity("other", f"s{each}", "", "", "i1"), times=history)
+    times = forecast(history, StepIdentity("taxi", "new", "", "", "i1")).times
     assert times.high_seconds / times.low_seconds > 2
 
 
 def test_an_argument_that_times_follow_is_named_and_a_seed_is_not():
-    rng, known = random.Random(3), StepTimes()
+    rng, history = random.Random(3), StepTimes()
     for rows in (1e3, 8e3, 2e3, 4e3, 6e3, 3e3):
-        seen(rows / 100, times=known, arguments=(rows, rng.uniform(1, 1e6)))
-    found = forecast(known, TRAIN, None, {"rows": 5e3, "seed": 77.0})
-    assert (found.basis.by_argument, found.basis.by_size) == ("rows", False)
-    assert found.typical_seconds == pytest.approx(50, rel=0.15)
+        seen(rows / 100, times=history, arguments=(rows, rng.uniform(1, 1e6)))
+    prediction = forecast(history, TRAIN, None, {"rows": 5e3, "seed": 77.0})
+    assert (prediction.basis.by_argument, prediction.basis.by_size) == ("rows", False)
+    assert prediction.typical_seconds == pytest.approx(50, rel=0.15)
     by_seed = StepTimes()
     for _ in range(8):
         arguments = (rng.uniform(1, 1e6), rng.uniform(1, 1e6))
@@ -123,7 +123,7 @@ def test_an_argument_that_times_follow_is_named_and_a_seed_is_not():
 
 @pytest.mark.parametrize("spread", [0.05, 0.3])
 def test_ranges_hold_as_often_as_they_should_once_misses_are_known(spread):
-    rng, known, held = random.Random(1), StepTimes(), []
+    rng, history, held = random.Random(1), StepTimes(), []
     steps = {StepIdentity("p", f"s{each}"): rng.lognormvariate(4, 1) for each in range(30)}
     for run in range(25):
         ended = [
@@ -131,23 +131,23 @@ def test_ranges_hold_as_often_as_they_should_once_misses_are_known(spread):
         ]
         if run > 4:
             for each in ended:
-                times = forecast(known, each.identity).times
+                times = forecast(history, each.identity).times
                 assert each.seconds is not None
                 held.append(times.low_seconds <= each.seconds <= times.high_seconds)
-        known.observe(ended)
+        history.observe(ended)
     assert 0.86 < sum(held) / len(held) < 0.95
 
 
 def test_a_range_is_wider_the_more_it_is_to_hold_and_the_less_is_known():
-    def width(known, confidence=0.9):
-        times = forecast(known, confidence=confidence).times
+    def width(history, confidence=0.9):
+        times = forecast(history, confidence=confidence).times
         assert times.low_seconds < times.typical_seconds < times.high_seconds
         return times.high_seconds / times.low_seconds
 
     by_runs = [width(seen(*[100] * runs)) for runs in (1, 2, 5)]
     assert by_runs == sorted(by_runs, reverse=True)
-    known = seen(90, 110, 100, 90, 110, 100, 105, 95)
-    assert width(known, 0.5) < width(known, 0.9) < width(known, 0.95)
+    history = seen(90, 110, 100, 90, 110, 100, 105, 95)
+    assert width(history, 0.5) < width(history, 0.9) < width(history, 0.95)
 
 
 def test_short_steps_are_cut_to_whole_seconds():
@@ -174,42 +174,42 @@ def test_the_past_of_a_pipeline_asks_that_of_the_namespace():
 def test_runs_in_a_row_without_a_step_are_counted(monkeypatch):
     """Of the pipelines that ran last."""
     monkeypatch.setattr(step_times, "MOST_PIPELINES", 1)
-    known = StepTimes()
+    history = StepTimes()
     for ran in (True, True, False, False):
         steps = [PastStep(TRAIN, 10.0)] if ran else []
-        known.observe([*steps, PastStep(FIT, 10.0)], whole_pipeline="taxi")
-    assert known.runs_without("taxi", "train") == 2
-    assert known.runs_without("taxi", "fit") == 0
-    known.observe([])
-    assert known.runs_without("taxi", "train") == 2
-    known.observe([], whole_pipeline="other")
-    assert known.runs_without("taxi", "train") == 0
+        history.observe([*steps, PastStep(FIT, 10.0)], whole_pipeline="taxi")
+    assert history.runs_without("taxi", "train") == 2
+    assert history.runs_without("taxi", "fit") == 0
+    history.observe([])
+    assert history.runs_without("taxi", "train") == 2
+    history.observe([], whole_pipeline="other")
+    assert history.runs_without("taxi", "train") == 0
 
 
 def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
     """A thousand: with a hundred, a wider loop forgets each before it comes to it again."""
-    known = StepTimes()
+    history = StepTimes()
     for _ in range(3):
-        known.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(WIDE)])
+        history.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(WIDE)])
     for at in (0, 500, 999):
-        found = forecast(known, WIDE[at])
-        assert found.basis.level is Level.ITERATION
-        assert found.typical_seconds == pytest.approx(10 + at % 97)
+        prediction = forecast(history, WIDE[at])
+        assert prediction.basis.level is Level.ITERATION
+        assert prediction.typical_seconds == pytest.approx(10 + at % 97)
 
 
 def test_what_is_known_is_bounded(monkeypatch):
     monkeypatch.setattr(step_times, "MOST_STEPS", 3)
     monkeypatch.setattr(step_times, "MOST_ITERATIONS", 4)
-    known = StepTimes()
+    history = StepTimes()
 
     def levels(identities):
-        return [forecast(known, each).basis.level for each in identities]
+        return [forecast(history, each).basis.level for each in identities]
 
     steps = [StepIdentity("taxi", f"step-{each}") for each in range(5)]
     for each in steps:
-        seen(10.0, identity=each, times=known)
+        seen(10.0, identity=each, times=history)
     assert levels(steps) == [Level.NAMESPACE] * 2 + [Level.ITERATION] * 3
-    known.observe([PastStep(each, 10.0) for each in WIDE[:9]])
+    history.observe([PastStep(each, 10.0) for each in WIDE[:9]])
     assert levels(WIDE[:9]) == [Level.STEP] * 5 + [Level.ITERATION] * 4
 
 
@@ -217,13 +217,13 @@ def test_a_wide_loop_takes_little_memory():
     runs = [[PastStep(each, 10.0, input_bytes=GIB) for each in WIDE] for _ in range(20)]
     tracemalloc.start()
     try:
-        known = StepTimes()
+        history = StepTimes()
         for run in runs:
-            known.observe(run)
+            history.observe(run)
         # Python keeps small tuples for later ones; how many depends on what ran before.
         gc.collect()
         taken = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert known.predict(WIDE[0]) is not None
+    assert history.predict(WIDE[0]) is not None
     assert taken < 250_000

@@ -80,18 +80,22 @@ ROUND_TRIPS = st.floats(min_value=0.0, max_value=1_000.0)
 )
 def test_tables_of_rules_hold_what_is_decided_of_each_node(trips, limit, is_ruled, tolerance):
     members = nodes(len(trips))
-    known = {node.name: trip for node, trip in zip(members, trips, strict=True) if trip is not None}
+    measured = {
+        node.name: trip for node, trip in zip(members, trips, strict=True) if trip is not None
+    }
     step = predicting(type="Predict" if is_ruled else "Train", max_latency_ms=limit)
-    cluster = a_cluster(*members, latencies={PLACE: known})
+    cluster = a_cluster(*members, latencies={PLACE: measured})
     arrays = a_problem(a_run(step), cluster, latency_tolerance=tolerance).arrays
-    found = [known.get(node.name, UNKNOWN_MS) for node in members]
+    round_trips = [measured.get(node.name, UNKNOWN_MS) for node in members]
     limits = [] if limit is None else [limit]
     if is_ruled:
-        limits.append(band_limit_ms(found, tolerance))
-    expected = [max((excess_ms(trip, each) for each in limits), default=0.0) for trip in found]
+        limits.append(band_limit_ms(round_trips, tolerance))
+    expected = [
+        max((excess_ms(trip, each) for each in limits), default=0.0) for trip in round_trips
+    ]
     row = arrays.latency_excess_ms[arrays.class_of[0]].tolist()
     assert row == [min(each, UNKNOWN_EXCESS_MS) for each in expected]
-    within = [limit is None or is_within(trip, limit) for trip in found]
+    within = [limit is None or is_within(trip, limit) for trip in round_trips]
     if any(within):
         assert arrays.allowed[arrays.gene[0]].tolist() == within
 
@@ -101,8 +105,8 @@ def test_the_band_hangs_on_the_best_node_with_room():
     full = a_node("n1", used={"cpu": 3500, "memory": 0, "pods": 1})
     small = a_node("n2", cpu=0.5)
     members = (full, small, a_node("n3"), a_node("n4"))
-    found = excess_of(predicting(), near_users(*members, n1=1.0, n2=2.0, n3=30.0, n4=31.0))
-    assert found[2:] == [0.0, 0.0]
+    excess = excess_of(predicting(), near_users(*members, n1=1.0, n2=2.0, n3=30.0, n4=31.0))
+    assert excess[2:] == [0.0, 0.0]
 
 
 def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(golden):

@@ -96,8 +96,8 @@ def test_sharers_of_sharers_run_there_too():
         a_step("d", claims=["drawer"], cpu=4),
     )
     plan = plan_run(run, cluster_of(2))
-    found = nodes_of(plan)
-    assert found["a"] == found["b"] == found["c"] != found["d"]
+    step_nodes = nodes_of(plan)
+    assert step_nodes["a"] == step_nodes["b"] == step_nodes["c"] != step_nodes["d"]
     assert sentence_of(plan, "a") == "shares volume disk with b"
     assert sentence_of(plan, "c") == "shares volume shelf with b"
     assert sentence_of(plan, "d")[:12] != "shares volum"
@@ -107,8 +107,8 @@ def test_sharers_of_sharers_run_there_too():
 def test_shared_modes_do_not_bind(mode):
     """Written at the claim, or known from the cluster; also beside ReadWriteOnce."""
     steps = equal_steps(2, cpu=4, claims=["disk"])
-    for modes, known in (((mode,), ()), ((*RWO, mode), ()), ((), (mode,))):
-        cluster = a_cluster(*nodes(2), claims=(Claim("disk", access_modes=known),))
+    for modes, claim_modes in (((mode,), ()), ((*RWO, mode), ()), ((), (mode,))):
+        cluster = a_cluster(*nodes(2), claims=(Claim("disk", access_modes=claim_modes),))
         plan = plan_run(a_run(*steps, claims=(RunClaim("disk", modes),)), cluster)
         assert plan.figures.makespan_seconds == 10
         assert len(set(nodes_of(plan).values())) == 2

@@ -40,7 +40,7 @@ class Checker:
             self._loops(),
             self._times(),
         )
-        return [fault for found in checks for fault in found]
+        return [fault for check_faults in checks for fault in check_faults]
 
     def has_unknown_round_trip(self) -> bool:
         """Whether a step whose latency counts is on a node of unknown round trip."""

@@ -60,12 +60,12 @@ def _cluster(random: Random) -> Cluster:
 def _known_claims(random: Random, nodes: tuple[Node, ...]) -> tuple[Claim, ...]:
     """What the cluster knows of the claim `disk`."""
     term = in_zone("a")
-    known = [
+    claims = [
         *(Claim("disk", access_modes=modes) for modes in ACCESS_MODES[1:]),
         Claim("disk", required_terms=(term,)),
         Claim("disk", used_on=(nodes[0].name,)),
     ]
-    return random.choice([(), (), (), *((claim,) for claim in known)])
+    return random.choice([(), (), (), *((claim,) for claim in claims)])
 
 
 def _step(random: Random, kind: str, number: int, earlier: list[str]) -> Step:

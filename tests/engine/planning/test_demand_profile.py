@@ -68,16 +68,16 @@ def any_names(run: RunGraph, choose: Callable[[], str]) -> Names:
         run: whose steps these are.
         choose: says what has become of a step that may have begun: one of `STATES`.
     """
-    found: dict[str, list[str]] = {state: [] for state in STATES}
+    by_state: dict[str, list[str]] = {state: [] for state in STATES}
     groups = {group.name: group for group in run.groups}
     for step in run.steps:
         before, name = {*step.depends_on}, step.group
         while name:
             before |= {*groups[name].depends_on}
             name = groups[name].parent
-        if before <= {*found["ended"]}:
-            found[choose()].append(step.name)
-    return found["ended"], found["running"]
+        if before <= {*by_state["ended"]}:
+            by_state[choose()].append(step.name)
+    return by_state["ended"], by_state["running"]
 
 
 def assert_as_replayed(plan: Plan, run: RunGraph, *names: Names) -> None:

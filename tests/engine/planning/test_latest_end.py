@@ -93,9 +93,9 @@ def test_completions_come_first_unless_the_latest_end_does():
 )
 def test_completions_are_best_within_the_limit(within, latest):
     """Of a limit that no plan keeps, the plan that is nearest to it: 60 s is the least."""
-    found = ends(makespan_within=parse_makespan_within(within))
-    assert max(found.values()) == latest
-    assert sum(found.values()) == {60: 180, 70: 140, 80: 130}[latest]
+    run_ends = ends(makespan_within=parse_makespan_within(within))
+    assert max(run_ends.values()) == latest
+    assert sum(run_ends.values()) == {60: 180, 70: 140, 80: 130}[latest]
 
 
 def test_a_limit_counts_from_the_shortest_plan_that_the_search_starts_from():
@@ -157,15 +157,15 @@ def test_no_plan_to_start_from_is_better(drawn, dispatch, objective, within, see
     """In the objective's own order, baselines included; terms are what the schedule shows."""
     problem = several(drawn, dispatch, objective)
     problem = within_makespan(problem, within, starting_schedules(problem, seed))
-    found = searched(problem, 20, seed, threads=1).schedule
-    assert found.terms.tolist() == pytest.approx(expected_terms(problem, found)), objective
+    best = searched(problem, 20, seed, threads=1).schedule
+    assert best.terms.tolist() == pytest.approx(expected_terms(problem, best)), objective
     for start in starting_schedules(problem, seed):
-        assert not better(start.terms, found.terms)
+        assert not better(start.terms, best.terms)
     if problem.arrays.exclusive.size == 0 and problem.arrays.claims.size == 0:
         names = ["heft", "random", "kube-default"] + (["fifo"] if dispatch == "ordered" else [])
         for name in names:
             for schedule in schedules_of(name, problem, seed):
-                assert not better(schedule.terms, found.terms), name
+                assert not better(schedule.terms, best.terms), name
 
 
 def several(drawn, dispatch: str, objective: str) -> PlacementProblem:

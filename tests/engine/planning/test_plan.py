@@ -73,15 +73,15 @@ def numbers(value):
 def with_known_latencies(plan):
     """The plan without sums of round trips that are infinite because one of them is unknown."""
 
-    def known(figures):
+    def finite(figures):
         if not math.isinf(figures.latency_ms):
             return figures
         assert math.isinf(figures.latency_excess_ms)
         return dataclasses.replace(figures, latency_ms=0.0, latency_excess_ms=0.0)
 
-    baselines = {name: known(figures) for name, figures in plan.comparison.baselines.items()}
+    baselines = {name: finite(figures) for name, figures in plan.comparison.baselines.items()}
     comparison = dataclasses.replace(plan.comparison, baselines=baselines)
-    return dataclasses.replace(plan, figures=known(plan.figures), comparison=comparison)
+    return dataclasses.replace(plan, figures=finite(plan.figures), comparison=comparison)
 
 
 @settings(max_examples=80)
@@ -273,8 +273,8 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     golden(first, "many steps")
     plain = a_workflow(a_step("a"), a_step("b"))
     assert len(planned(plain).grounds.assumptions) == 1
-    known = a_node(store_bytes_per_second=1e6)
-    assert planned(a_run(a_step("a")), a_cluster(known)).grounds.assumptions == ()
+    measured = a_node(store_bytes_per_second=1e6)
+    assert planned(a_run(a_step("a")), a_cluster(measured)).grounds.assumptions == ()
 
 
 def test_the_cluster_s_own_assumptions_come_before_the_defaults():

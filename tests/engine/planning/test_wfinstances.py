@@ -50,8 +50,8 @@ def kube_seconds(run, cluster: SlotCluster) -> float:
 def test_heft_is_as_measured_before(name, measured_cluster):
     """Ranks, earliest finish over all slots with insertion; decoded by its own starts."""
     problem = slot_problem(recorded(name), measured_cluster.cluster())
-    found = BASELINES["heft"](problem, 0).makespan_seconds
-    assert found == pytest.approx(ORIGIN[measured_cluster.name][name].heft, rel=SHARE)
+    makespan = BASELINES["heft"](problem, 0).makespan_seconds
+    assert makespan == pytest.approx(ORIGIN[measured_cluster.name][name].heft, rel=SHARE)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in TIE_ORDER_MATTERS])

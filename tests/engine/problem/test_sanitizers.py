@@ -30,15 +30,15 @@ FLAGS = [
 def a_compiler() -> tuple[str, str]:
     """A compiler and its AddressSanitizer runtime, which must be loaded before all else."""
     for name, runtime in (("gcc", "libasan.so"), ("clang", "libclang_rt.asan.so")):
-        found = shutil.which(name)
-        if found is None:
+        compiler = shutil.which(name)
+        if compiler is None:
             continue
         done = subprocess.run(
-            [found, f"-print-file-name={runtime}"], capture_output=True, text=True, check=True
+            [compiler, f"-print-file-name={runtime}"], capture_output=True, text=True, check=True
         )
         library = done.stdout.strip()
         if Path(library).is_absolute() and Path(library).exists():
-            return found, library
+            return compiler, library
     pytest.skip("neither gcc nor clang with AddressSanitizer is installed")
 
 

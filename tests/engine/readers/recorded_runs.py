@@ -52,6 +52,6 @@ def recorded_pods() -> Iterator[RecordedPod]:
 
 def identified(index: PodIndex, node_name: str) -> PodIdentity:
     """Return what a pod is, which must be known."""
-    found = index.identify(node_name)
-    assert found is not None, node_name
-    return found
+    identity = index.identify(node_name)
+    assert identity is not None, node_name
+    return identity

@@ -37,11 +37,11 @@ def a_workspace(**settings):
 
 
 def uses(graph):
-    found: dict[str, list[str]] = {}
+    claim_users: dict[str, list[str]] = {}
     for step in graph.steps:
         for claim in step.claims:
-            found.setdefault(claim, []).append(step.name)
-    return found
+            claim_users.setdefault(claim, []).append(step.name)
+    return claim_users
 
 
 @pytest.mark.parametrize(

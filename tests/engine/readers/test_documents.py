@@ -115,10 +115,10 @@ def test_anchors_aliases_and_merges_are_followed():
     )
     with pytest.raises(InputError, match="keys must be text"):
         load(text)
-    found = load(text.rsplit("\n", 1)[0])[0]
-    assert found["use"] == {"x": 1, "y": 2}
-    assert found["merged"] == {"x": 1, "y": 3}
-    assert found["both"] == {"x": 1, "y": 2, "z": 4}
+    document = load(text.rsplit("\n", 1)[0])[0]
+    assert document["use"] == {"x": 1, "y": 2}
+    assert document["merged"] == {"x": 1, "y": 3}
+    assert document["both"] == {"x": 1, "y": 2, "z": 4}
     assert load("a: &k name\nb: {*k : 1}")[0]["b"] == {"name": 1}
 
 
@@ -248,8 +248,8 @@ def test_progress_goes_from_nothing_to_all():
 def test_unwanted_parts_of_objects_are_dropped():
     """Saves most of the memory that a dump of pods takes."""
     text = '{"metadata": {"name": "a", "managedFields": [{"b": 1}]}, "env": "kept"}'
-    found = load(text, drop=frozenset({"managedFields", "env"}))[0]
-    assert found == {"metadata": {"name": "a"}, "env": "kept"}
+    document = load(text, drop=frozenset({"managedFields", "env"}))[0]
+    assert document == {"metadata": {"name": "a"}, "env": "kept"}
 
 
 def test_embedded_json_is_read_with_its_place():

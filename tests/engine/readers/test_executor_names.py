@@ -11,7 +11,7 @@ from tests.engine.readers.recorded_runs import recorded_pods
 
 def test_every_recorded_executor_is_the_step_that_the_graph_says():
     """Where the graph has fewer iterations than ran, no step of it is claimed."""
-    found = beyond = 0
+    executors = beyond = 0
     for each in recorded_pods():
         if each.identity.role is not PodRole.EXECUTOR:
             continue
@@ -21,9 +21,9 @@ def test_every_recorded_executor_is_the_step_that_the_graph_says():
             beyond += 1
             assert step is None
         else:
-            found += 1
+            executors += 1
             assert step == each.identity.name
-    assert found > 300
+    assert executors > 300
     assert beyond > 0
 
 

@@ -19,7 +19,7 @@ WORKFLOW = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "r
 KFP = {"pipelines.kubeflow.org/v2_component": "true"}
 
 
-def told(pod: Json) -> bool:
+def is_unmarked(pod: Json) -> bool:
     return is_unmarked_executor(Fields(pod, Place("pod")))
 
 
@@ -36,7 +36,7 @@ def a_pod(
 @pytest.mark.parametrize("path", data_files("argo-4.0.5", "*.json"))
 def test_of_recorded_pods_all_executors_are_told_and_no_driver_or_importer(path):
     pods = json.loads(path.read_text("utf-8"))["pods"]
-    names = {pod["metadata"]["annotations"][NODE_NAME_ANNOTATION]: told(pod) for pod in pods}
+    names = {pod["metadata"]["annotations"][NODE_NAME_ANNOTATION]: is_unmarked(pod) for pod in pods}
     # Argo's own name of a level that KFP's compiler makes for executors alone, retries included.
     assert names == {name: ".executor" in name[name.rindex(".") :] for name in names}
 
@@ -44,32 +44,32 @@ def test_of_recorded_pods_all_executors_are_told_and_no_driver_or_importer(path)
 @pytest.mark.parametrize("path", data_files("labelled/recordings", "*.json"))
 def test_recorded_pods_with_our_mark_are_not_unmarked(path):
     pods = json.loads(path.read_text("utf-8"))["pods"]
-    assert not any(told(pod) for pod in pods if SCHEDULER_LABEL in pod["metadata"]["labels"])
+    assert not any(is_unmarked(pod) for pod in pods if SCHEDULER_LABEL in pod["metadata"]["labels"])
 
 
 def test_all_three_signs_are_needed():
-    assert told(a_pod())
-    assert not told(a_pod(labels={}))
-    assert not told(a_pod(containers=["init"]))
-    assert not told(a_pod(owners=[]))
-    assert not told(a_pod(owners=[{**WORKFLOW, "kind": "Job"}]))
-    assert not told(a_pod(owners=[{**WORKFLOW, "apiVersion": "example.com/v1"}]))
-    assert not told({"metadata": {"labels": KFP}})
+    assert is_unmarked(a_pod())
+    assert not is_unmarked(a_pod(labels={}))
+    assert not is_unmarked(a_pod(containers=["init"]))
+    assert not is_unmarked(a_pod(owners=[]))
+    assert not is_unmarked(a_pod(owners=[{**WORKFLOW, "kind": "Job"}]))
+    assert not is_unmarked(a_pod(owners=[{**WORKFLOW, "apiVersion": "example.com/v1"}]))
+    assert not is_unmarked({"metadata": {"labels": KFP}})
 
 
 def test_a_step_that_says_what_it_wants_is_not_one():
-    assert not told(a_pod(labels={**KFP, SCHEDULER_LABEL: "volcano"}))
-    assert not told(a_pod(labels={**KFP, UNPLANNED_LABEL: "true"}))
-    assert told(a_pod(labels={**KFP, UNPLANNED_LABEL: "false"}))
+    assert not is_unmarked(a_pod(labels={**KFP, SCHEDULER_LABEL: "volcano"}))
+    assert not is_unmarked(a_pod(labels={**KFP, UNPLANNED_LABEL: "true"}))
+    assert is_unmarked(a_pod(labels={**KFP, UNPLANNED_LABEL: "false"}))
 
 
 @pytest.mark.parametrize(
     "pod", [a_pod(owners=[7, None, {}]), {**a_pod(), "spec": {"initContainers": [7, None]}}]
 )
 def test_odd_entries_are_none(pod):
-    assert not told(pod)
+    assert not is_unmarked(pod)
 
 
 def test_a_malformed_pod_is_refused():
     with pytest.raises(InputError):
-        told({**a_pod(), "spec": 7})
+        is_unmarked({**a_pod(), "spec": 7})

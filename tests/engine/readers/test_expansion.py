@@ -337,14 +337,14 @@ def test_items_with_gaps_are_filled_where_they_can_be(read):
     """A list written out in the pipeline that holds parameters and outputs of tasks."""
     gap = "{{{{$.inputs.parameters['{}']}}}}".format
     items = [
-        gap("known"),
+        gap("given"),
         gap("made"),
         gap("gone"),
         "plain",
-        {"x": gap("known")},
+        {"x": gap("given")},
         f"a{gap('made')}",
     ]
-    given = inputs(known=input_of_dag("number"), made=output_of("work"))
+    given = inputs(given=input_of_dag("number"), made=output_of("work"))
     inner = a_loop_over(input_of_dag("item"))
     documents = a_package(
         {"work": a_task(), "outer": a_loop("outer", items, inputs=given)},

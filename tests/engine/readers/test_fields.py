@@ -39,16 +39,16 @@ def test_nothing_is_the_empty_value_of_each_type():
 
 
 def test_text_is_what_yaml_shows():
-    found = fields(a=True, b=3.0, c=0.5, d=7)
-    assert [found.text(key) for key in "abcd"] == ["true", "3", "0.5", "7"]
-    assert found.text_mapping("absent") == {}
+    values = fields(a=True, b=3.0, c=0.5, d=7)
+    assert [values.text(key) for key in "abcd"] == ["true", "3", "0.5", "7"]
+    assert values.text_mapping("absent") == {}
     assert fields(x={"a": False, 1: "b"}).text_mapping("x") == {"a": "false", "1": "b"}
 
 
 def test_numbers():
-    found = fields(a="7", b=7.0, c=2.5)
-    assert found.count("a") == found.count("b") == 7
-    assert found.number("c") == 2.5
+    values = fields(a="7", b=7.0, c=2.5)
+    assert values.count("a") == values.count("b") == 7
+    assert values.number("c") == 2.5
 
 
 @pytest.mark.parametrize(

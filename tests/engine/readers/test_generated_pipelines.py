@@ -42,8 +42,8 @@ def test_steps_are_those_of_the_pipeline(made):
     assumed = {step.name for step in steps if step.assumed}
     assert {step.name for step in graph.steps if step.assumed} == assumed
     for step in steps:
-        found = graph.step(step.name)
-        assert found.iteration == tuple(index for _, index in step.levels if index is not None)
+        graph_step = graph.step(step.name)
+        assert graph_step.iteration == tuple(index for _, index in step.levels if index is not None)
 
 
 def test_its_workflow_gives_the_same_graph(made):
@@ -91,10 +91,10 @@ def test_a_step_starts_after_all_it_waits_for(made):
     pipeline, graph = made
     ancestors: dict[str, set[str]] = {}
     for step in graph.steps:
-        found = set(step.depends_on)
+        awaited = set(step.depends_on)
         for name in step.depends_on:
-            found |= ancestors[name]
-        ancestors[step.name] = found
+            awaited |= ancestors[name]
+        ancestors[step.name] = awaited
     pairs = {(first, second) for second, names in ancestors.items() for first in names}
     assert pairs == must_precede(pipeline.truth, true_steps(pipeline.truth))
 

@@ -53,7 +53,7 @@ LARGEST = 150_000
 @cache
 def sources() -> list[list[Any]]:
     """Documents of real files, or of small ones made here where the data is absent."""
-    found = [list(small_package()), [emit_workflow(*small_package())], [plain_workflow()]]
+    streams = [list(small_package()), [emit_workflow(*small_package())], [plain_workflow()]]
     for folder, pattern in (
         ("kfp-2.17.0/pipelines", "*.yaml"),
         ("kfp-2.17.0/workflows", "*.yaml"),
@@ -65,8 +65,8 @@ def sources() -> list[list[Any]]:
             path = parameter.values[0]
             if path.is_file() and path.stat().st_size < LARGEST:
                 documents = yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader)
-                found.append([document for document in documents if document])
-    return found
+                streams.append([document for document in documents if document])
+    return streams
 
 
 def small_package() -> list[Any]:

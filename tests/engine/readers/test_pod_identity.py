@@ -15,17 +15,17 @@ def test_every_recorded_pod_is_a_step_or_group_of_its_graph():
     """980 pods; 309 are drivers of groups; images of executors are those of the steps."""
     roles: Counter[PodRole] = Counter()
     groups = beyond = 0
-    for _, found, graph, _, pod in recorded_pods():
-        roles[found.role] += 1
-        groups += found.is_group is True
-        assert found.attempt == 0
+    for _, identity, graph, _, pod in recorded_pods():
+        roles[identity.role] += 1
+        groups += identity.is_group is True
+        assert identity.attempt == 0
         main = next(c for c in pod["spec"]["containers"] if c["name"] == "main")
-        if "[*]" in found.name:
+        if "[*]" in identity.name:
             beyond += 1
-        elif found.role is PodRole.EXECUTOR:
-            assert graph.step(found.name).image == main["image"]
-            assert found.iteration == graph.step(found.name).iteration
-        if found.role is PodRole.DRIVER:
+        elif identity.role is PodRole.EXECUTOR:
+            assert graph.step(identity.name).image == main["image"]
+            assert identity.iteration == graph.step(identity.name).iteration
+        if identity.role is PodRole.DRIVER:
             assert "driver" in main["image"]
     assert sum(roles.values()) == 980
     assert groups == 309
@@ -118,9 +118,9 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration):
     graph = read(a_package(tasks, components=LOOPS, executors=executors))
     index = PodIndex(graph, "wf.1")
     for node_name in spellings(node):
-        found = identified(index, node_name)
-        assert (found.name, found.role, found.iteration) == (name, role, iteration)
-        assert found.attempt == 0
+        identity = identified(index, node_name)
+        assert (identity.name, identity.role, identity.iteration) == (name, role, iteration)
+        assert identity.attempt == 0
 
 
 def test_attempts_are_read_from_the_last_name():
@@ -154,8 +154,8 @@ def test_iterations_beyond_the_graph_count_for_the_whole():
             (5, 0),
         ),
     ):
-        found = identified(NESTED_LOOPS, node_name)
-        assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
+        identity = identified(NESTED_LOOPS, node_name)
+        assert (identity.name, identity.is_group, identity.iteration) == (name, is_group, iteration)
 
 
 def test_tasks_called_like_argo_s_own_levels_are_not_misread():
@@ -182,14 +182,14 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread():
         ("wf.root.nested.iteration-driver", "nested.iteration", PodRole.DRIVER),
         ("wf.root.nested-driver", "nested", PodRole.DRIVER),
     ):
-        found = identified(index, node_name)
-        assert (found.name, found.role) == (name, role)
+        identity = identified(index, node_name)
+        assert (identity.name, identity.role) == (name, role)
 
 
 def test_an_importer_called_driver_is_an_importer():
     documents = a_package({"data-driver": a_task("bring")}, executors={"bring": {"importer": {}}})
-    found = identified(PodIndex(read_package(documents), "wf"), "wf.root.data-driver")
-    assert (found.name, found.role) == ("data-driver", PodRole.OTHER)
+    identity = identified(PodIndex(read_package(documents), "wf"), "wf.root.data-driver")
+    assert (identity.name, identity.role) == ("data-driver", PodRole.OTHER)
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 3))
@@ -244,9 +244,9 @@ spec:
         ("my.flow[1].nested.B[0].deep", "nested.B.deep", (), 0),
         ("my.flow.onExit", "onExit", (), 0),
     ):
-        found = identified(index, node_name)
-        assert (found.name, found.iteration, found.attempt) == (name, iteration, attempt)
-        assert found.role is PodRole.EXECUTOR
+        identity = identified(index, node_name)
+        assert (identity.name, identity.iteration, identity.attempt) == (name, iteration, attempt)
+        assert identity.role is PodRole.EXECUTOR
 
 
 def test_a_workflow_of_one_pod_has_its_name():
@@ -257,6 +257,6 @@ metadata: {name: alone}
 spec: {entrypoint: main, templates: [{name: main, container: {image: work}}]}
 """
     index = PodIndex(read_run(text.encode(), name="flow.yaml"))
-    found = identified(index, "alone")
-    assert (found.name, found.role) == ("main", PodRole.EXECUTOR)
+    identity = identified(index, "alone")
+    assert (identity.name, identity.role) == ("main", PodRole.EXECUTOR)
     assert identified(index, "alone(3)").attempt == 3

@@ -32,9 +32,9 @@ class Renamer:
     def __init__(self, workflow: dict[str, Any]) -> None:
         by_content = {}
         for entry in workflow["spec"]["arguments"]["parameters"]:
-            found = HASH.search(entry["name"])
-            if entry["name"].startswith("implementations-") and found:
-                by_content[found.group(0)] = json.loads(entry["value"])
+            match = HASH.search(entry["name"])
+            if entry["name"].startswith("implementations-") and match:
+                by_content[match.group(0)] = json.loads(entry["value"])
         ordered = sorted(by_content, key=lambda key: str(sorted_deep(by_content[key])))
         self._names = {key: f"container-{number}" for number, key in enumerate(ordered)}
 

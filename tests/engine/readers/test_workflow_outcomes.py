@@ -56,8 +56,8 @@ def test_widths_are_counted_where_no_driver_says_them():
         if phase == "Succeeded":
             assert set(outcome.widths.values()) <= {2}, name
             loops = {group.name for group in graph.groups if group.kind is GroupKind.LOOP}
-            known = {loop for loop in loops if all(f"[{i}]" not in loop for i in range(2, 9))}
-            assert known <= set(outcome.widths), name
+            countable = {loop for loop in loops if all(f"[{i}]" not in loop for i in range(2, 9))}
+            assert countable <= set(outcome.widths), name
 
 
 GRAPH = RunGraph(
@@ -101,10 +101,10 @@ def test_a_pods_own_node_tells_times_and_host():
         finishedAt="2026-01-05T08:00:30Z",
         hostNodeName="n1",
     )
-    found = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), pod)["a"]
-    assert found.state is StepState.SUCCEEDED
-    assert (found.host, found.attempts) == ("n1", 1)
-    assert found.finished_at == datetime(2026, 1, 5, 8, 0, 30, tzinfo=UTC)
+    step = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), pod)["a"]
+    assert step.state is StepState.SUCCEEDED
+    assert (step.host, step.attempts) == ("n1", 1)
+    assert step.finished_at == datetime(2026, 1, 5, 8, 0, 30, tzinfo=UTC)
 
 
 def test_the_outermost_node_decides_while_attempts_fail():
@@ -122,8 +122,8 @@ def test_the_outermost_node_decides_while_attempts_fail():
     ],
 )
 def test_a_skipped_executor_or_its_drivers_word_is_a_cache_hit(extra):
-    found = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), *extra)
-    assert found["a"].state is StepState.CACHED
+    steps = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), *extra)
+    assert steps["a"].state is StepState.CACHED
 
 
 def test_a_driver_that_failed_fails_its_step():
@@ -135,9 +135,9 @@ def test_a_driver_that_failed_fails_its_step():
 
 @pytest.mark.parametrize("phase", ["Skipped", "Omitted"])
 def test_a_branch_that_is_not_taken_skips_its_steps(phase):
-    found = steps_of(node("wf(0).root(0).branch", phase, "Skipped"))
-    assert found["branch.b"].state is StepState.SKIPPED
-    assert "a" not in found
+    steps = steps_of(node("wf(0).root(0).branch", phase, "Skipped"))
+    assert steps["branch.b"].state is StepState.SKIPPED
+    assert "a" not in steps
 
 
 def test_a_loops_driver_says_its_width_and_drivers_of_iterations_do_not():

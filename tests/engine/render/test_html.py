@@ -271,12 +271,12 @@ def test_two_plans_in_one_notebook_share_no_ids():
 
 def test_notebook_styles_touch_nothing_else():
     (style,) = TAXI_NOTEBOOK.styles
-    found = selectors(style)
-    assert len(found) > 60
-    assert [selector for selector in found if f".{SCOPE}" not in selector] == []
+    scoped = selectors(style)
+    assert len(scoped) > 60
+    assert [selector for selector in scoped if f".{SCOPE}" not in selector] == []
     # The scope may only follow what says which theme is on.
     themes = {f'body[data-jp-theme-light="{light}"]' for light in ("true", "false")}
-    before = {selector.split(f".{SCOPE}")[0].strip() for selector in found}
+    before = {selector.split(f".{SCOPE}")[0].strip() for selector in scoped}
     assert before == {"", "body.vscode-light", "body.vscode-dark"} | themes
 
 

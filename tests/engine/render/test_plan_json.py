@@ -54,9 +54,9 @@ each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 
 
 def test_the_schema_is_one():
-    found = schema("plan")
-    jsonschema.Draft202012Validator.check_schema(found)
-    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    plan_schema = schema("plan")
+    jsonschema.Draft202012Validator.check_schema(plan_schema)
+    assert plan_schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 @each_plan

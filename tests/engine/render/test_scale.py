@@ -12,9 +12,9 @@ SPANS = st.lists(
 
 @given(SPANS)
 def test_nothing_overlaps_in_a_lane(spans):
-    found = lanes(spans)
-    assert sorted(index for lane in found for index in lane) == list(range(len(spans)))
-    for lane in found:
+    lane_spans = lanes(spans)
+    assert sorted(index for lane in lane_spans for index in lane) == list(range(len(spans)))
+    for lane in lane_spans:
         inside = sorted(spans[index] for index in lane)
         for before, after in pairwise(inside):
             assert after[0] >= before[1] - 1e-6 or after[0] == before[0] == before[1]
@@ -30,10 +30,10 @@ def ticks(end):
 
 @given(st.floats(1e-5, 1e9))
 def test_a_handful_of_round_ticks(end):
-    found = ticks(end)
-    assert found[0] == 0
-    assert 1 <= len(found) <= 10
-    assert found[-1] <= end * (1 + 1e-6)
+    marks = ticks(end)
+    assert marks[0] == 0
+    assert 1 <= len(marks) <= 10
+    assert marks[-1] <= end * (1 + 1e-6)
 
 
 def test_ticks_are_times_people_use():

@@ -103,13 +103,13 @@ def test_large_clusters_are_sampled_as_the_scheduler_model_samples_them(count):
     ]
     run, cluster = a_run(*steps), a_cluster(*members)
     problem = a_problem(run, cluster)
-    found = kube_default(problem, 0)
+    schedule = kube_default(problem, 0)
     reference = Reference(run, cluster, ROUND_NUMBERS)
     scheduler, state = KubeScheduler(), SchedulerState(cluster.nodes)
     for index, pod in enumerate(reference.pods()):
         decision = scheduler.schedule(reference.kube_pod(pod), state)
-        if found.start[index] == 0:
-            assert decision.node == problem.node_names[found.node[index]], index
+        if schedule.start[index] == 0:
+            assert decision.node == problem.node_names[schedule.node[index]], index
         else:
             assert decision.node is None, index
 

@@ -72,10 +72,10 @@ def searched(problem: PlacementProblem, wanted: Schedule) -> Schedule:
     A longer search is never worse, so a hit of a shorter one stands for it.
     """
     for seconds in (0.02, 0.1, 0.4, 2.0):
-        found = solve(problem, MaxRuntime(seconds), 0, SEARCH, threads=1).schedule
-        if found.makespan_seconds <= wanted.makespan_seconds + SECONDS:
+        schedule = solve(problem, MaxRuntime(seconds), 0, SEARCH, threads=1).schedule
+        if schedule.makespan_seconds <= wanted.makespan_seconds + SECONDS:
             break
-    return found
+    return schedule
 
 
 @pytest.mark.parametrize("number", range(CASES))
@@ -84,13 +84,13 @@ def test_the_search_equals_brute_force(dispatch, number):
     kind = KINDS[number % len(KINDS)]
     problem = a_problem(*a_case(kind, number), dispatch=dispatch)
     best = brute_force(problem, 0)
-    found = searched(problem, best)
-    assert found.finished.all()
+    schedule = searched(problem, best)
+    assert schedule.finished.all()
     if kind == "drivers":
         # A plan may also hold its starts, which no order says where driver pods are about.
-        assert found.makespan_seconds <= best.makespan_seconds + SECONDS
+        assert schedule.makespan_seconds <= best.makespan_seconds + SECONDS
     else:
-        assert found.makespan_seconds == pytest.approx(best.makespan_seconds, abs=SECONDS)
+        assert schedule.makespan_seconds == pytest.approx(best.makespan_seconds, abs=SECONDS)
 
 
 def as_integers(run: RunGraph, cluster: Cluster) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def a_reference(case, **changes) -> Reference:
 
 def differences(low, schedule: Schedule, played) -> list[str]:
     """What the two simulations say differently, activity by activity."""
-    found = []
+    messages = []
     problem = low.problem
     for index, activity in enumerate(low.activities):
         pod = played[activity.name, activity.step is None]
@@ -50,8 +50,8 @@ def differences(low, schedule: Schedule, played) -> list[str]:
             for name in ("start", "begin", "end", "pull")
         )
         if not same:
-            found.append(f"{pod.key}: kernel {kernel}, reference {reference}")
-    return found
+            messages.append(f"{pod.key}: kernel {kernel}, reference {reference}")
+    return messages
 
 
 @settings(max_examples=120)

@@ -54,11 +54,11 @@ class Recorded:
 
     def __init__(self, generations: int) -> None:
         self._generations = generations
-        self.told: list[list[float]] = []
+        self.seen_terms: list[list[float]] = []
 
     def __call__(self, progress) -> bool:
         terms = [] if progress.terms is None else progress.terms.tolist()
-        self.told.append([progress.generation, progress.since_improvement, *terms])
+        self.seen_terms.append([progress.generation, progress.since_improvement, *terms])
         return progress.generation >= self._generations
 
 
@@ -98,8 +98,8 @@ def a_tie_break(problem, random: Random) -> TieBreak:
 
 def played(problem, policy: Policy, plan: Placement, ties: TieBreak) -> tuple[str, float]:
     """The fingerprint of a schedule, and its makespan."""
-    found = native.simulate(problem, policy, plan, ties)
-    return fingerprint(*(getattr(found, name) for name in SCHEDULE)), found.makespan_seconds
+    schedule = native.simulate(problem, policy, plan, ties)
+    return fingerprint(*(getattr(schedule, name) for name in SCHEDULE)), schedule.makespan_seconds
 
 
 def schedule_lines(problem) -> list[str]:
@@ -125,8 +125,8 @@ def all_plans_line(problem) -> str:
     if problem.genes == 0 or count_plans(problem) > FEW_PLANS:
         return "all plans: too many"
     best = try_all(problem)
-    found = fingerprint(best.placement.gene_nodes, best.placement.priority, best.terms)
-    return f"all plans: {best.plans}, the best {found}"
+    plan_print = fingerprint(best.placement.gene_nodes, best.placement.priority, best.terms)
+    return f"all plans: {best.plans}, the best {plan_print}"
 
 
 def search_lines(problem, generations: int) -> list[str]:
@@ -143,7 +143,7 @@ def search_lines(problem, generations: int) -> list[str]:
     lines = [
         f"search: {done} generations, {schedule.makespan_seconds:.10g} s, terms {terms}",
         f"  plan {plan}, schedule {fingerprint(*(getattr(schedule, n) for n in SCHEDULE))}, "
-        f"generations {fingerprint(*stop.told)}",
+        f"generations {fingerprint(*stop.seen_terms)}",
     ]
     for number, island in enumerate(search.islands):
         population = island.population

@@ -120,17 +120,17 @@ def test_a_search_that_starts_again_loses_nothing(restart_after, islands, dispat
     """The same plan on any number of threads, longer searches no worse, a warm start kept."""
     problem = a_wide_problem(dispatch=dispatch, steps=12)
     params = replace(SEARCH, islands=islands, restart_after=restart_after)
-    known = [each.terms for each in starting_schedules(problem, 7)]
-    best = min(known, key=tuple)
+    first_terms = [each.terms for each in starting_schedules(problem, 7)]
+    best = min(first_terms, key=tuple)
     for generations in (24, 30, 40):
-        found = searched(problem, generations, 7, params, threads=1)
-        assert not better(best, found.schedule.terms)
-        best = found.schedule.terms
+        outcome = searched(problem, generations, 7, params, threads=1)
+        assert not better(best, outcome.schedule.terms)
+        best = outcome.schedule.terms
     assert len(starts) > 2 * 3 * islands
     again = searched(problem, 40, 7, params, threads=4)
-    assert outcome_of(again) == outcome_of(found)
-    on = searched(problem, 30, 8, params, warm_start=found.placement)
-    assert not better(found.schedule.terms, on.schedule.terms)
+    assert outcome_of(again) == outcome_of(outcome)
+    on = searched(problem, 30, 8, params, warm_start=outcome.placement)
+    assert not better(outcome.schedule.terms, on.schedule.terms)
 
 
 @settings(max_examples=40)
@@ -138,9 +138,9 @@ def test_a_search_that_starts_again_loses_nothing(restart_after, islands, dispat
 def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch, islands):
     problem = case.lowered(dispatch=dispatch).problem
     params = replace(SEARCH, islands=islands, restart_after=1)
-    known = [each.terms for each in starting_schedules(problem, 3)]
-    found = searched(problem, len(known) + 4, 3, params, threads=2).schedule
-    assert not any(better(terms, found.terms) for terms in known)
+    first_terms = [each.terms for each in starting_schedules(problem, 3)]
+    schedule = searched(problem, len(first_terms) + 4, 3, params, threads=2).schedule
+    assert not any(better(terms, schedule.terms) for terms in first_terms)
 
 
 def placed_again(problem, start: Placement, children: int) -> Island:
@@ -160,9 +160,9 @@ def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
     problem = a_problem(a_run(*short, *in_a_row), cluster, dispatch="ready")
     slow = Placement(np.zeros(problem.genes, np.int64), np.zeros(problem.activities), np.empty(0))
     assert simulate(problem, slow).makespan_seconds == 120
-    found = simulate(problem, placed_again(problem, slow, children=40).best.placement)
-    assert found.makespan_seconds == 60
-    assert found.node[: len(short)].tolist() == [0] * len(short)
+    schedule = simulate(problem, placed_again(problem, slow, children=40).best.placement)
+    assert schedule.makespan_seconds == 60
+    assert schedule.node[: len(short)].tolist() == [0] * len(short)
 
 
 @settings(max_examples=60)

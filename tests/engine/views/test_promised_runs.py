@@ -43,8 +43,8 @@ HOSTILE = "\x1b[31mred\u202e\nnew line" * 9
 
 def promised(*, queue=None, ends=ENDS, spec=None, **status):
     """The sample run with a promise."""
-    told = {"firstEnds": FIRST, "confidence": 0.9, "steps": STEPS, **(spec or {})}
-    raw = placement(spec=told, status={"ends": ends, "steps": STATES, **status})
+    full_spec = {"firstEnds": FIRST, "confidence": 0.9, "steps": STEPS, **(spec or {})}
+    raw = placement(spec=full_spec, status={"ends": ends, "steps": STATES, **status})
     return run_view(raw, NOW).in_queue(None if queue is None else queue_view(queue))
 
 

@@ -68,8 +68,8 @@ def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs(gol
     document = plan_document(promised_plan(submitted_at=AT))
     golden(json.dumps([document["promise"], document["submittedAt"]]), "run")
     for step in document["steps"]:
-        known = [step["starts"], step["ends"], step["durationBasis"]]
-        golden(json.dumps(known), step["name"])
+        times = [step["starts"], step["ends"], step["durationBasis"]]
+        golden(json.dumps(times), step["name"])
     without = plan_document(taxi_plan())
     assert not {"promise", "submittedAt"} & without.keys()
     assert not {"starts", "ends", "durationBasis"} & without["steps"][0].keys()

@@ -183,18 +183,18 @@ def test_all_that_is_told(run, golden):
 
 
 def test_the_schema_of_documents_is_one():
-    found = schema("runs")
-    jsonschema.Draft202012Validator.check_schema(found)
-    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    runs_schema = schema("runs")
+    jsonschema.Draft202012Validator.check_schema(runs_schema)
+    assert runs_schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 @each_run
 def test_documents_fit_the_schema_and_hold_nothing_that_it_does_not_describe(run):
     for document in (runs_document([run]), explanation_document(run, run.steps)):
-        found = json.loads(serialized(document, "json"))
-        assert_described(found, "runs")
-    waiting = [step["waiting"] for step in found["steps"] if step["waiting"]]
-    assert found["run"]["waiting"] == waiting
+        raw = json.loads(serialized(document, "json"))
+        assert_described(raw, "runs")
+    waiting = [step["waiting"] for step in raw["steps"] if step["waiting"]]
+    assert raw["run"]["waiting"] == waiting
 
 
 def test_all_runs_in_a_list(golden):
@@ -244,8 +244,8 @@ HOST = "kubernetes.io/hostname"
 
 
 def required(*keys, operator="In"):
-    found = [{"key": key, "operator": operator, "values": ["home-edge-node"]} for key in keys]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [each]} for each in found]}
+    expressions = [{"key": key, "operator": operator, "values": ["home-edge-node"]} for key in keys]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [each]} for each in expressions]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 

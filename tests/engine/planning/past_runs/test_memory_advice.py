@@ -11,7 +11,7 @@ from kfp_placement_engine.planning.past_runs.memory_advice import (
 MIB, GIB = 2**20, 2**30
 
 
-def found(
+def a_forecast(
     ask: float | None, largest: float | None, runs: int = 9, killed: float | None = None
 ) -> MemoryForecast:
     """Amounts are GiB."""
@@ -19,25 +19,25 @@ def found(
     return MemoryForecast(amounts[0], amounts[1], runs, amounts[2], None)
 
 
-def advice(known: MemoryForecast, asked_bytes: float | None) -> str:
-    told = memory_advice(known, asked_bytes)
-    return "" if told is None else told.text
+def advice(memory: MemoryForecast, asked_bytes: float | None) -> str:
+    given_advice = memory_advice(memory, asked_bytes)
+    return "" if given_advice is None else given_advice.text
 
 
 def test_a_step_that_asks_for_far_too_much():
-    text = advice(found(1.4, 1.2), 8 * GIB)
+    text = advice(a_forecast(1.4, 1.2), 8 * GIB)
     assert text == "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do"
 
 
 @pytest.mark.parametrize(
-    ("known", "asked"),
+    ("memory", "asked"),
     [
-        (found(1.4, 1.2, runs=2), 8),
-        (found(1.4, 1.2), 1.75),
-        (found(1.4, 1.2), 1.195),
-        (found(1.4, 1.2, runs=2), 1),
-        (found(1.4, 1.2), None),
-        (found(None, None), 8),
+        (a_forecast(1.4, 1.2, runs=2), 8),
+        (a_forecast(1.4, 1.2), 1.75),
+        (a_forecast(1.4, 1.2), 1.195),
+        (a_forecast(1.4, 1.2, runs=2), 1),
+        (a_forecast(1.4, 1.2), None),
+        (a_forecast(None, None), 8),
     ],
     ids=[
         "two runs",
@@ -48,22 +48,22 @@ def test_a_step_that_asks_for_far_too_much():
         "not measured",
     ],
 )
-def test_nothing_is_advised(known, asked):
-    assert advice(known, None if asked is None else asked * GIB) == ""
+def test_nothing_is_advised(memory, asked):
+    assert advice(memory, None if asked is None else asked * GIB) == ""
 
 
 def test_a_step_that_asks_for_less_than_it_used():
-    text = advice(found(0.75, 0.69), 0.49 * GIB)
+    text = advice(a_forecast(0.75, 0.69), 0.49 * GIB)
     assert text == "asks 502Mi, used at most 707Mi in 9 runs: ask for 768Mi"
 
 
 def test_a_step_that_was_killed():
-    known = found(4.0, None, runs=1, killed=2)
+    memory = a_forecast(4.0, None, runs=1, killed=2)
     text = "was killed for memory with 2Gi in its last run; ask for 4Gi"
-    assert advice(known, 2 * GIB) == text
-    assert advice(known, GIB) == text
-    assert advice(known, None) == text
-    assert advice(known, 3 * GIB) == ""
+    assert advice(memory, 2 * GIB) == text
+    assert advice(memory, GIB) == text
+    assert advice(memory, None) == text
+    assert advice(memory, 3 * GIB) == ""
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_step_that_was_killed():
     ],
 )
 def test_amounts_are_rounded_up_to_what_people_ask_for(amount, rounded):
-    known = found(amount / GIB, None, killed=1)
-    assert advice(known, None).endswith(f"ask for {rounded}")
+    memory = a_forecast(amount / GIB, None, killed=1)
+    assert advice(memory, None).endswith(f"ask for {rounded}")
 
 
 def test_amounts_for_people():

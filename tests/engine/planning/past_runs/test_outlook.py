@@ -60,30 +60,30 @@ def promised(learned, progress=None, now=0.0, first=None, cluster=CLUSTER):
 
 
 def unknown(learned, progress=None, **others):
-    found = promised(learned, progress, **others)
-    assert found.ends is None
-    assert found.steps == {}
-    return found.unknown
+    promise = promised(learned, progress, **others)
+    assert promise.ends is None
+    assert promise.steps == {}
+    return promise.unknown
 
 
 def test_a_promise_is_the_plan_as_past_runs_have_followed_theirs():
     learned = with_history(CHAIN, a_past())
-    found = promised(learned)
-    assert found.planned_seconds == pytest.approx(400)
-    expected = learned.forecast.ends.predict(found.planned_seconds)
-    assert astuple(found.ends) == pytest.approx(astuple(expected))
-    assert found.ends.typical_seconds == pytest.approx(440)
-    starts = [found.steps[f"s{each}"].starts.typical_seconds for each in range(4)]
+    promise = promised(learned)
+    assert promise.planned_seconds == pytest.approx(400)
+    expected = learned.forecast.ends.predict(promise.planned_seconds)
+    assert astuple(promise.ends) == pytest.approx(astuple(expected))
+    assert promise.ends.typical_seconds == pytest.approx(440)
+    starts = [promise.steps[f"s{each}"].starts.typical_seconds for each in range(4)]
     assert starts == pytest.approx([0, 110, 220, 330])
-    assert found.steps["s3"].ends == found.ends
-    for step in found.steps.values():
+    assert promise.steps["s3"].ends == promise.ends
+    for step in promise.steps.values():
         assert step.starts.low_seconds <= step.ends.low_seconds
-        assert step.ends.high_seconds <= found.ends.high_seconds
+        assert step.ends.high_seconds <= promise.ends.high_seconds
 
 
 def test_what_is_near_is_known_better():
-    found = promised(with_history(CHAIN, a_past()))
-    near, far = (found.steps[each].ends for each in ("s0", "s3"))
+    promise = promised(with_history(CHAIN, a_past()))
+    near, far = (promise.steps[each].ends for each in ("s0", "s3"))
     widths = [each.high_seconds - each.low_seconds for each in (near, far)]
     assert widths[0] == pytest.approx(widths[1] / 2)
 
@@ -105,9 +105,9 @@ def end_half_way(end, now):
 
 @pytest.mark.parametrize("now", [150.0, 220.0, 600.0])
 def test_where_runs_go_nearly_as_planned_the_rest_takes_that_much_longer(now):
-    found, first = end_half_way(420.0, now)
-    assert found.typical_seconds == pytest.approx(now + 1.05 * 200)
-    assert found.high_seconds - found.low_seconds < first.high_seconds - first.low_seconds
+    end, first = end_half_way(420.0, now)
+    assert end.typical_seconds == pytest.approx(now + 1.05 * 200)
+    assert end.high_seconds - end.low_seconds < first.high_seconds - first.low_seconds
 
 
 @pytest.mark.parametrize(
@@ -128,24 +128,24 @@ def test_where_runs_go_nearly_as_planned_the_rest_takes_that_much_longer(now):
 def test_else_the_first_end_holds_as_long_as_the_plan_of_what_is_left_allows_it(
     end, now, typical_seconds
 ):
-    found, first = end_half_way(end, now)
-    assert found.typical_seconds == pytest.approx(typical_seconds)
-    assert found.high_seconds - found.low_seconds <= first.high_seconds - first.low_seconds
+    run_end, first = end_half_way(end, now)
+    assert run_end.typical_seconds == pytest.approx(typical_seconds)
+    assert run_end.high_seconds - run_end.low_seconds <= first.high_seconds - first.low_seconds
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 def test_between_the_two_a_promise_is_a_mean_of_both(share):
     ratio = 1.1 ** (1 + share)
-    found, _ = end_half_way(ratio * 400.0, 600.0)
+    end, _ = end_half_way(ratio * 400.0, 600.0)
     usual, held = 600 + ratio * 200, 800
-    assert found.typical_seconds == pytest.approx(usual + share * (held - usual), rel=1e-4)
+    assert end.typical_seconds == pytest.approx(usual + share * (held - usual), rel=1e-4)
 
 
 def test_what_has_happened_is_no_range():
     learned = with_history(CHAIN, a_past())
     running = {"s0": StepProgress(ProgressState.RUNNING, "n1", 30.0)}
-    found = promised(learned, running, 30.0)
-    assert found.steps["s0"].starts == TimeRange(-30.0, -30.0, -30.0)
+    promise = promised(learned, running, 30.0)
+    assert promise.steps["s0"].starts == TimeRange(-30.0, -30.0, -30.0)
     assert "s0" not in promised(learned, {"s0": DONE}, 110.0).steps
     everything = {step.name: DONE for step in CHAIN.steps}
     assert unknown(learned, everything, now=440.0) == "the run has ended"
@@ -154,11 +154,11 @@ def test_what_has_happened_is_no_range():
 def test_a_run_that_will_begin_ends_as_long_after_that():
     learned = with_history(CHAIN, a_past())
     plan = plan_runs([ActiveRun("run", learned.graph, 1000.0)], CLUSTER, OPTIONS).plans["run"]
-    found = promise_of(outlook_of(plan), learned.graph, learned.forecast)
+    promise = promise_of(outlook_of(plan), learned.graph, learned.forecast)
     later = promised(learned).ends.later(1000.0)
-    assert found.ends is not None
-    assert astuple(found.ends) == pytest.approx(astuple(later))
-    assert found.steps["s0"].starts == TimeRange(1000.0, 1000.0, 1000.0)
+    assert promise.ends is not None
+    assert astuple(promise.ends) == pytest.approx(astuple(later))
+    assert promise.steps["s0"].starts == TimeRange(1000.0, 1000.0, 1000.0)
 
 
 def test_nothing_is_promised_of_what_was_not_seen():
@@ -229,8 +229,8 @@ def test_steps_that_have_not_run_lately_are_named():
         steps = (PastStep(step_identity("chain", CHAIN.steps[0]), 100.0),)
         past.observe(PastRun(str(number), "chain", at, steps, 100.0))
     graph = replace(CHAIN, steps=(*CHAIN.steps, Step("new", "new")))
-    found = list(left_out_notices(graph, past))
-    assert [(each.code, each.step) for each in found] == [
+    notices = list(left_out_notices(graph, past))
+    assert [(each.code, each.step) for each in notices] == [
         ("usually-left-out", name) for name in ("s1", "s2", "s3")
     ]
-    assert "did not run in the last 3 runs" in found[0].message
+    assert "did not run in the last 3 runs" in notices[0].message

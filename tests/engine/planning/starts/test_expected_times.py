@@ -33,21 +33,21 @@ def expected(now, **changes):
 
 
 def test_as_planned_the_critical_path_has_no_slack():
-    found = expected(0.0)
-    assert found.starts == {"a": 0.0, "b": 10.0, "long": 10.0, "end": 50.0}
-    assert found.latest_starts == {"a": 0.0, "b": 40.0, "long": 10.0, "end": 50.0}
+    times = expected(0.0)
+    assert times.starts == {"a": 0.0, "b": 10.0, "long": 10.0, "end": 50.0}
+    assert times.latest_starts == {"a": 0.0, "b": 40.0, "long": 10.0, "end": 50.0}
 
 
 def test_what_waits_for_a_late_step_is_late():
     """`a` has run for its 10 s at 25 s: 5 s more are expected."""
-    found = expected(25.0, a=StepSpan(15.0, 25.0, runs=True))
-    assert found.starts == {"a": 15.0, "b": 30.0, "long": 30.0, "end": 70.0}
-    assert found.latest_starts["b"] == 60.0
+    times = expected(25.0, a=StepSpan(15.0, 25.0, runs=True))
+    assert times.starts == {"a": 15.0, "b": 30.0, "long": 30.0, "end": 70.0}
+    assert times.latest_starts["b"] == 60.0
 
 
 def test_steps_that_have_ended_hold_nobody_up():
-    found = expected(12.0, a=None)
-    assert found.starts == {"b": 12.0, "long": 12.0, "end": 52.0}
+    times = expected(12.0, a=None)
+    assert times.starts == {"b": 12.0, "long": 12.0, "end": 52.0}
 
 
 def test_nothing_is_expected_before_it_is_planned():
@@ -55,19 +55,19 @@ def test_nothing_is_expected_before_it_is_planned():
 
 
 def test_a_run_of_which_a_time_is_unknown_has_no_slack():
-    found = expected(0.0, long=StepSpan(10.0, math.inf))
-    assert found.latest_starts == found.starts
+    times = expected(0.0, long=StepSpan(10.0, math.inf))
+    assert times.latest_starts == times.starts
 
 
 def test_times_that_cannot_be_are_taken_as_none():
-    found = expected(0.0, b=StepSpan(10.0, -50.0))
-    assert found.starts["end"] == 50.0
-    assert found.latest_starts["b"] == 50.0
+    times = expected(0.0, b=StepSpan(10.0, -50.0))
+    assert times.starts["end"] == 50.0
+    assert times.latest_starts["b"] == 50.0
 
 
 def test_no_steps_expect_nothing():
-    found = expected_times(StepOrder.of(a_run()), {}, 0.0)
-    assert (found.starts, found.latest_starts) == ({}, {})
+    times = expected_times(StepOrder.of(a_run()), {}, 0.0)
+    assert (times.starts, times.latest_starts) == ({}, {})
 
 
 def test_steps_inside_a_group_wait_for_what_the_group_waits_for():

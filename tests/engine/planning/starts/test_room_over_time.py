@@ -42,8 +42,8 @@ def test_room_is_what_a_count_of_every_moment_leaves(taken_room, ends, start, se
     taken_room = [(min(pair), max(pair), cpu) for *pair, cpu in taken_room if pair[0] != pair[1]]
     room, end = room_with(taken_room, ends), start + seconds + 1
     for cpu in (1, 3, CPUS):
-        found = room.fits({"cpu": cpu}, float(start), float(end))
-        assert found == has_room(cpu, start, end, taken_room, ends)
+        fits = room.fits({"cpu": cpu}, float(start), float(end))
+        assert fits == has_room(cpu, start, end, taken_room, ends)
         first = next(
             (
                 at

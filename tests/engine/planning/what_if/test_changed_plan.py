@@ -214,16 +214,16 @@ def check_suggestions(run, cluster, asked):
     }
     if not plan.search.exact or None in [each.end for each in tried.values()]:
         return False
-    found = best_changes(run, cluster, plan, asked)
-    expected = in_order(tried.values(), found.present_seconds)
-    assert bool(found.best) == bool(expected)
-    for each in found.best:
+    advice = best_changes(run, cluster, plan, asked)
+    expected = in_order(tried.values(), advice.present_seconds)
+    assert bool(advice.best) == bool(expected)
+    for each in advice.best:
         scratch = tried[each.change.text]
         assert abs(each.makespan_seconds - scratch.end) <= MILLISECOND
         assert (each.nodes_added, each.cpu_added_milli) == (scratch.machines, scratch.cpu)
-        if math.isfinite(found.present_seconds):
-            assert abs(each.gain_seconds - found.present_seconds + scratch.end) <= MILLISECOND
-    for first, best in zip(found.best[:1], expected[:1], strict=True):
+        if math.isfinite(advice.present_seconds):
+            assert abs(each.gain_seconds - advice.present_seconds + scratch.end) <= MILLISECOND
+    for first, best in zip(advice.best[:1], expected[:1], strict=True):
         assert abs(first.makespan_seconds - best.end) <= MILLISECOND
         assert (first.nodes_added, first.cpu_added_milli) == (best.machines, best.cpu)
     return True
@@ -374,9 +374,9 @@ def test_a_limit_one_up_that_is_off_is_named_once():
     run = a_kfp_run(*inside, groups=loop)
     cluster = cluster_of(2)
     plan = planned(run, cluster)
-    found = best_changes(run, cluster, plan, options())
-    assert [each.change.text for each in found.best] == ["loop l limit=2"]
-    assert found.best[0].gain_seconds == pytest.approx(102)
+    advice = best_changes(run, cluster, plan, options())
+    assert [each.change.text for each in advice.best] == ["loop l limit=2"]
+    assert advice.best[0].gain_seconds == pytest.approx(102)
 
 
 def test_a_run_that_cannot_end_is_told_what_lets_it():
@@ -386,11 +386,11 @@ def test_a_run_that_cannot_end_is_told_what_lets_it():
     cluster = a_cluster(slow, a_node("cordoned", memory=128, unschedulable=True))
     plan = planned(run, cluster)
     assert plan.figures.unplaced == 1
-    found = best_changes(run, cluster, plan, options())
-    assert found.present_seconds == math.inf
-    assert [each.change.text for each in found.best] == ["+1 of cordoned", "n1 memory=128Gi"]
-    assert found.best[0].gain_seconds == math.inf
-    assert [each.makespan_seconds for each in found.best] == [60, 6000]
+    advice = best_changes(run, cluster, plan, options())
+    assert advice.present_seconds == math.inf
+    assert [each.change.text for each in advice.best] == ["+1 of cordoned", "n1 memory=128Gi"]
+    assert advice.best[0].gain_seconds == math.inf
+    assert [each.makespan_seconds for each in advice.best] == [60, 6000]
     answer = changed(run, cluster, plan, "n1 memory=128Gi")
     assert answer.gain_seconds == math.inf
     assert changed(run, cluster, answer.plan, "-1 of n1").gain_seconds == -math.inf
@@ -401,10 +401,10 @@ def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
     """A first plan can be bettered by far; a node of a kind that no step can use helps nothing."""
     run, cluster = a_wide_case()
     plan = planned(run, cluster)
-    found = best_changes(run, cluster, plan, options())
-    assert found.unchanged_gain_seconds > 0
-    reachable = found.present_seconds - found.unchanged_gain_seconds
-    for each in found.best:
+    advice = best_changes(run, cluster, plan, options())
+    assert advice.unchanged_gain_seconds > 0
+    reachable = advice.present_seconds - advice.unchanged_gain_seconds
+    for each in advice.best:
         assert each.gain_seconds == pytest.approx(reachable - each.makespan_seconds)
 
 

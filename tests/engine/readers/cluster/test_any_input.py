@@ -101,14 +101,14 @@ def cluster_document() -> dict[str, Any]:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a document."""
-    found = [path] if path else []
+    paths = [path] if path else []
     if isinstance(value, dict):
         for key, inner in value.items():
-            found += places(inner, (*path, key))
+            paths += places(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            found += places(inner, (*path, index))
-    return found
+            paths += places(inner, (*path, index))
+    return paths
 
 
 def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
@@ -128,12 +128,12 @@ def cluster_or_message(data: bytes) -> Cluster | str:
 
 def try_reading(data: bytes) -> None:
     """Read; what can be read can be written and read again."""
-    found = cluster_or_message(data)
-    if isinstance(found, Cluster):
-        assert_round_trip(found)
+    outcome = cluster_or_message(data)
+    if isinstance(outcome, Cluster):
+        assert_round_trip(outcome)
     else:
-        assert found.startswith("file")
-        assert len(found) < 2_000
+        assert outcome.startswith("file")
+        assert len(outcome) < 2_000
 
 
 def assert_round_trip(cluster: Cluster) -> None:

@@ -19,36 +19,36 @@ def requests(*containers, **spec):
 
 
 def test_containers_add_up():
-    found = requests(container({"cpu": "1", "memory": "1Gi"}), container({"cpu": "500m"}))
-    assert found.real == {"cpu": 1_500, "memory": GIBIBYTE}
-    assert found.scored == {"cpu": 1_500, "memory": GIBIBYTE + DEFAULT["memory"]}
+    amounts = requests(container({"cpu": "1", "memory": "1Gi"}), container({"cpu": "500m"}))
+    assert amounts.real == {"cpu": 1_500, "memory": GIBIBYTE}
+    assert amounts.scored == {"cpu": 1_500, "memory": GIBIBYTE + DEFAULT["memory"]}
 
 
 def test_a_container_without_requests_counts_in_scores_only():
-    found = requests(container(), container(None, "wait"))
-    assert found.real == {}
-    assert found.scored == {"cpu": 200, "memory": 400 * MEBIBYTE}
+    amounts = requests(container(), container(None, "wait"))
+    assert amounts.real == {}
+    assert amounts.scored == {"cpu": 200, "memory": 400 * MEBIBYTE}
 
 
 def test_an_explicit_zero_is_a_request():
     """Scores count nothing for it, where they count the default for a missing one."""
-    found = requests(container({"cpu": "0", "memory": 0}))
-    assert found.real == {"cpu": 0, "memory": 0}
-    assert found.scored == {"cpu": 0, "memory": 0}
+    amounts = requests(container({"cpu": "0", "memory": 0}))
+    assert amounts.real == {"cpu": 0, "memory": 0}
+    assert amounts.scored == {"cpu": 0, "memory": 0}
 
 
 def test_a_limit_without_a_request_is_a_request():
     """The API server fills it in, resource by resource."""
     resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
-    found = requests(container(resources=resources))
-    assert found.real == {"cpu": 1_000, "memory": GIBIBYTE}
+    amounts = requests(container(resources=resources))
+    assert amounts.real == {"cpu": 1_000, "memory": GIBIBYTE}
 
 
 def test_init_containers_count_by_their_peak():
     """They run one after the other, before the containers."""
     init = [container({"cpu": "3"}), container({"memory": "2Gi"})]
-    found = requests(container({"cpu": "1", "memory": "1Gi"}), initContainers=init)
-    assert found.real == {"cpu": 3_000, "memory": 2 * GIBIBYTE}
+    amounts = requests(container({"cpu": "1", "memory": "1Gi"}), initContainers=init)
+    assert amounts.real == {"cpu": 3_000, "memory": 2 * GIBIBYTE}
     small = requests(container({"cpu": "1"}), initContainers=[container()])
     assert small.scored["cpu"] == 1_000
 
@@ -67,19 +67,19 @@ def test_sidecars_run_beside_what_starts_after_them():
 
 
 def test_overhead_adds():
-    found = requests(container({"cpu": "1"}), overhead={"cpu": "250m", "memory": "64Mi"})
-    assert found.real == {"cpu": 1_250, "memory": 64 * MEBIBYTE}
-    assert found.scored == {"cpu": 1_250, "memory": 264 * MEBIBYTE}
+    amounts = requests(container({"cpu": "1"}), overhead={"cpu": "250m", "memory": "64Mi"})
+    assert amounts.real == {"cpu": 1_250, "memory": 64 * MEBIBYTE}
+    assert amounts.scored == {"cpu": 1_250, "memory": 264 * MEBIBYTE}
 
 
 def test_resources_of_the_pod_as_a_whole_win():
     """For CPU, memory and huge pages."""
-    found = requests(
+    amounts = requests(
         resources={"requests": {"cpu": "4", "nvidia.com/gpu": "9"}},
         containers=[container({"cpu": "1"}), container(None, "wait")],
     )
-    assert found.real == {"cpu": 4_000}
-    assert found.scored == {"cpu": 4_000, "memory": 400 * MEBIBYTE}
+    assert amounts.real == {"cpu": 4_000}
+    assert amounts.scored == {"cpu": 4_000, "memory": 400 * MEBIBYTE}
 
 
 def test_only_names_that_the_scheduler_knows_count():
@@ -91,8 +91,8 @@ def test_only_names_that_the_scheduler_knows_count():
         "nvidia.com/gpu": "1",
         "hugepages-2Mi": "4Mi",
     }
-    found = requests(container(given))
-    assert set(found.real) == {"cpu", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi"}
+    amounts = requests(container(given))
+    assert set(amounts.real) == {"cpu", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi"}
 
 
 def test_a_resize_in_place_counts_by_its_largest_figure():
