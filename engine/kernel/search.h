@@ -169,7 +169,7 @@ static void respect_precedences(const Problem *p, double *keys) {
 }
 
 /* Simulate the child as it is; return 0 if it costs more than the limit, and the simulation stopped early. */
-static int play_child(Search *search, int policy, double limit, double *terms) {
+static int simulate_child(Search *search, int policy, double limit, double *terms) {
     Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .order = search->order,
                          .limit = limit, .deadline = search->deadline};
     *search->population->schedules += 1;
@@ -252,13 +252,13 @@ static int try_child(Search *search) {
     }
     const double limit = taken_limit(search, slot);
     /* The best schedule of another policy is simulated again in order, whatever it costs. */
-    const int is_replayed = search->ordered && slot == 0 && policy != ORDERED;
-    if (!play_child(search, policy, is_replayed ? INFINITY : limit, terms)) return 0;
+    const int is_simulated_again = search->ordered && slot == 0 && policy != ORDERED;
+    if (!simulate_child(search, policy, is_simulated_again ? INFINITY : limit, terms)) return 0;
     rewrite_child(search, population->genes + slot * p->genes);
     int against_best = compare_terms(terms, population->terms);
     /* Slot 0 holds what a plan really does: driver pods may go elsewhere when it is simulated again. */
     if (search->ordered && (against_best < 0 || (slot == 0 && (policy != ORDERED || against_best == 0)))) {
-        if (!play_child(search, ORDERED, limit, terms)) return 0;
+        if (!simulate_child(search, ORDERED, limit, terms)) return 0;
         against_best = compare_terms(terms, population->terms);
     }
     if (compare_terms(terms, population->terms + slot * TERMS) <= 0) store(search, slot, terms);

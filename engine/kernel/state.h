@@ -46,7 +46,7 @@ typedef struct {
     FIELD(int64_t, iteration_blocked, p->iterations)                                                               \
     FIELD(uint8_t, iteration_active, p->iterations)                                                                \
     FIELD(int64_t, loop_running, p->loops)                                                                         \
-    FIELD(int32_t, in_order, p->activities)              /* steps with a gene, as the last plan played has them */ \
+    FIELD(int32_t, in_order, p->activities)              /* steps with a gene, as the last simulation has them  */ \
     FIELD(int32_t, sequence, p->activities)              /* the plan's order by node (ORDERED) */                  \
     FIELD(int64_t, sequence_start, p->nodes + 1)                                                                   \
     FIELD(int64_t, head, p->nodes)                                                                                 \
@@ -77,7 +77,7 @@ typedef struct {
     double least_cost, cost_limit; /* weighted sum of these, and the most that it may be */
     double idle, idle_limit;      /* of the scarcest resource: room times seconds that nobody took, and the most */
     double idle_room, counted_until; /* what is free of it now, and since when */
-    uint64_t due;                 /* the instant whose events are being played, as `ordinal_of` has it */
+    uint64_t due;                 /* the instant whose events are being simulated, as `ordinal_of` has it */
     int64_t later_size, now_size, fresh_count, queued_count, filled_count, touched_count, changed_count, created_count;
     int64_t unfinished;           /* activities that have not ended */
     int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
