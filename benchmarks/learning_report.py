@@ -15,7 +15,7 @@ ABOUT = (
     "`covered`: how often the range of 90% holds the truth; `high/low`: the median ratio of its",
     "bounds; `width`: the median of the range over the truth. `ours` knows the size of a step's",
     "inputs (the bytes that it then read). A new pipeline is known by 20 runs of each other one.",
-    "A recorded run is planned on learned times, without sizes, and played by kube-default;",
+    "A recorded run is planned on learned times, without sizes, and simulated under kube-default;",
     "`plan alone` is its makespan. Its nodes have what pods of any run, later ones too, asked of",
     "them at a time, and its pipeline an order that has nearly all steps of every run.",
     "Made-up runs differ from their plans by the times of their steps alone: no pod waits beside",
@@ -23,7 +23,7 @@ ABOUT = (
     "real runs have. While a run goes on, steps start as long after what they wait for as planned.",
     "After a change: ten runs are seen, then the pipeline, its arguments or the cluster change.",
     "Plans with history: a run is planned on what ten runs before took, and with 60 s for every",
-    "step; each plan is then played 100 times with real run times, as kube-default is. Each task",
+    "step; each plan is simulated 100 times with real run times, as kube-default is. Each task",
     "varies by 5, 20 or 70%. `history earlier`: how much earlier the run ends than with 60 s.",
 )
 

@@ -22,7 +22,7 @@ _NOT_COMPARED = ("brute-force",)
 """Baselines that are left out: brute force never ends on all but tiny runs."""
 
 Noted = Callable[[str, Schedule], None]
-"""Told the name and the schedule of each reference that is played."""
+"""Callback that takes the name and the schedule of each simulated reference."""
 
 
 @dataclass(frozen=True)
@@ -193,26 +193,26 @@ def references_of(
         note: callback for each schedule; of several of one name, each name ends with a number.
 
     Raises:
-        BenchmarkError: a peer's schedule cannot be played.
+        BenchmarkError: a peer's schedule cannot be simulated.
     """
     problem = instance.problem
     baselines = {}
     for name in BASELINES:
         if name in _NOT_COMPARED:
             continue
-        played = [BASELINES[name](problem, seed)]
+        schedules = [BASELINES[name](problem, seed)]
         if instance.has_all_ties:
-            played = schedules_of(name, problem, seed)
-        baselines[name] = fmean(each.makespan_seconds for each in played)
-        for number, each in enumerate(played, start=1):
-            note(name if len(played) == 1 else f"{name}-{number}", each)
-    played_by = peer_schedules(instance, peers, seed)
-    for name, schedule in played_by.items():
+            schedules = schedules_of(name, problem, seed)
+        baselines[name] = fmean(each.makespan_seconds for each in schedules)
+        for number, each in enumerate(schedules, start=1):
+            note(name if len(schedules) == 1 else f"{name}-{number}", each)
+    by_peer = peer_schedules(instance, peers, seed)
+    for name, schedule in by_peer.items():
         note(name, schedule)
     return References(
         baselines=baselines,
         bounds=bounds or bounds_of(problem),
-        peers={name: schedule.makespan_seconds for name, schedule in played_by.items()},
+        peers={name: schedule.makespan_seconds for name, schedule in by_peer.items()},
         # Strict FIFO may let steps wait, which a plan under `ready` dispatch cannot.
         out_of_reach=("fifo",) if problem.dispatch == "ready" else (),
     )

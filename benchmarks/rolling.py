@@ -30,7 +30,7 @@ from benchmarks.rolling_report import Row, page_of
 from benchmarks.rolling_runs.arms import ORACLE, Arm, all_arms
 from benchmarks.rolling_runs.draws import LARGEST, Kind, draw, hash_of_series
 from benchmarks.rolling_runs.outcomes import Outcome, schedule_text
-from benchmarks.rolling_runs.simulation import GENERATIONS, play, twenty_generations
+from benchmarks.rolling_runs.simulation import GENERATIONS, simulate_series, twenty_generations
 from benchmarks.series import make_folder, write_schedule
 from benchmarks.wfinstances import instance_files
 from kfp_placement.cli.output import check_target
@@ -129,13 +129,13 @@ def _measured(
     folder: Path | None,
 ) -> list[Row]:
     series, stop = draw(case.kind, case.noise, seed), _stop(budget)
-    oracle, input_hash = play(series, ORACLE, seed, stop), hash_of_series(series)
+    oracle, input_hash = simulate_series(series, ORACLE, seed, stop), hash_of_series(series)
     rows = []
     prefix = f"{case.name}.seed-{seed}.{_word(budget)}"
     _write(folder, f"{prefix}.oracle", oracle)
     for arm in arms:
         started = time.process_time()
-        outcome = play(series, arm, seed, stop)
+        outcome = simulate_series(series, arm, seed, stop)
         _write(folder, f"{prefix}.{arm.name}", outcome)
         rows.append(
             Row(

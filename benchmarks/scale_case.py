@@ -77,7 +77,7 @@ def _planned(
     started = time.process_time()
     plan = plan_run(run, cluster, options)
     cpu_seconds = time.process_time() - started
-    # The first generations play one plan each: those that the search starts from.
+    # The first generations simulate one plan each: those that the search starts from.
     starts = sum(1 for _ in seeds_of(problem, shape.seed)) - 1
     bred = max(0, plan.search.generations - starts)
     tried = starts + bred * trials_per_generation(problem) * GeneticParams().islands

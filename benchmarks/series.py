@@ -50,7 +50,7 @@ def run(
     Raises:
         EngineError: a case cannot be read or planned.
         RunError: a schedule cannot be written.
-        BenchmarkError: a peer's schedule cannot be played, or the base fails.
+        BenchmarkError: a peer's schedule cannot be simulated, or the base fails.
     """
     outcomes = []
     for number, case in enumerate(cases):

@@ -40,7 +40,7 @@ _PLAIN: dict[str, Any] = {
     "islands": 1,
     "restart_after": 1_000_000,
 }
-"""Options for children that are played once and unchanged, as in older versions of the search."""
+"""Options for children simulated once and unchanged, as in older versions of the search."""
 
 
 @dataclass(frozen=True)

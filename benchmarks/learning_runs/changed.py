@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from benchmarks.learning_runs.cases import Case
-from benchmarks.learning_runs.played import PlayedRun, past_steps, play
+from benchmarks.learning_runs.simulated_run import SimulatedRun, past_steps, simulate_run
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastRun
@@ -100,18 +100,18 @@ class _Pipeline:
         return float(self._random.lognormal(0.0, deviation))
 
     def elsewhere(self, number: int) -> PastRun:
-        """Play a run of another pipeline, which has one step of the same component."""
+        """Simulate a run of another pipeline, which has one step of the same component."""
         step = self._step("check", 1.0, BEFORE.gibibytes * self._factor(SIZES))
         ended_at, steps = datetime.fromtimestamp(number, UTC), past_steps("elsewhere", [step])
         return PastRun(f"elsewhere-{number}", "elsewhere", ended_at, tuple(steps))
 
-    def run(self, work: Work, past: Past) -> PlayedRun:
-        """Play a run with inputs of another size, planned by what is known."""
+    def run(self, work: Work, past: Past) -> SimulatedRun:
+        """Simulate a run with inputs of another size, planned by what is known."""
         today = replace(work, gibibytes=work.gibibytes * self._factor(SIZES))
         true = self._graph(today)
         steps = tuple(replace(step, duration_seconds=None) for step in true.steps)
         seconds = [step.duration_seconds or 0.0 for step in true.steps]
-        return play(replace(true, steps=steps), seconds, work.cluster, past)
+        return simulate_run(replace(true, steps=steps), seconds, work.cluster, past)
 
     def _graph(self, work: Work) -> RunGraph:
         common, size = self._factor(COMMON), work.gibibytes

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.learning_runs.cases import Case, seen_text
-from benchmarks.learning_runs.played import PASSED, PlayedRun, play
+from benchmarks.learning_runs.simulated_run import PASSED, SimulatedRun, simulate_run
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
 from kfp_placement_engine.history import Past
@@ -94,12 +94,12 @@ def first_runs(seeds: int = FIRST_SEEDS) -> Iterator[Case]:
 
 def _runs(
     graph: RunGraph, cluster: Cluster, mixture: Mixture, seed: int, count: int
-) -> Iterator[PlayedRun]:
+) -> Iterator[SimulatedRun]:
     """Yield runs of one pipeline that is alone in its namespace; every second one is `ordered`."""
     random, past = np.random.default_rng(seed), Past()
     for number in range(count):
         seconds = mixture.drawn(graph, random)
-        run = play(graph, seconds, cluster, past, "ordered" if seed % 2 else "ready")
+        run = simulate_run(graph, seconds, cluster, past, "ordered" if seed % 2 else "ready")
         past.observe(run.past_run(number))
         yield run
 

@@ -1,7 +1,7 @@
 """Value of plans in runs as they really go, with times by history or 60 s for each step.
 
 Steps vary little, some, or much. Ten runs are seen, then one is planned with 60 s for all, and on
-learned times. Both plans are played with many runs as they may really be, beside kube-default.
+learned times. Both plans are simulated with many runs as they may really be, beside kube-default.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from benchmarks.learning_runs.played import past_steps
+from benchmarks.learning_runs.simulated_run import past_steps
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.wfinstances import CLUSTERS, FOLDER, instance_files, slot_run
 from kfp_placement_engine import Cluster, PlacementProblem, RunGraph

@@ -1,8 +1,8 @@
 """Ends of recorded runs, promised before and while they run, as a controller does.
 
 The pipelines are those of one namespace, and run in turn. A plan is the order of the steps, the
-typical time of each and its requests, played by kube-default on the nodes of the trace. What nodes
-have, and which orders are complete, is said by all runs, later ones too: no trace says it before.
+typical time of each and its requests, simulated under kube-default on the nodes of the trace. What
+nodes have, and which orders are complete, is said by all runs, later too: no trace says it before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from benchmarks.learning_runs.cases import Case
-from benchmarks.learning_runs.played import PASSED, PlayedRun, times_of
+from benchmarks.learning_runs.simulated_run import PASSED, SimulatedRun, times_of
 from benchmarks.learning_runs.traces import Order, Trace
 from kfp_placement_engine import Cluster, LoweringOptions, Node, RunGraph, Step, lower
 from kfp_placement_engine.history import Past
@@ -50,7 +50,7 @@ def run_ends(traces: Sequence[Trace]) -> Iterator[Case]:
             past.observe(ended if number else replace(ended, seconds=None))
 
 
-def _cases(run: PlayedRun, ends: Sequence[float]) -> Iterator[Case]:
+def _cases(run: SimulatedRun, ends: Sequence[float]) -> Iterator[Case]:
     seen = f"{MANY}+" if len(ends) >= MANY else f"{FIRST}-{MANY - 1}"
     groups = [(seen, 0.0), *((f"{passed:.0%} passed", passed) for passed in PASSED)]
     for group, passed in groups:
@@ -85,8 +85,8 @@ class _Pipeline:
     ends: list[float] = field(default_factory=list)
     steps: dict[str, Step] = field(default_factory=dict)
 
-    def run(self, number: int, past: Past) -> PlayedRun:
-        """Play the next of its runs."""
+    def run(self, number: int, past: Past) -> SimulatedRun:
+        """Simulate the next of its runs."""
         pods = self.trace.pods[number]
         self.steps.update((pod.name, pod.step) for pod in pods)
         learned = with_history(self._graph(), past)
@@ -102,7 +102,7 @@ class _Pipeline:
         }
         end = max((end for _, end in real.values()), default=0.0)
         known = {name: times for name, times in real.items() if name in planned}
-        return PlayedRun(learned, planned, known, end, [pod.past for pod in pods])
+        return SimulatedRun(learned, planned, known, end, [pod.past for pod in pods])
 
     def _graph(self) -> RunGraph:
         """Return the run as it is known before it begins."""

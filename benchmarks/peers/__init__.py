@@ -23,7 +23,7 @@ from benchmarks.peers.peft import peft
 from kfp_placement_engine.problem.schedule import Schedule
 
 Peer = Callable[[Instance, int], Schedule]
-"""Plays an instance of tasks alone; the seed is that of what it draws."""
+"""Function that schedules an instance of tasks alone; the seed is that of what it draws."""
 
 NODE_CHOICES: Mapping[str, Callable[[int], NodeChoice]] = {
     "roundrobin": lambda _seed: RoundRobin(),
@@ -91,10 +91,10 @@ def _named(glob: str) -> tuple[str, ...]:
 
 
 def peer_schedules(instance: Instance, names: Sequence[str], seed: int) -> dict[str, Schedule]:
-    """Play an instance with peers.
+    """Return the schedules of an instance by peers.
 
     Args:
-        instance: instance to play.
+        instance: instance to schedule.
         names: names of the peers.
         seed: seed of the peers' draws.
 

@@ -1,8 +1,8 @@
-"""List scheduling, played event by event: whoever is ready and fits starts, in some order.
+"""List scheduling, simulated event by event: whoever is ready and fits starts, in some order.
 
 What the kernel's policies cannot say is in two plug-ins: an order that changes while steps end, and
 a choice of nodes that remembers the last one. Only decisions are made here. The schedule, and every
-figure, is that of the kernel, which plays the same nodes and starts again: see `schedule_of`.
+figure, is that of the kernel, which simulates the same nodes and starts again: see `schedule_of`.
 """
 
 import heapq
@@ -40,7 +40,7 @@ class Room:
     """The cluster at one moment.
 
     Attributes:
-        problem: problem to play.
+        problem: problem to schedule.
         free: [N, R] room that is left.
         node: [A] node of each activity, -1 = none yet.
     """
@@ -92,7 +92,7 @@ def has_tasks_alone(problem: PlacementProblem) -> bool:
 
 
 def schedule_of(problem: PlacementProblem, order: Order, choose: NodeChoice) -> Schedule:
-    """Play list scheduling as the engine's simulation does.
+    """Return the schedule of list scheduling, simulated by the engine.
 
     Args:
         problem: problem of tasks alone, see `has_tasks_alone`.
@@ -104,14 +104,14 @@ def schedule_of(problem: PlacementProblem, order: Order, choose: NodeChoice) -> 
     """
     decided = ListScheduling(problem, order, choose).decisions()
     first_members = np.array([members[0] for members in problem.gene_activities], np.int64)
-    played = simulate_planned(problem, np.maximum(decided.node[first_members], 0), decided.start)
-    if not np.array_equal(played.start, decided.start):
-        apart = int(np.flatnonzero(played.start != decided.start)[0])
+    simulated = simulate_planned(problem, np.maximum(decided.node[first_members], 0), decided.start)
+    if not np.array_equal(simulated.start, decided.start):
+        apart = int(np.flatnonzero(simulated.start != decided.start)[0])
         raise BenchmarkError(
             f"step {problem.activity_names[apart]} starts at {decided.start[apart]:g} s in a peer's"
-            f" schedule, and at {played.start[apart]:g} s when it is simulated"
+            f" schedule, and at {simulated.start[apart]:g} s when it is simulated"
         )
-    return played
+    return simulated
 
 
 class ListScheduling:
@@ -134,7 +134,7 @@ class ListScheduling:
         self.now = 0.0
 
     def decisions(self) -> Decisions:
-        """Play it."""
+        """Return the node and the start of each step."""
         for activity in np.flatnonzero(self._waits_for == 0).tolist():
             self._at(self._ready_seconds(activity), activity, _BECOMES_READY)
         while self._events:

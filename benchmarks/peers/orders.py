@@ -63,7 +63,7 @@ class LeastFinishedFirst:
 
 
 def order_of(name: str, instance: Instance) -> Order:
-    """Return an order, made for one play of an instance.
+    """Return an order, made for one schedule of an instance.
 
     Args:
         name: one of `ORDERS`.

@@ -111,7 +111,7 @@ def peft_starts(graph: TaskGraph) -> tuple[Floats, Integers]:
 
 
 def peft(problem: PlacementProblem) -> Schedule:
-    """PEFT's nodes in the order of its starts, played as HEFT's are.
+    """PEFT's nodes in the order of its starts, simulated as HEFT's are.
 
     Args:
         problem: problem of tasks alone.

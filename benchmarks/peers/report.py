@@ -65,7 +65,7 @@ def _seconds(outcome: Outcome) -> Mapping[str, float]:
 
 
 def _about(names: Mapping[str, None]) -> list[str]:
-    lines = ["Peers are played by the same simulation; means over cases and seeds, of ratios."]
+    lines = ["Peers go through the same simulation; means over cases and seeds, of ratios."]
     if any(name.startswith("cws-") for name in names):
         lines += [
             "cws-ORDER-NODES is the Common Workflow Scheduler: an order of waiting steps, and how",

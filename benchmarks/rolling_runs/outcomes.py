@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class PlayedStep(NamedTuple):
+class SimulatedStep(NamedTuple):
     """Outcome of a step; times are in seconds since the first arrival.
 
     Attributes:
@@ -42,7 +42,7 @@ class Outcome:
 
     completion_seconds: tuple[float, ...]
     plans: int
-    steps: tuple[PlayedStep, ...]
+    steps: tuple[SimulatedStep, ...]
 
     @property
     def makespan_seconds(self) -> float:

@@ -13,7 +13,7 @@ from itertools import count
 from benchmarks.rolling_runs.arms import Arm
 from benchmarks.rolling_runs.draws import Series
 from benchmarks.rolling_runs.drift import Drift
-from benchmarks.rolling_runs.outcomes import Outcome, PlayedStep
+from benchmarks.rolling_runs.outcomes import Outcome, SimulatedStep
 from benchmarks.rolling_runs.plans import Planner
 from benchmarks.rolling_runs.tasks import State, Task, tasks_of
 from kfp_placement_engine import MaxGenerations
@@ -36,7 +36,7 @@ def twenty_generations() -> StoppingCriterion:
     return MaxGenerations(GENERATIONS)
 
 
-def play(
+def simulate_series(
     series: Series,
     arm: Arm,
     seed: int = 0,
@@ -79,7 +79,7 @@ class _Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
 
     def outcome(self) -> Outcome:
-        """Play it to its end."""
+        """Simulate the series to its end."""
         for number, at in enumerate(self._series.arrivals):
             self._at(at, lambda number=number: self._arrive(number))  # type: ignore[misc]
         while self._events:
@@ -95,7 +95,7 @@ class _Simulation:
         return Outcome(
             tuple(end - at for end, at in zip(self._ends, arrivals, strict=True)),
             self._plans,
-            tuple(self._played()),
+            tuple(self._simulated()),
         )
 
     # What happens.
@@ -249,10 +249,10 @@ class _Simulation:
     def _replan(self) -> None:
         self._must_plan |= self._replan_at <= self._now
 
-    def _played(self) -> list[PlayedStep]:
+    def _simulated(self) -> list[SimulatedStep]:
         names = [node.name for node in self._series.cluster.nodes]
-        played = [
-            PlayedStep(
+        steps = [
+            SimulatedStep(
                 task.run,
                 task.name,
                 task.requests.get("cpu", 0) / 1000,
@@ -265,4 +265,4 @@ class _Simulation:
             for tasks in self._tasks
             for task in tasks.values()
         ]
-        return sorted(played, key=lambda each: (each.start, each.run, each.name))
+        return sorted(steps, key=lambda each: (each.start, each.run, each.name))

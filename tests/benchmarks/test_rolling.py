@@ -14,7 +14,7 @@ from benchmarks.rolling_runs.arms import KUBE_DEFAULT, ORACLE, Arm, all_arms
 from benchmarks.rolling_runs.draws import Kind, Series, draw
 from benchmarks.rolling_runs.drift import Drift
 from benchmarks.rolling_runs.rules import kept_room, ready_and_fits, strict
-from benchmarks.rolling_runs.simulation import play
+from benchmarks.rolling_runs.simulation import simulate_series
 from benchmarks.rolling_runs.tasks import State, Task
 from kfp_placement_engine import MaxGenerations
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep, steps_to_start
@@ -50,7 +50,7 @@ def quick() -> MaxGenerations:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_with_exact_times_no_step_starts_later_than_planned(seed):
-    for step in play(small(seed, 0.0, steps=10), SLACK, seed, quick).steps:
+    for step in simulate_series(small(seed, 0.0, steps=10), SLACK, seed, quick).steps:
         assert step.start <= step.planned + 1e-6
 
 
@@ -60,7 +60,7 @@ ARMS = [arm for arm in all_arms() if not arm.replans or arm.has_deadline]
 @pytest.mark.parametrize("arm", [ORACLE, *ARMS], ids=lambda arm: arm.name)
 def test_every_step_runs_once_after_what_it_waits_for_where_there_is_room(arm):
     series = small(7, 0.6)
-    outcome = play(series, arm, 7, quick)
+    outcome = simulate_series(series, arm, 7, quick)
     assert len(outcome.steps) == sum(len(run.steps) for run in series.runs)
     ends = {(step.run, step.name): step.end for step in outcome.steps}
     assert len(ends) == len(outcome.steps)
@@ -83,9 +83,9 @@ def test_every_step_runs_once_after_what_it_waits_for_where_there_is_room(arm):
 def test_true_times_are_those_that_were_drawn():
     series = small(3, 0.6, runs=1)
     speeds = {node.name: node.speed for node in series.cluster.nodes}
-    played = {step.name: step for step in play(series, SLACK, 3, quick).steps}
+    by_name = {step.name: step for step in simulate_series(series, SLACK, 3, quick).steps}
     for step in series.true_runs()[0].steps:
-        its = played[step.name]
+        its = by_name[step.name]
         assert its.end - its.start == pytest.approx(
             (step.duration_seconds or 0.0) / speeds[its.node]
         )
@@ -99,7 +99,7 @@ def test_runs_and_arrivals_are_the_same_whatever_the_noise():
 
 
 def test_the_default_scheduler_makes_no_plans_and_lets_nobody_wait_for_a_turn():
-    outcome = play(small(7, 0.6), KUBE_DEFAULT, 7, quick)
+    outcome = simulate_series(small(7, 0.6), KUBE_DEFAULT, 7, quick)
     assert outcome.plans == 0
     first = outcome.steps[0]
     assert first.start == first.created
@@ -108,8 +108,8 @@ def test_the_default_scheduler_makes_no_plans_and_lets_nobody_wait_for_a_turn():
 def test_a_deadline_frees_pods_for_other_nodes():
     """Without it a pod waits for its turn, however much room there is elsewhere."""
     series, strict_arm = small(11, 0.6), Arm("strict", strict)
-    patient = play(series, strict_arm, 11, quick)
-    hasty = play(series, replace(strict_arm, gate_deadline_seconds=1.0), 11, quick)
+    patient = simulate_series(series, strict_arm, 11, quick)
+    hasty = simulate_series(series, replace(strict_arm, gate_deadline_seconds=1.0), 11, quick)
     assert max(step.start - step.created for step in patient.steps) > 20
     assert max(step.start - step.created for step in hasty.steps) < 20
     moved = {(step.run, step.name, step.node) for step in hasty.steps}
@@ -118,8 +118,8 @@ def test_a_deadline_frees_pods_for_other_nodes():
 
 def test_drift_replans_and_arrivals_alone_do_not():
     series = small(7, 0.6)
-    assert play(series, SLACK, 7, quick).plans == 3
-    assert play(series, replace(SLACK, replans=True), 7, quick).plans > 3
+    assert simulate_series(series, SLACK, 7, quick).plans == 3
+    assert simulate_series(series, replace(SLACK, replans=True), 7, quick).plans > 3
 
 
 def a_task(**fields):

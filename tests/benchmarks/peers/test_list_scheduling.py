@@ -1,4 +1,4 @@
-"""Peers' schedules: they keep every rule, and are those that the engine's simulation plays."""
+"""Peers' schedules: they keep every rule, and are those that the engine's simulation yields."""
 
 from dataclasses import replace
 
@@ -63,18 +63,18 @@ class EndsFirst:
     def __init__(self, problem):
         self.problem, self.start = problem, np.full(problem.activities, np.inf)
 
-    def bind_to(self, play):
-        self.play = play
+    def bind_to(self, scheduling):
+        self.scheduling = scheduling
 
     def __call__(self, activity, fitting, room):
-        now = self.play.now
+        now = self.scheduling.now
         arrays = self.problem.arrays
         excess = arrays.latency_excess_ms[arrays.class_of[activity]]
 
         def rank(node):
             begin = now
             if self.problem.direct_transfers:
-                begin = max(begin, self.play.arrival(activity, node))
+                begin = max(begin, self.scheduling.arrival(activity, node))
             end = begin + occupied_seconds(self.problem, activity, node)
             return excess[node], end, room.share_left(activity)[node]
 
@@ -115,9 +115,9 @@ def test_list_scheduling_is_that_of_the_kernel(case, data):
         return
     urgency = data.draw(st.permutations(range(problem.activities)))
     choose = EndsFirst(problem)
-    play = ListScheduling(problem, StaticOrder([(float(each),) for each in urgency]), choose)
-    choose.bind_to(play)
-    decided = play.decisions()
+    scheduling = ListScheduling(problem, StaticOrder([(float(each),) for each in urgency]), choose)
+    choose.bind_to(scheduling)
+    decided = scheduling.decisions()
     kernel = simulate_list(problem, np.array(urgency, np.float64))
     assert np.array_equal(decided.start, kernel.start)
     assert np.array_equal(decided.node, kernel.node)

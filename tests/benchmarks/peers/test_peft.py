@@ -96,7 +96,7 @@ def test_the_earliest_gap_with_room_for_the_whole_time():
     assert room.earliest([5, 0], 0.0, 1.0) == np.inf
 
 
-def test_a_plan_is_played_by_the_simulation():
+def test_a_plan_is_simulated_by_the_engine():
     """The fast node for both although the slow one is free: the data would take 5 s."""
     run = a_workflow(a_step("a", seconds=8), a_step("b", "a", seconds=8, reads=[("a", 500)]))
     instance = an_instance(run, a_cluster(a_node("slow"), a_node("fast", speed=2.0)))

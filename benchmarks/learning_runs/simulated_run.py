@@ -31,7 +31,7 @@ Times = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class PlayedRun:
+class SimulatedRun:
     """A run with its plan on learned times, and what really happened.
 
     Attributes:
@@ -113,9 +113,9 @@ class PlayedRun:
         return StepOrder.of(self.learned.graph)
 
 
-def play(
+def simulate_run(
     graph: RunGraph, seconds: Sequence[float], cluster: Cluster, past: Past, dispatch: str = "ready"
-) -> PlayedRun:
+) -> SimulatedRun:
     """Plan a run on learned times, and let its steps take what they really take.
 
     Args:
@@ -138,7 +138,7 @@ def play(
         times_of(each, simulate(each.problem, placement)) for each in (by_plan, really)
     )
     end = max(end for _, end in real.values())
-    return PlayedRun(learned, planned, real, end, past_steps(graph.name, steps))
+    return SimulatedRun(learned, planned, real, end, past_steps(graph.name, steps))
 
 
 def past_steps(pipeline: str, steps: Sequence[Step]) -> list[PastStep]:
