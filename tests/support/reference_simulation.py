@@ -34,7 +34,7 @@ Key = tuple[str, bool]
 
 
 @dataclass
-class PlayedPod:
+class SimulatedPod:
     """One pod; the fields below `after` are what the simulation finds out."""
 
     key: Key
@@ -54,7 +54,7 @@ class PlayedPod:
 
 @dataclass(frozen=True)
 class Reference:
-    """A run on a cluster, ready to be played."""
+    """A run on a cluster, ready to be simulated."""
 
     graph: RunGraph
     cluster: Cluster
@@ -69,7 +69,7 @@ class Reference:
 
     # What has happened ---------------------------------------------------------------------------
 
-    def progress(self, pod: PlayedPod) -> StepProgress:
+    def progress(self, pod: SimulatedPod) -> StepProgress:
         """What happened to a pod: as told, or as what it starts shows."""
         waiting = StepProgress()
         if self.begun is None:
@@ -92,18 +92,18 @@ class Reference:
             if not (pod.is_group_driver and pod.entered == group) and self._is_below(pod, group)
         )
 
-    def _is_below(self, pod: PlayedPod, group: str) -> bool:
+    def _is_below(self, pod: SimulatedPod, group: str) -> bool:
         parents = {each.name: each.parent for each in self.graph.groups}
         name = parents[pod.entered] if pod.is_group_driver and pod.entered else pod.group
         while name != group and name:
             name = parents[name]
         return name == group
 
-    def state(self, pod: PlayedPod) -> ProgressState:
+    def state(self, pod: SimulatedPod) -> ProgressState:
         """Waiting, running or done."""
         return self.progress(pod).state
 
-    def runs_on(self, pod: PlayedPod) -> Node | None:
+    def runs_on(self, pod: SimulatedPod) -> Node | None:
         """The node of a running pod, if the cluster has it."""
         progress = self.progress(pod)
         if progress.state is not ProgressState.RUNNING:
@@ -112,7 +112,7 @@ class Reference:
 
     # What the pods are ---------------------------------------------------------------------------
 
-    def pods(self) -> list[PlayedPod]:
+    def pods(self) -> list[SimulatedPod]:
         """All pods with what each must still wait for; those that have ended are marked."""
         made = self.bare_pods()
         states = [self.state(pod) for pod in made]
@@ -123,17 +123,17 @@ class Reference:
                 pod.after = set()
         return made
 
-    def bare_pods(self) -> list[PlayedPod]:
+    def bare_pods(self) -> list[SimulatedPod]:
         """All pods with what each waits for if nothing has happened yet."""
-        made: list[PlayedPod] = []
+        made: list[SimulatedPod] = []
         for group in self.graph.groups:
-            driver = PlayedPod((group.name or "root", True), None, len(made), group.name)
+            driver = SimulatedPod((group.name or "root", True), None, len(made), group.name)
             driver.entered, driver.is_group_driver = group.name, True
             made.append(driver)
         for step in self.graph.steps:
             if step.has_driver:
-                made.append(PlayedPod((step.name, True), None, len(made), step.group))
-            made.append(PlayedPod((step.name, False), step, len(made), step.group))
+                made.append(SimulatedPod((step.name, True), None, len(made), step.group))
+            made.append(SimulatedPod((step.name, False), step, len(made), step.group))
         at = {pod.key: pod.position for pod in made}
         for group in self.graph.groups:
             own = made[at[group.name or "root", True]]
@@ -161,7 +161,7 @@ class Reference:
             asked["memory"] = max(256 * MEBIBYTE, asked.get("memory", 0))
         return asked
 
-    def kube_pod(self, pod: PlayedPod) -> kube.Pod:
+    def kube_pod(self, pod: SimulatedPod) -> kube.Pod:
         """The pod as kube-scheduler sees it."""
         step, requests = pod.step, self.requests(pod.step)
         waits = self.graph.source != "wfformat"
@@ -189,7 +189,7 @@ class Reference:
 
     # Where pods may go ---------------------------------------------------------------------------
 
-    def lets_on(self, pod: PlayedPod, node: Node) -> bool:
+    def lets_on(self, pod: SimulatedPod, node: Node) -> bool:
         """Static filters, and the nodes that a volume allows."""
         step = pod.step
         if step is None:
@@ -264,7 +264,7 @@ class Reference:
             return False
         return not self.marked_only or bool(step.scheduler)
 
-    def usable(self, pod: PlayedPod) -> list[Node]:
+    def usable(self, pod: SimulatedPod) -> list[Node]:
         """Nodes that let the pod on and have room for it beside what ran there before the run."""
         asked = {**self.requests(pod.step), "pods": 1}
         return [
@@ -290,7 +290,7 @@ class Reference:
                 return trips
         return None
 
-    def own_nodes(self, pod: PlayedPod) -> list[Node]:
+    def own_nodes(self, pod: SimulatedPod) -> list[Node]:
         """Usable nodes within the hard latency limit."""
         assert pod.step is not None
         trips, usable = self.round_trips(pod.step), self.usable(pod)
@@ -299,7 +299,7 @@ class Reference:
         limit = pod.step.max_latency_ms
         return [node for node in usable if trips.get(node.name, math.inf) <= limit]
 
-    def excess_ms(self, pod: PlayedPod, node: Node) -> float:
+    def excess_ms(self, pod: SimulatedPod, node: Node) -> float:
         """Round trip beyond the tolerance band, for the types that go near their users."""
         if pod.step is None or pod.step.type.lower() not in self.ruled_types:
             return 0.0
@@ -314,7 +314,7 @@ class Reference:
         band = min(known) + max(0.5, 0.05 * min(known))
         return max(0.0, trips[node.name] - band)
 
-    def lacks_round_trip(self, pod: PlayedPod, node: Node) -> bool:
+    def lacks_round_trip(self, pod: SimulatedPod, node: Node) -> bool:
         """Whether a rule of the pod asks for a round trip that nobody states for the node."""
         trips = None if pod.step is None else self.round_trips(pod.step)
         if pod.step is None or trips is None or node.name in trips:
@@ -324,7 +324,7 @@ class Reference:
         # Where no usable node states one, none is nearer than another and the rule asks nothing.
         return any(each.name in trips for each in self.usable(pod))
 
-    def unplaceable(self, pod: PlayedPod) -> bool:
+    def unplaceable(self, pod: SimulatedPod) -> bool:
         """Whether no node can ever take the pod."""
         if self.state(pod) is not ProgressState.WAITING:
             return False
@@ -332,7 +332,7 @@ class Reference:
             return False
         return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
 
-    def planned_pods(self) -> Iterator[tuple[Step, PlayedPod]]:
+    def planned_pods(self) -> Iterator[tuple[Step, SimulatedPod]]:
         """The pods that the plan places, with their steps."""
         for pod in self.pods():
             if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod):
@@ -385,20 +385,20 @@ class Reference:
             if len(together) > 1 and frozenset.intersection(*(own[member] for member in together))
         }
 
-    def play(
+    def simulate(
         self,
         policy: str,
         planned: Mapping[str, str] | None = None,
         order: Mapping[str, float] | None = None,
-    ) -> dict[Key, PlayedPod]:
-        """Play the run.
+    ) -> dict[Key, SimulatedPod]:
+        """Simulate the run.
 
         Args:
             policy: `kube-default`, `fifo`, `ready` or `ordered`.
             planned: step -> node name (`ready`, `ordered`).
             order: step -> rank; steps start on each node in this order (`ordered`).
         """
-        return _Play(self, policy, dict(planned or {}), dict(order or {})).run()
+        return _Simulation(self, policy, dict(planned or {}), dict(order or {})).run()
 
 
 class DrawOfPod(Random):
@@ -417,7 +417,7 @@ class DrawOfPod(Random):
         return seq[self._bits % len(seq)]
 
 
-class _Play:
+class _Simulation:
     def __init__(
         self, model: Reference, policy: str, planned: dict[str, str], order: dict[str, float]
     ) -> None:
@@ -431,11 +431,11 @@ class _Play:
         self.exclusive = model.exclusive_claims()
         self.nowhere = {pod.position for pod in self.pods if model.unplaceable(pod)}
         self.agenda: list[tuple[float, int, int]] = []  # time, pod, 0 ends / 1 becomes ready
-        self.queue: list[PlayedPod] = []
+        self.queue: list[SimulatedPod] = []
         self.ready: set[int] = set()
         self.pull_ends: dict[tuple[str, str], float] = {}
         self.inside: dict[str, int] = {}  # iterations in progress -> pods that have not ended
-        self.held_back: dict[str, PlayedPod] = {}
+        self.held_back: dict[str, SimulatedPod] = {}
         self.stirred: list[str] = []  # nodes where the next step may start now, first come first
         for pod in self.pods:
             at = model.runs_on(pod)
@@ -449,7 +449,7 @@ class _Play:
 
     # The clock -----------------------------------------------------------------------------------
 
-    def run(self) -> dict[Key, PlayedPod]:
+    def run(self) -> dict[Key, SimulatedPod]:
         for pod in self.pods:
             if not pod.after and not pod.over:
                 self.agenda.append((self.when_ready(pod, 0.0), pod.position, 1))
@@ -471,16 +471,16 @@ class _Play:
             self.serve_queue(now)
         return {pod.key: pod for pod in self.pods}
 
-    def when_ready(self, pod: PlayedPod, now: float) -> float:
+    def when_ready(self, pod: SimulatedPod, now: float) -> float:
         """In the plan's order a step takes its place once its data has arrived."""
         if self.in_order(pod) and self.model.graph.direct_transfers:
             return max(now, self.arrival(pod, self.nodes[self.planned[pod.key[0]]]))
         return now
 
-    def in_order(self, pod: PlayedPod) -> bool:
+    def in_order(self, pod: SimulatedPod) -> bool:
         return self.policy == "ordered" and not pod.key[1] and pod.key[0] in self.planned
 
-    def ended(self, pod: PlayedPod, now: float) -> None:
+    def ended(self, pod: SimulatedPod, now: float) -> None:
         binding = self.claims_of(pod)
         if pod.node is not None:
             self.stirred.append(pod.node.name)
@@ -505,7 +505,7 @@ class _Play:
             ):
                 self.agenda.append((self.when_ready(other, now), other.position, 1))
 
-    def has_ended(self, pod: PlayedPod, now: float, latest: PlayedPod) -> bool:
+    def has_ended(self, pod: SimulatedPod, now: float, latest: SimulatedPod) -> bool:
         """Ended before, or at this instant and already taken off the agenda."""
         return pod is latest or (pod.end <= now and (pod.end, pod.position, 0) not in self.agenda)
 
@@ -526,7 +526,7 @@ class _Play:
         assert found is not None
         return found.parent
 
-    def around(self, pod: PlayedPod) -> list[str]:
+    def around(self, pod: SimulatedPod) -> list[str]:
         """Limited iterations around the pod, innermost first."""
         found, name = [], pod.group
         while name:
@@ -536,7 +536,7 @@ class _Play:
             name = group.parent if group else ""
         return found
 
-    def becomes_ready(self, pod: PlayedPod, now: float) -> None:
+    def becomes_ready(self, pod: SimulatedPod, now: float) -> None:
         entered = pod.entered
         if entered and self.limited(entered) and entered not in self.inside:
             loop = self.group(self.loop_of(entered))
@@ -564,7 +564,7 @@ class _Play:
     def left_inside(self, iteration: str) -> int:
         return sum(iteration in self.around(each) for each in self.pods if not each.over)
 
-    def go_on(self, pod: PlayedPod) -> None:
+    def go_on(self, pod: SimulatedPod) -> None:
         """It is there already: what is left of its time counts from now."""
         progress, share = self.model.progress(pod), self.model.assumptions.overrun_share
         pod.node = self.model.runs_on(pod)
@@ -623,7 +623,7 @@ class _Play:
                 return True
         return False
 
-    def fits(self, pod: PlayedPod, node: Node) -> bool:
+    def fits(self, pod: SimulatedPod, node: Node) -> bool:
         if not self.model.lets_on(pod, node) or self.awaits_claim(pod):
             return False
         taken = dict(node.used)
@@ -636,7 +636,7 @@ class _Play:
             for name, amount in {**self.model.requests(pod.step), "pods": 1}.items()
         )
 
-    def awaits_claim(self, pod: PlayedPod) -> bool:
+    def awaits_claim(self, pod: SimulatedPod) -> bool:
         """A pod on any node has a claim that only one may have."""
         wanted = self.claims_of(pod) & self.exclusive
         return any(
@@ -645,11 +645,11 @@ class _Play:
             if wanted
         )
 
-    def gone(self, pod: PlayedPod) -> bool:
+    def gone(self, pod: SimulatedPod) -> bool:
         """Bound and ended."""
         return not math.isinf(pod.end) and (pod.end, pod.position, 0) not in self.agenda
 
-    def choose(self, pod: PlayedPod, now: float) -> Node | None:
+    def choose(self, pod: SimulatedPod, now: float) -> Node | None:
         name = pod.key[0]
         if pod.key[1] or name not in self.planned:
             return self.by_kube(pod, now)
@@ -691,7 +691,7 @@ class _Play:
                 images[name].setdefault(image, self.image_bytes(image))
         return [replace(node, images=images[node.name]) for node in self.model.cluster.nodes]
 
-    def by_kube(self, pod: PlayedPod, now: float) -> Node | None:
+    def by_kube(self, pod: SimulatedPod, now: float) -> Node | None:
         bound = [
             self._bound(other)
             for other in self.pods
@@ -716,7 +716,7 @@ class _Play:
         }
         return self.nodes[scheduler.choose(names, totals, DrawOfPod(self.model.draw, pod.position))]
 
-    def _bound(self, pod: PlayedPod) -> kube.Pod:
+    def _bound(self, pod: SimulatedPod) -> kube.Pod:
         assert pod.node is not None
         seen = self.model.kube_pod(pod)
         return kube.Pod(
@@ -728,16 +728,16 @@ class _Play:
 
     # On the node ---------------------------------------------------------------------------------
 
-    def bind(self, pod: PlayedPod, node: Node, now: float) -> None:
+    def bind(self, pod: SimulatedPod, node: Node, now: float) -> None:
         pod.node, pod.start = node, now
         self.ready.discard(pod.position)
         if self.volumes_free(pod):
             self.begin(pod, now)
 
-    def claims_of(self, pod: PlayedPod) -> set[str]:
+    def claims_of(self, pod: SimulatedPod) -> set[str]:
         return set(pod.step.claims) & self.binding if pod.step else set()
 
-    def volumes_free(self, pod: PlayedPod) -> bool:
+    def volumes_free(self, pod: SimulatedPod) -> bool:
         """No pod on another node has one of its volumes attached."""
         return not any(
             other.node is not pod.node
@@ -748,7 +748,7 @@ class _Play:
             if other.node is not None
         )
 
-    def begin(self, pod: PlayedPod, now: float) -> None:
+    def begin(self, pod: SimulatedPod, now: float) -> None:
         assert pod.node is not None
         pod.begin = now
         image = self.image(pod)
@@ -762,14 +762,14 @@ class _Play:
         pod.end = runs_from + self.seconds(pod, pod.node)
         self.agenda.append((pod.end, pod.position, 0))
 
-    def end_on(self, pod: PlayedPod, node: Node, now: float) -> float:
+    def end_on(self, pod: SimulatedPod, node: Node, now: float) -> float:
         image = self.image(pod)
         runs_from = self.pulled(image, node, now) if image else now
         if self.model.graph.direct_transfers:
             runs_from = max(runs_from, self.arrival(pod, node))
         return runs_from + self.seconds(pod, node)
 
-    def image(self, pod: PlayedPod) -> str:
+    def image(self, pod: SimulatedPod) -> str:
         if pod.step is None or pod.step.kind is not StepKind.CONTAINER or not pod.step.image:
             return ""
         name = pod.step.image
@@ -793,7 +793,7 @@ class _Play:
         assumed = self.model.assumptions.image_bytes
         return sizes[0] if sizes else 400 * 2**20 if assumed is None else assumed
 
-    def arrival(self, pod: PlayedPod, node: Node) -> float:
+    def arrival(self, pod: SimulatedPod, node: Node) -> float:
         """When the inputs are on the node if they move there directly from where they were made."""
         latest = 0.0
         if pod.step is None:
@@ -813,7 +813,7 @@ class _Play:
     def size(self, known: int | None) -> int:
         return self.model.assumptions.output_bytes if known is None else known
 
-    def seconds(self, pod: PlayedPod, node: Node | None) -> float:
+    def seconds(self, pod: SimulatedPod, node: Node | None) -> float:
         """Download, run and upload; without a node the run time on the reference node."""
         step, assumptions = pod.step, self.model.assumptions
         if step is None:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from kfp_placement_engine import Node, Schedule
 from kfp_placement_engine.lowering import Lowered
-from tests.support.reference_simulation import PlayedPod, Reference
+from tests.support.reference_simulation import Reference, SimulatedPod
 
 TOLERANCE = 1e-9
 
@@ -18,7 +18,7 @@ class Checker:
     """Looks for what is wrong with a schedule.
 
     Attributes:
-        reference: the run and the cluster; only what they ask for is used, nothing it plays.
+        reference: the run and the cluster; only what they ask for is used, nothing it simulates.
         low: what the schedule was made from, for the names of its rows.
         schedule: the schedule.
         ours: a plan's, which keeps latency limits and shared volumes; else a baseline's.
@@ -50,7 +50,7 @@ class Checker:
         )
 
     @cached_property
-    def pods(self) -> list[PlayedPod]:
+    def pods(self) -> list[SimulatedPod]:
         """The pods of the run, each with what the schedule says of it."""
         pods = self.reference.pods()
         nodes = {node.name: node for node in self.reference.cluster.nodes}
@@ -132,7 +132,7 @@ class Checker:
     def _loops(self) -> Iterator[str]:
         groups = {group.name: group for group in self.reference.graph.groups}
 
-        def inside(pod: PlayedPod, iteration: str) -> bool:
+        def inside(pod: SimulatedPod, iteration: str) -> bool:
             name = pod.group
             while name and name != iteration:
                 name = groups[name].parent
@@ -162,7 +162,7 @@ class Checker:
             if took < least - margin or (not direct and took > least + margin):
                 yield f"{pod.key} takes {took} s instead of {least} s"
 
-    def _work(self, pod: PlayedPod, node: Node) -> float:
+    def _work(self, pod: SimulatedPod, node: Node) -> float:
         step, assumptions = pod.step, self.reference.assumptions
         if step is None:
             return assumptions.driver_seconds

@@ -88,8 +88,8 @@ def lowered_begun(drawn, dispatch="ready", version=(1, 36)):
 def test_the_default_scheduler_goes_on_as_in_the_reference(case, version, fifo):
     low, reference = lowered_begun(case, version=version)
     schedule = simulate_policy(low.problem, Policy.STRICT_FIFO if fifo else Policy.KUBE_DEFAULT)
-    played = reference.play("fifo" if fifo else "kube-default")
-    assert differences(low, schedule, played) == []
+    expected = reference.simulate("fifo" if fifo else "kube-default")
+    assert differences(low, schedule, expected) == []
 
 
 @settings(max_examples=150)
@@ -106,9 +106,9 @@ def test_a_plan_goes_on_as_in_the_reference(data, dispatch):
     order[problem.topological] = np.arange(problem.activities)
     placement = Placement(np.array(chosen, np.int64), order, np.empty(0))
     schedule = simulate(problem, placement)
-    played = reference.play(dispatch, *by_step(low, placement))
-    assert differences(low, schedule, played) == []
-    ends = [pod.end for pod in played.values() if not pod.over]
+    expected = reference.simulate(dispatch, *by_step(low, placement))
+    assert differences(low, schedule, expected) == []
+    ends = [pod.end for pod in expected.values() if not pod.over]
     if all(map(math.isfinite, ends)):
         assert schedule.terms[2] == pytest.approx(max(ends, default=0.0), abs=1e-9)
 

@@ -75,7 +75,7 @@ MANY_ROUND_TRIPS = Case(
 )
 
 
-def played_by_kube_scheduler(case):
+def under_kube_scheduler(case):
     """A case for the first test below that need not be drawn."""
     return example(
         case=case,
@@ -115,8 +115,8 @@ def decided(problem, way):
     marked_only=st.booleans(),
     assumptions=uneven_assumptions,
 )
-@played_by_kube_scheduler(UNKNOWN_ROUND_TRIP)
-@played_by_kube_scheduler(MANY_ROUND_TRIPS)
+@under_kube_scheduler(UNKNOWN_ROUND_TRIP)
+@under_kube_scheduler(MANY_ROUND_TRIPS)
 def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
     case, way, dispatch, objective, marked_only, assumptions
 ):

@@ -1,4 +1,4 @@
-"""Plays a bit of everything with a kernel built for finding memory errors, as a program of its own.
+"""Runs a bit of everything with a kernel built for finding memory errors, as a program of its own.
 
     python -m tests.engine.problem.sanitized FOLDER
 
@@ -48,7 +48,7 @@ EXABYTE_GIB = 2.0**30
 PARAMS = GeneticParams(exact_below=0, population_size=3, islands=1)
 
 
-def play_everything(problem: PlacementProblem) -> None:
+def run_everything(problem: PlacementProblem) -> None:
     """Every policy, every search."""
     for name, baseline in BASELINES.items():
         if name != "brute-force" or count_plans(problem) < 500:
@@ -75,7 +75,7 @@ always_the_same = settings(
 @given(case=cases(), dispatch=DISPATCHES)
 def random_cases(case: Case, dispatch: str) -> None:
     """Drivers, loops, volumes, devices, latencies, transfers."""
-    play_everything(case.lowered(dispatch=dispatch).problem)
+    run_everything(case.lowered(dispatch=dispatch).problem)
 
 
 @always_the_same
@@ -84,7 +84,7 @@ def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
     """Running pods, loops under way, rooms reserved by others."""
     case, run = drawn
     problem = lower_runs([run], case.cluster, LoweringOptions(dispatch=dispatch)).problem
-    play_everything(with_reservations(problem, [room_of_another(case.cluster)]))
+    run_everything(with_reservations(problem, [room_of_another(case.cluster)]))
 
 
 def edges() -> None:
@@ -100,7 +100,7 @@ def edges() -> None:
         (many, nodes(120)),
     ):
         for dispatch in ("ready", "ordered"):
-            play_everything(a_problem(run, a_cluster(*members), dispatch=dispatch))
+            run_everything(a_problem(run, a_cluster(*members), dispatch=dispatch))
     largest = 2**63 - 1
     for amount in (0, 1, 2**60, largest):
         least_allocated(amount, amount, largest, largest)

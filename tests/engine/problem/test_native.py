@@ -115,7 +115,7 @@ def test_arrays_that_contradict_each_other_are_refused(problem, name, array, mes
         ({"priority": np.zeros(4)[::2]}, "not contiguous"),
     ],
 )
-def test_arrays_of_another_problem_are_not_played(problem, given, message):
+def test_arrays_of_another_problem_are_not_simulated(problem, given, message):
     usual = Placement(np.zeros(2, np.int64), np.zeros(2))
     schedule = native.simulate(problem, Policy.READY, usual, AS_LISTED)
     assert schedule.terms.shape == (TERMS,)
@@ -123,7 +123,7 @@ def test_arrays_of_another_problem_are_not_played(problem, given, message):
         native.simulate(problem, Policy.READY, replace(usual, **given), AS_LISTED)
 
 
-def test_a_list_of_the_nodes_of_another_problem_is_not_played(problem):
+def test_a_list_of_the_nodes_of_another_problem_is_not_simulated(problem):
     usual = Placement(np.zeros(2, np.int64), np.zeros(2))
     other = TieBreak(np.zeros(3, np.int64))
     with pytest.raises(TypeError, match=r"reads int64 \[2\], not int64 \[3\]"):

@@ -44,7 +44,7 @@ def a_compiler() -> tuple[str, str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sanitizers are preloaded as on Linux")
 def test_the_kernel_touches_no_memory_but_its_own(tmp_path):
-    """And shifts, adds and converts only what it may; see `sanitized.py` for what is played."""
+    """And shifts, adds and converts only what it may; see `sanitized.py` for what is run."""
     compiler, runtime = a_compiler()
     assert kfp_placement_engine.__file__ is not None
     copy = tmp_path / "kfp_placement_engine"

@@ -37,11 +37,11 @@ def test_heft_s_plan_starts_nothing_later_than_heft_does(case):
         return
     problem = case.lowered(dispatch="ordered").problem
     start, node = native.heft(problem)
-    played = simulate(problem, heft_placement(problem))
+    simulated = simulate(problem, heft_placement(problem))
     placed = np.isfinite(start)
     assert placed.all()
-    assert (played.node == node).all()
-    assert (played.start <= start + 1e-9).all()
+    assert (simulated.node == node).all()
+    assert (simulated.start <= start + 1e-9).all()
 
 
 def test_heft_by_hand():

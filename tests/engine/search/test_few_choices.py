@@ -52,7 +52,7 @@ def test_few_plans_are_all_tried_where_nothing_is_ordered():
     assert set(result.schedule.node) == {5}
 
 
-def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budget():
+def test_few_plans_of_a_run_that_takes_long_to_simulate_are_searched_within_the_budget():
     problem = a_problem(sharing_run(20_000), cluster_of(3))
     assert not solve(problem, MaxRuntime(0.0)).exact
 

@@ -23,12 +23,12 @@ def a_reference(case, **changes) -> Reference:
     )
 
 
-def differences(low, schedule: Schedule, played) -> list[str]:
+def differences(low, schedule: Schedule, expected) -> list[str]:
     """What the two simulations say differently, activity by activity."""
     messages = []
     problem = low.problem
     for index, activity in enumerate(low.activities):
-        pod = played[activity.name, activity.step is None]
+        pod = expected[activity.name, activity.step is None]
         node = problem.node_names[schedule.node[index]] if schedule.node[index] >= 0 else None
         kernel = {
             "node": node,
@@ -61,7 +61,7 @@ def differences(low, schedule: Schedule, played) -> list[str]:
     fifo=st.booleans(),
     tie_seed=st.integers(0, 3),
 )
-def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo, tie_seed):
+def test_the_default_scheduler_is_simulated_as_in_the_reference(case, version, fifo, tie_seed):
     """Strict first in, first out, too; with nodes listed in any order and ties drawn anyhow."""
     low = case.lowered(kube_version=version)
     policy = Policy.STRICT_FIFO if fifo else Policy.KUBE_DEFAULT
@@ -69,8 +69,8 @@ def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version
     schedule = simulate_policy(low.problem, policy, TieBreak(listed, tie_seed))
     names = tuple(low.problem.node_names[node] for node in listed)
     reference = a_reference(case, kube_version=version, listed=names, draw=tie_seed)
-    played = reference.play("fifo" if fifo else "kube-default")
-    assert differences(low, schedule, played) == []
+    expected = reference.simulate("fifo" if fifo else "kube-default")
+    assert differences(low, schedule, expected) == []
 
 
 @st.composite
@@ -124,20 +124,20 @@ def by_step(low, placement):
 
 @settings(max_examples=120)
 @given(plan=plans("ready"))
-def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
+def test_a_plan_under_ready_dispatch_is_simulated_as_in_the_reference(plan):
     """Bound at once, in order of creation, to the planned node or the next best."""
     low, reference, placement = plan
-    played = reference.play("ready", by_step(low, placement)[0])
-    assert differences(low, simulate(low.problem, placement), played) == []
+    expected = reference.simulate("ready", by_step(low, placement)[0])
+    assert differences(low, simulate(low.problem, placement), expected) == []
 
 
 @settings(max_examples=120)
 @given(plan=plans("ordered"))
-def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan):
+def test_a_plan_under_ordered_dispatch_is_simulated_as_in_the_reference(plan):
     """The plan's order on each node is kept; a step may wait for room, and for its data."""
     low, reference, placement = plan
-    played = reference.play("ordered", *by_step(low, placement))
-    assert differences(low, simulate(low.problem, placement), played) == []
+    expected = reference.simulate("ordered", *by_step(low, placement))
+    assert differences(low, simulate(low.problem, placement), expected) == []
 
 
 @settings(max_examples=80)
@@ -160,8 +160,8 @@ def test_the_terms_of_the_objective_are_those_of_the_reference(plan):
     """Unplaced activities, latency beyond the band, completion."""
     low, reference, placement = plan
     schedule = simulate(low.problem, placement)
-    played = reference.play("ready", by_step(low, placement)[0])
-    pods = played.values()
+    expected = reference.simulate("ready", by_step(low, placement)[0])
+    pods = expected.values()
     excess = sum(reference.excess_ms(pod, pod.node) for pod in pods if pod.node is not None)
     assert schedule.terms[0] == sum(math.isinf(pod.end) for pod in pods) == 0
     assert schedule.terms[1] == pytest.approx(excess, abs=1e-9)

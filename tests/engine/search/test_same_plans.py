@@ -96,7 +96,7 @@ def a_tie_break(problem, random: Random) -> TieBreak:
     return TieBreak(np.array(listed, np.int64), random.randrange(1, 1000))
 
 
-def played(problem, policy: Policy, plan: Placement, ties: TieBreak) -> tuple[str, float]:
+def simulated(problem, policy: Policy, plan: Placement, ties: TieBreak) -> tuple[str, float]:
     """The fingerprint of a schedule, and its makespan."""
     schedule = native.simulate(problem, policy, plan, ties)
     return fingerprint(*(getattr(schedule, name) for name in SCHEDULE)), schedule.makespan_seconds
@@ -110,11 +110,11 @@ def schedule_lines(problem) -> list[str]:
     shuffled = a_tie_break(problem, random)
     lines = []
     for policy in Policy:
-        first, makespan = played(problem, policy, free, AS_LISTED)
-        second, _ = played(problem, policy, free, shuffled)
+        first, makespan = simulated(problem, policy, free, AS_LISTED)
+        second, _ = simulated(problem, policy, free, shuffled)
         label = policy.name.lower().replace("_", " ")
         lines.append(f"{label}: {makespan:.10g} s {first}, of a shuffled list {second}")
-    waiting, makespan = played(problem, Policy.ORDERED, holding, AS_LISTED)
+    waiting, makespan = simulated(problem, Policy.ORDERED, holding, AS_LISTED)
     lines.append(f"ordered, with starts held: {makespan:.10g} s {waiting}")
     lines.append(f"heft: {fingerprint(*native.heft(problem))}")
     return lines

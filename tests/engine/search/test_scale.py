@@ -181,7 +181,7 @@ def test_many_steps_cost_as_much_each_as_few(make):
 def test_a_loop_of_thousands_of_iterations_at_its_limit():
     """Two at a time; every end looks for the next to let in."""
 
-    def play(width):
+    def search_loop(width):
         steps, loop = a_working_loop("loop", width, parallelism=2, seconds=1)
         run = a_kfp_run(*steps, groups=loop)
         problem = a_problem(run, cluster_of(3))
@@ -189,7 +189,7 @@ def test_a_loop_of_thousands_of_iterations_at_its_limit():
         assert kube_default(problem, 0).makespan_seconds == seconds
         assert searched(problem, 0).schedule.makespan_seconds == seconds
 
-    assert growth(play, 1000, 4000) < BELOW_SQUARED
+    assert growth(search_loop, 1000, 4000) < BELOW_SQUARED
 
 
 def test_thousands_of_steps_that_share_a_volume():

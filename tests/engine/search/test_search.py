@@ -168,7 +168,7 @@ def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
 @settings(max_examples=60)
 @given(case=cases())
 def test_what_is_placed_again_is_kept_as_a_plan(case):
-    """With the same schedule when it is played; what fits nowhere keeps its node."""
+    """With the same schedule when it is simulated; what fits nowhere keeps its node."""
     problem = case.lowered(dispatch="ready").problem
     candidates = chain.from_iterable(seeds_of(problem))
     first = min(candidates, key=lambda each: tuple(each.schedule.terms))
@@ -401,7 +401,7 @@ def test_one_individual_on_one_island_searches_too():
     assert better(result.schedule.terms, first.schedule.terms)
 
 
-def test_a_run_that_the_plan_decides_nothing_of_is_played():
+def test_a_run_that_the_plan_decides_nothing_of_is_simulated():
     """Nothing is marked: the default scheduler's schedule is the plan."""
     problem = a_problem(a_run(a_step("a"), a_step("b", "a")), marked_only=True)
     assert problem.genes == 0

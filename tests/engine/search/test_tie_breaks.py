@@ -97,7 +97,7 @@ def test_many_nodes_are_listed_in_some_orders_by_seed():
 
 
 @pytest.mark.parametrize("steps", [11_000, 16_000, 60_000])
-def test_the_largest_runs_are_played_once_or_twice(steps):
+def test_the_largest_runs_are_simulated_once_or_twice(steps):
     """However many nodes there are: their orders are never counted out."""
     one = a_problem(a_run(a_step("a")), cluster_of(300))
     work = steps * 310
