@@ -1,7 +1,7 @@
 """Demand of whole runs at once: the peak of a plan beside coarser measures of it.
 
 `python -m benchmarks.demand --help`. Runs are made up (`made_up_runs`), recorded (WfInstances), or
-packages of KFP's own tests. Each demand is checked against a replay, for the whole run and for what
+packages of KFP's own tests. Each demand is compared with a reference for the whole run and for what
 is left of it later, and its podSets against the demand.
 """
 
@@ -66,7 +66,7 @@ def main(
         progress: callback for the progress of the benchmark.
 
     Returns:
-        The exit code: 1 if a demand is not that of the replay, or podSets do not cover it, else 0.
+        The exit code: 1 if a demand is not the reference's, or podSets do not cover it, else 0.
 
     Raises:
         InputNotFoundError: no data are there.
@@ -95,7 +95,7 @@ def _progressed(path: Path, progress: Callable[[str], None]) -> Outcome:
 
 
 def is_good(outcome: Outcome) -> bool:
-    """Return whether the demand equals that of the replay, and podSets are within a unit of it."""
+    """Return whether the demand equals the reference's, and podSets are within a unit of it."""
     return outcome.is_replayed and outcome.is_covered
 
 
@@ -178,7 +178,7 @@ def _parser() -> argparse.ArgumentParser:
         "demand",
         "What whole runs need at once: the peak of a plan beside coarser measures of it.",
         examples=["", "--data path/to/data -o json"],
-        exit_codes="0 done, 1 a demand is not that of the replay or not covered, 3 no data.",
+        exit_codes="0 done, 1 a demand is not that of the reference or not covered, 3 no data.",
     )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help=f"the data folder {DATA_HELP}")
     add_output(parser)

@@ -45,7 +45,7 @@ class Outcome:
         plan_seconds: CPU time.
         profile_seconds, demand_seconds: CPU time of making the profile and of the demand; of
             several the shortest.
-        is_replayed: the demand is that of the replay, of the whole run and when a quarter, half and
+        is_replayed: the demand is the reference's, of the whole run and when a quarter, half and
             three quarters of its steps have ended.
         is_covered: podSets request no less than the peak, and not a unit more.
     """
@@ -123,7 +123,7 @@ def measure(name: str, run: RunGraph, cluster: Cluster) -> Outcome:
         plan_seconds=planned,
         profile_seconds=profile_seconds,
         demand_seconds=demand_seconds,
-        is_replayed=_is_replayed(profile, plan, run) and not plan.unschedulable,
+        is_replayed=_is_exact(profile, plan, run) and not plan.unschedulable,
         is_covered=_is_covered(demand, requested),
     )
 
@@ -137,8 +137,8 @@ def _timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
     return result, min(times)
 
 
-def _is_replayed(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
-    """Return whether demands equal those of the replay, of the whole run and of later rests."""
+def _is_exact(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
+    """Return whether demands equal those of the reference, of the whole run and of later rests."""
     times = [
         (row.name, row.start_seconds, row.finish_seconds)
         for row in plan.steps
@@ -151,7 +151,7 @@ def _is_replayed(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
         ended = {name for name, _, end in times if end <= moment}
         names.append((ended, {name for name, start, end in times if start <= moment < end}))
     return all(
-        profile.left(ended, running).peak == replayed(_pods_of(plan, run, ended, running))
+        profile.left(ended, running).peak == peak_of(_pods_of(plan, run, ended, running))
         for ended, running in names
     )
 
@@ -192,7 +192,7 @@ def _begun(run: RunGraph, names: Collection[str]) -> set[str]:
     return found
 
 
-def replayed(pods: Iterable[_Pods]) -> Counter[str]:
+def peak_of(pods: Iterable[_Pods]) -> Counter[str]:
     """Return the peak of each resource, pod after pod in the order of their starts."""
     used: Counter[str] = Counter()
     peak: Counter[str] = Counter()
@@ -213,7 +213,7 @@ def _per_shape(plan: Plan, run: RunGraph) -> list[Counter[str]]:
         count = taken["pods"]
         shape = tuple(sorted((name, amount // count) for name, amount in taken.items()))
         by_shape.setdefault(shape, []).append((start, end, taken))
-    return [replayed(pods) for pods in by_shape.values()]
+    return [peak_of(pods) for pods in by_shape.values()]
 
 
 def _total(amounts: Iterable[Counter[str]]) -> Counter[str]:

@@ -6,7 +6,7 @@ FUZZ_TIME: for how long rounds are begun (default: 5m); the last one is finished
 WORKERS: how many processes for the tests (default: 2).
 
 A test that fails is left out of the rounds that follow: what fails it has been printed, with the
-decorator that replays it. Ends with 0 if nothing was found, 1 if something was, 2 if the tests
+decorator that reproduces it. Ends with 0 if nothing was found, 1 if something was, 2 if the tests
 could not be run, and 130 if it was stopped before anything was found.
 """
 

@@ -58,7 +58,7 @@ def preview(
         namespace: namespace of the run, whose volume claims it uses; by default the run's own, if
             it names one, else with `"live"` the context's, else the only one of the history.
         budget: time for the search: `500ms`, or seconds; by default the policy's, else 2 s.
-        generations: number of generations, in place of a budget; it replays a plan exactly.
+        generations: number of generations, in place of a budget; it reproduces a plan exactly.
         seed: seed of the random generator; by default the policy's, else 0.
         dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node; by default
             what the policy's actuator does, else `auto`.

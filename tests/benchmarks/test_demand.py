@@ -1,4 +1,4 @@
-"""The table of demand: peaks of plans beside coarser measures, checked against a replay."""
+"""The table of demand: peaks of plans beside coarser measures, checked against a reference."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import demand
 from benchmarks.demand import command, files, is_good, parts_of
-from benchmarks.demand_case import made_up, measure, recorded, replayed
+from benchmarks.demand_case import made_up, measure, peak_of, recorded
 from benchmarks.made_up_runs import Shape
 from benchmarks.tables import Table
 from kfp_placement_engine.exceptions import InputNotFoundError
@@ -45,7 +45,7 @@ def test_workers_are_counted():
 
 
 @pytest.mark.parametrize("with_workers", [False, True])
-def test_a_made_up_run_is_as_replayed(with_workers):
+def test_the_demand_of_a_made_up_run_is_exact(with_workers):
     found = made_up(SMALL, with_workers=with_workers)
     assert is_good(found)
     assert found.name == f"kfp on 8 nodes{', workers' if with_workers else ''}"
@@ -54,14 +54,14 @@ def test_a_made_up_run_is_as_replayed(with_workers):
     assert 1.0 <= found.units[0] < 1.01
 
 
-def test_a_package_of_the_data_is_as_replayed():
+def test_the_demand_of_a_package_of_the_data_is_exact():
     found = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
     assert is_good(found)
     assert (found.steps, found.peak) == (2, (100, 256 * 2**20))
 
 
 @pytest.mark.parametrize("wrong", ["whole", "later"])
-def test_a_demand_that_is_not_that_of_the_replay_is_found(monkeypatch, wrong):
+def test_a_demand_that_is_not_that_of_the_reference_is_found(monkeypatch, wrong):
     right = DemandProfile.left
 
     def left(self, ended=(), running=()):
@@ -73,12 +73,12 @@ def test_a_demand_that_is_not_that_of_the_replay_is_found(monkeypatch, wrong):
     assert not made_up(SMALL).is_replayed
 
 
-def test_the_replay_frees_what_ends_before_what_starts():
+def test_the_reference_frees_what_ends_before_what_starts():
     pods = [(0.0, 5.0, Counter(cpu=3)), (5.0, 9.0, Counter(cpu=2)), (4.0, 6.0, Counter(cpu=1))]
-    assert replayed(pods) == Counter(cpu=4)
+    assert peak_of(pods) == Counter(cpu=4)
 
 
-def test_a_run_that_differs_from_the_replay_fails(monkeypatch, capsys, figures, tmp_path):
+def test_a_run_that_differs_from_the_reference_fails(monkeypatch, capsys, figures, tmp_path):
     """And is marked in the table."""
     for folder, name in (("kfp-2.17.0/pipelines", "a.yaml"), ("wfinstances", "b.json")):
         (tmp_path / folder).mkdir(parents=True)

@@ -279,7 +279,7 @@ def test_stdin_once(run, planner):
     assert "cannot both come from stdin" in run.message(2, "plan", "-", "-c", "-", stdin="")
 
 
-def test_the_same_generations_replay_the_plan(run):
+def test_the_same_generations_reproduce_the_plan(run):
     def once():
         text = run("plan", RUN, "-c", CLUSTER, "--generations", "3", "-o", "json").stdout
         return {key: value for key, value in json.loads(text).items() if key != "planningSeconds"}

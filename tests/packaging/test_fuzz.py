@@ -137,7 +137,7 @@ def test_an_interrupt_ends_the_tests_in_order(checkout, number):
     assert not is_alive(pid)
 
 
-def test_what_is_found_can_be_replayed(checkout):
+def test_what_is_found_can_be_reproduced(checkout):
     """With the real pytest and the profiles of our own tests."""
     checkout.python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     checkout.python.chmod(0o755)
@@ -161,12 +161,12 @@ def test_what_is_found_can_be_replayed(checkout):
     code, out, _ = checkout.run()
     assert code == 1
     assert "number=1000" in out
-    replay = re.search(r"@reproduce_failure\(.*\)", out)
-    assert replay is not None
+    decorator = re.search(r"@reproduce_failure\(.*\)", out)
+    assert decorator is not None
     assert "1 failed, 1 passed" in out
     assert out.splitlines()[-1] == "fuzz: found: tests/test_made_up.py::test_small"
     # As `make test` draws.
-    made_up.write_text(made_up.read_text().replace("@given", f"{replay[0]}\n@given", 1))
+    made_up.write_text(made_up.read_text().replace("@given", f"{decorator[0]}\n@given", 1))
     command = [checkout.python, "-m", "pytest", "-k", "test_small"]
     again = subprocess.run(command, cwd=checkout.folder, capture_output=True, text=True)
     assert again.returncode == 1

@@ -176,7 +176,7 @@ _PLANNER_OPTIONS = (
     "--generations",
     type=WHOLE_NUMBER,
     metavar="N",
-    help="Stop the search after N generations instead; replays a plan exactly.",
+    help="Stop the search after N generations instead; reproduces a plan exactly.",
 )
 @click.option(
     "--objective",

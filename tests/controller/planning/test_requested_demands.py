@@ -1,4 +1,4 @@
-"""The demand that a RunRequest names: that of a replay, whenever something of the run happens."""
+"""The demand that a RunRequest names: that of the reference, whenever something happens."""
 
 import json
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from tests.controller.planning.test_recordings import LABELLED, recorded_workflo
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controller.planning.test_scenarios import a_step
 from tests.controlplane.argo.small_workflows import dag, task, workflow
-from tests.support.demand_replay import comparable, replayed
 from tests.support.kubernetes import node_object
+from tests.support.reference_demand import comparable, reference_demand
 
 if TYPE_CHECKING:
     from kfp_placement_engine.model.demand import Demand
@@ -26,7 +26,7 @@ ROOM = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
 
 
 class Demands:
-    """The demands of one run from now to its end, each compared with the replay of its plan.
+    """The demands of one run from now to its end, each compared with the reference's.
 
     Attributes:
         found: those that differ from the one before, in order.
@@ -56,7 +56,7 @@ class Demands:
         ended = {name for name, state in states.items() if state in ENDED_STATES}
         running = {name for name, state in states.items() if state == "running"}
         found = demand.to_demand()
-        expected = replayed(*self._planned, ended, running)
+        expected = reference_demand(*self._planned, ended, running)
         assert comparable(found) == comparable(expected), states
         self.running.add(len(running))
         self.ended.add(len(ended))

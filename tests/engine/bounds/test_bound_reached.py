@@ -75,8 +75,8 @@ def test_the_search_stops_at_the_bound(dispatch):
     plan = searched(EASY, dispatch=dispatch)
     assert plan.figures.makespan_seconds == pytest.approx(plan.comparison.lower_bound.seconds)
     assert 0 < plan.search.generations <= AT_THE_BOUND
-    replayed = searched(EASY, dispatch=dispatch, generations=plan.search.generations)
-    assert replayed.steps == plan.steps
+    repeated = searched(EASY, dispatch=dispatch, generations=plan.search.generations)
+    assert repeated.steps == plan.steps
     timed = searched(EASY, dispatch=dispatch, generations=None, budget_seconds=60.0)
     assert (timed.steps, timed.search.generations) == (plan.steps, plan.search.generations)
     assert timed.search.planning_seconds < 30
@@ -105,7 +105,7 @@ def test_other_objectives_do_not_end_with_the_makespan(objective):
     assert plan.search.generations == 20
 
 
-def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
+def test_a_repetition_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
     """Of the linear program's bound a search of a number of generations takes no notice."""
 
     def found_by(kind):
@@ -147,8 +147,8 @@ def test_what_waiting_would_gain_is_told():
     assert plan.search.exact
     assert plan.figures.makespan_seconds == 64
     assert plan.comparison.ordered_makespan_seconds == 16
-    replayed = plan_of(run, cluster, generations=0, limits=True, assumptions=ROUND_NUMBERS)
-    assert replayed.comparison.ordered_makespan_seconds == 16
+    repeated = plan_of(run, cluster, generations=0, limits=True, assumptions=ROUND_NUMBERS)
+    assert repeated.comparison.ordered_makespan_seconds == 16
 
 
 def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():

@@ -1,4 +1,4 @@
-"""What a run needs at once: equal to a replay of its plan that looks at every moment."""
+"""What a run needs at once: equal to a reference that looks at every moment of its plan."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, plan_of
-from tests.support.demand_replay import comparable, replayed
 from tests.support.plans import a_plan, unplaced_step
 from tests.support.plans import a_step as a_row
+from tests.support.reference_demand import comparable, reference_demand
 
 GPU = "nvidia.com/gpu"
 STATES = ("ended", "ended", "running", "waiting")
@@ -80,13 +80,13 @@ def any_names(run: RunGraph, choose: Callable[[], str]) -> Names:
     return by_state["ended"], by_state["running"]
 
 
-def assert_as_replayed(plan: Plan, run: RunGraph, *names: Names) -> None:
+def assert_as_reference(plan: Plan, run: RunGraph, *names: Names) -> None:
     """The demand of the whole run, and of what is left of it after each of these."""
     profile = DemandProfile(plan, run)
-    assert comparable(profile.left()) == comparable(replayed(plan, run))
+    assert comparable(profile.left()) == comparable(reference_demand(plan, run))
     for ended, running in names:
         left = profile.left(ended, running)
-        assert comparable(left) == comparable(replayed(plan, run, ended, running))
+        assert comparable(left) == comparable(reference_demand(plan, run, ended, running))
 
 
 def with_workers(run: RunGraph, made: Mapping[int, PodGroup | None]) -> RunGraph:
@@ -97,19 +97,19 @@ def with_workers(run: RunGraph, made: Mapping[int, PodGroup | None]) -> RunGraph
 
 @settings(max_examples=150)
 @given(case=cases(), data=st.data())
-def test_the_demand_of_any_run_is_that_of_a_replay(case, data):
+def test_the_demand_of_any_run_is_that_of_the_reference(case, data):
     """Whole and later; with loops, cached steps, workers, devices, and steps that fit no node."""
     made = data.draw(st.dictionaries(st.integers(0, 5), WORKERS))
     run = with_workers(case.run, made)
     plan = quick(run, case.cluster, assumptions=ROUND_NUMBERS)
     planned = names_at(plan, data.draw(st.sampled_from(moments(plan))))
     drawn = any_names(run, lambda: data.draw(st.sampled_from(STATES)))
-    assert_as_replayed(plan, run, planned, drawn)
+    assert_as_reference(plan, run, planned, drawn)
 
 
 @settings(max_examples=150)
 @given(case=begun_cases(), made=st.dictionaries(st.integers(0, 5), WORKERS), data=st.data())
-def test_the_demand_of_a_run_that_has_begun_is_that_of_a_replay(case, made, data):
+def test_the_demand_of_a_run_that_has_begun_is_that_of_the_reference(case, made, data):
     (case, begun), options = case, PlanOptions(quick=True, compare=(), assumptions=OVERRUN)
     run = with_workers(case.run, made)
     plan = plan_runs([replace(begun, graph=run)], case.cluster, options).plans["run"]
@@ -119,12 +119,12 @@ def test_the_demand_of_a_run_that_has_begun_is_that_of_a_replay(case, made, data
         for state in (ProgressState.DONE, ProgressState.RUNNING)
     )
     drawn = any_names(run, lambda: data.draw(st.sampled_from(STATES)))
-    assert_as_replayed(plan, run, (ended, running), drawn)
+    assert_as_reference(plan, run, (ended, running), drawn)
 
 
 @pytest.mark.parametrize(("steps", "count"), [(20, 5), (100, 20), (300, 50)])
 @pytest.mark.parametrize("kind", ["kfp", "workflow"])
-def test_the_demand_of_larger_runs_is_that_of_a_replay(kind, steps, count):
+def test_the_demand_of_larger_runs_is_that_of_the_reference(kind, steps, count):
     """Whole, when a half of the steps have ended, and at random; every seventh makes workers."""
     shape = Shape(kind, steps, count)
     workers = PodGroup(3, {"cpu": 2000, GPU: 1})
@@ -132,7 +132,7 @@ def test_the_demand_of_larger_runs_is_that_of_a_replay(kind, steps, count):
     plan = quick(run, made_up_cluster(shape))
     rng = random.Random(steps)
     drawn = (any_names(run, lambda: rng.choice(STATES)) for _ in range(3))
-    assert_as_replayed(plan, run, names_at(plan, moments(plan)[steps // 2]), *drawn)
+    assert_as_reference(plan, run, names_at(plan, moments(plan)[steps // 2]), *drawn)
 
 
 def planned(*steps: PlannedStep, **changes: Any) -> tuple[Plan, RunGraph]:

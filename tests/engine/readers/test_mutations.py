@@ -175,7 +175,7 @@ def read_or_refuse(data: bytes) -> None:
 @settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_mutated_files_are_read_or_refused(seed):
-    """The seed is all there is to replay."""
+    """The seed alone reproduces an example."""
     rng = random.Random(seed)
     documents = copy.deepcopy(rng.choice(sources()))
     for _ in range(rng.choice([1, 1, 2, 5])):

@@ -236,20 +236,20 @@ def test_more_generations_are_never_worse(dispatch, kfp):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.002, 0.05, 0.2])
-def test_generations_replay_a_timed_search(seconds, dispatch):
+def test_generations_reproduce_a_timed_search(seconds, dispatch):
     """Wherever the time was up: among the plans it starts from or later."""
     problem = a_wide_problem(dispatch=dispatch, steps=120)
     timed = solve(problem, MaxRuntime(seconds), 4, SEARCH, threads=2)
-    replayed = searched(problem, timed.generations, 4, threads=1)
-    assert outcome_of(replayed) == outcome_of(timed)
+    repeated = searched(problem, timed.generations, 4, threads=1)
+    assert outcome_of(repeated) == outcome_of(timed)
 
 
-def test_a_replay_of_the_paper_s_search_is_exact_too():
+def test_a_repetition_of_the_paper_s_search_is_exact_too():
     """It has its own loop."""
     problem = a_wide_problem(dispatch="ready")
     timed = solve(problem, MaxRuntime(0.05), 4, PAPER)
-    replayed = searched(problem, timed.generations, 4, PAPER)
-    assert outcome_of(replayed) == outcome_of(timed)
+    repeated = searched(problem, timed.generations, 4, PAPER)
+    assert outcome_of(repeated) == outcome_of(timed)
 
 
 @settings(max_examples=60)

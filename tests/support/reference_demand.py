@@ -1,4 +1,4 @@
-"""What the rest of a run takes: a replay of its plan that looks at every moment.
+"""What the rest of a run takes, computed a second time by looking at every moment of its plan.
 
 It shares nothing with the product, which sorts arrays of starts and ends.
 """
@@ -96,7 +96,7 @@ def most(pods: list[Held], first: float) -> dict[str, int]:
     return dict(peak)
 
 
-def replayed(
+def reference_demand(
     plan: Plan, graph: RunGraph, ended: Collection[str] = (), running: Collection[str] = ()
 ) -> Demand:
     """The demand, by looking at every moment at which something starts."""
