@@ -38,7 +38,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Report:
-    """Result of a replay.
+    """Comparison of a recording with what the model decides.
 
     Attributes:
         source: the recording's file.
@@ -137,7 +137,7 @@ class Report:
 
 
 def main(data: Path | None, echo: Echo, form: str = "table") -> int:
-    """Replay a recording and print what agrees.
+    """Decide a recording again and print what agrees.
 
     Returns the exit code: 1 if anything differs, or if the recording holds no scores to compare.
 
@@ -157,16 +157,16 @@ def main(data: Path | None, echo: Echo, form: str = "table") -> int:
 
 
 def run(path: Path) -> Report:
-    """Replay a recording.
+    """Compare a recording with what the model decides.
 
     Raises:
         InputNotFoundError: it is not there.
         InputError: it is malformed.
     """
-    return replay(read_recording(path), source=str(path))
+    return compare_recording(read_recording(path), source=str(path))
 
 
-def replay(recording: Recording, *, source: str = "") -> Report:
+def compare_recording(recording: Recording, *, source: str = "") -> Report:
     """Decide every pod of a recording again and compare."""
     comparison = _Comparison(KubeScheduler(recording.version))
     for case in recording.cases:

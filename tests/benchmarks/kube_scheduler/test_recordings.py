@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recording import Recording, read_recording
-from benchmarks.scheduler import replay
+from benchmarks.scheduler import compare_recording
 from tests.support.data import data_path
 
 PLUGINS = Path(__file__).parent / "data"
@@ -23,7 +23,7 @@ def plugins(version: str) -> Recording:
 
 def test_the_real_scheduler(real):
     """726 decisions, 5,738 pod-node pairs, 513 pods with one best node, 136 ties."""
-    report = replay(real)
+    report = compare_recording(real)
     assert report.differences == ()
     assert (report.feasible.equal, report.feasible.total) == (726, 726)
     assert (report.scores.equal, report.scores.total) == (5_738, 5_738)
@@ -34,7 +34,7 @@ def test_the_real_scheduler(real):
 
 def test_the_recording_pins_the_version(real):
     """With 1.35's BalancedAllocation 5,426 of its scores are different."""
-    report = replay(dataclasses.replace(real, version=(1, 35)))
+    report = compare_recording(dataclasses.replace(real, version=(1, 35)))
     assert report.scores.total - report.scores.equal == 5_426
     assert not report.agrees
 
@@ -42,7 +42,7 @@ def test_the_recording_pins_the_version(real):
 @pytest.mark.parametrize("version", ["1.35.4", "1.36.3"])
 def test_the_plugins_with_everything_at_once(version):
     """Taints, operators, sidecars, overhead, ports, spread, affinity between pods: all equal."""
-    report = replay(plugins(version))
+    report = compare_recording(plugins(version))
     assert report.differences == ()
     assert report.pods == 540
     assert report.scores.total > 1_000
@@ -53,5 +53,5 @@ def test_the_plugins_with_everything_at_once(version):
 
 def test_the_plugins_pin_the_version():
     """The two recordings are of different code: exchanged, they do not agree."""
-    assert not replay(dataclasses.replace(plugins("1.35.4"), version=(1, 36))).agrees
-    assert not replay(dataclasses.replace(plugins("1.36.3"), version=(1, 35))).agrees
+    assert not compare_recording(dataclasses.replace(plugins("1.35.4"), version=(1, 36))).agrees
+    assert not compare_recording(dataclasses.replace(plugins("1.36.3"), version=(1, 35))).agrees
