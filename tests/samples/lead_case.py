@@ -1,4 +1,4 @@
-"""The lead case, sample 04, planned and simulated by the engine: what it states is computed here."""
+"""The lead case, sample 04, as the engine simulates it: what it states is computed here."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
