@@ -117,11 +117,12 @@ def short_of_room(team):
 
 def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queueing, team):
     with team_of(queueing) as alone:
-        names = [alone.submit(training(f"alone-{number}")) for number in (1, 2)]
+        for name in ("alone-1", "alone-2"):
+            alone.submit(training(name))
         both = TrainingOperator(alone)
+        wait_until(lambda: len(both.launching()) == 2, "both to launch workers")
         # Each has two of the four GPUs, and needs a third.
-        wait_until(lambda: both.work() or len(short_of_room(alone)) == 2, "both to lack a GPU")
-        assert len(both.launching()) == 2
+        wait_until(lambda: both.work() or len(short_of_room(alone)) == 2, "both to lack a GPU", 60)
         alone.tidy()
     # Twice the cluster may be promised, but no gang gets a part of what another waits for.
     set_queue(team)
@@ -144,14 +145,14 @@ def test_a_run_request_says_what_a_run_needs_and_goes_with_it(team):
     set_queue(team, quota={"runs": 0})
     name = team.submit(chain("small", 0.1, 0.1, cpu="1500m"))
     wait_for_phase(team, name, "Waiting")
-    found = request(team, name)
-    peak = {each["name"]: each["amount"] for each in found["spec"]["demand"]["peak"]}
+    asked = request(team, name)
+    peak = {each["name"]: each["amount"] for each in asked["spec"]["demand"]["peak"]}
     assert peak == {"cpu": "1500m", "memory": "256Mi", "pods": "1"}
     assert (
-        found["status"]["message"]
+        asked["status"]["message"]
         == "1st of 1, needs 1 run more than the whole quota, and waits until that is raised"
     )
-    assert found["metadata"]["ownerReferences"][0]["name"] == name
+    assert asked["metadata"]["ownerReferences"][0]["name"] == name
     team.api.delete(team.workflow(name))
     wait_until(lambda: request(team, name) == {}, "its RunRequest to go with it")
 
@@ -160,8 +161,7 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
     main = small_workflows.step("main")
     main["container"]["resources"] = {"requests": {"cpu": "2"}}
-    plain = small_workflows.workflow(main)
-    name = team.submit(plain)
+    name = team.submit(small_workflows.workflow(main))
     wait_for_phase(team, name, "Waiting")
     assert (
         said(team, name)["message"]

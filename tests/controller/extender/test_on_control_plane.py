@@ -2,6 +2,7 @@
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -30,10 +31,10 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
 
 
 @pytest.fixture
-def rivals(extender, api, namespace, nodes):
-    """All nodes are full; two pods wait for the first: ours, and one of another scheduler.
+def blocking(extender, api, namespace, nodes):
+    """The pod that fills the first node, for which two wait: ours, and another scheduler's.
 
-    Gives the pod that has the room, and the other scheduler's.
+    The other nodes are full, too.
     """
     extender.plan(namespace, [["train", 0, 0, 60]], nodes)
     block = partial(objects.pod, namespace=namespace, requests={"cpu": "8"})
@@ -46,7 +47,7 @@ def rivals(extender, api, namespace, nodes):
     api.patch(theirs, {"status": {"conditions": [refusal]}}, part="status")
     api.create(extender.pod("train", namespace, "train", {"cpu": "8"}))
     wait_until(lambda: refusals(api, namespace), "ours to be refused too")
-    return blocks[0], theirs
+    return blocks[0]
 
 
 def bind(api, namespace, name, node) -> None:
@@ -63,14 +64,14 @@ def refusals(api, namespace) -> str:
 
 
 def test_room_that_another_scheduler_takes_is_not_booked_twice(
-    extender, api, namespace, nodes, rivals
+    extender, api, namespace, nodes, blocking
 ):
-    block, _ = rivals
-    api.delete(block, grace_seconds=0)
-    # A scheduler of somebody's, as quick as one can be.
-    bind(api, namespace, "theirs", nodes[0])
-    again = objects.pod("again", namespace, {"cpu": "8"}, schedulerName=SCHEDULER)
-    api.create(again)
+    leave = partial(api.delete, blocking, grace_seconds=0)
+    take = partial(bind, api, namespace, "theirs", nodes[0])
+    # A scheduler of somebody's, as quick as one can be, however slow this process is.
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda action: action(), (leave, take)))
+    api.create(objects.pod("again", namespace, {"cpu": "8"}, schedulerName=SCHEDULER))
     wait_until(
         lambda: api.get("v1", "Pod", "again", namespace)["status"].get("conditions"),
         "our scheduler to have gone through its queue",
