@@ -78,7 +78,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
+def number_type(least: int, most: int) -> Callable[[str], int]:
     """Return a type for argparse: a number from `least`, at least 0, to `most`."""
 
     def number(text: str) -> int:

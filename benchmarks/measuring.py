@@ -18,7 +18,7 @@ from benchmarks.beside import BaseProcess, base_parts, base_process
 from benchmarks.budget import Budget, budget, timed_budget
 from benchmarks.cases import Case, chosen
 from benchmarks.checkouts import Checkout, add_base
-from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show, whole_number
+from benchmarks.command import Echo, add_output, exit_code_of, number_type, parser_of, show
 from benchmarks.outcomes import Outcome, by_budget
 from benchmarks.peers import add_peers, peer_names
 from benchmarks.peers.report import peer_parts
@@ -248,7 +248,7 @@ def add_search_options(
     )
     parser.add_argument(
         "--limit",
-        type=whole_number(1, MOST_CASES),
+        type=number_type(1, MOST_CASES),
         metavar="COUNT",
         help="take no more cases than these, drawn evenly from all [default: all]",
     )

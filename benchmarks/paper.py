@@ -19,10 +19,10 @@ from benchmarks.command import (
     Echo,
     add_output,
     exit_code_of,
+    number_type,
     parser_of,
     seconds,
     show,
-    whole_number,
 )
 from benchmarks.paper_report import Outcome, Rooms, figures_of, parts_of
 from benchmarks.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
@@ -232,7 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seeds",
-        type=whole_number(1, MAX_SEEDS),
+        type=number_type(1, MAX_SEEDS),
         default=3,
         metavar="COUNT",
         help="draws of each mix and kind of durations; the committed table has 20 [default: 3]",

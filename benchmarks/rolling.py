@@ -20,9 +20,9 @@ from benchmarks.command import (
     BenchmarkError,
     add_output,
     exit_code_of,
+    number_type,
     parser_of,
     show,
-    whole_number,
 )
 from benchmarks.measuring import MOST_CASES, add_search_options
 from benchmarks.processes import on_one_thread
@@ -229,7 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--drift-seeds",
-        type=whole_number(0, MOST_CASES),
+        type=number_type(0, MOST_CASES),
         default=DRIFT_SEEDS,
         metavar="COUNT",
         help="of the seeds as many are replanned on drift as well, which takes ten times as long"

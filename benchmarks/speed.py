@@ -19,9 +19,9 @@ from benchmarks.command import (
     Echo,
     add_output,
     exit_code_of,
+    number_type,
     parser_of,
     show,
-    whole_number,
 )
 from benchmarks.made_up_runs import Shape
 from benchmarks.processes import ROOT, run_apart
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     add_base(parser)
     parser.add_argument(
         "--pairs",
-        type=whole_number(1, MOST_PAIRS),
+        type=number_type(1, MOST_PAIRS),
         default=PAIRS,
         metavar="COUNT",
         help=f"how often both checkouts are measured, in turn, with --base [default: {PAIRS}]",

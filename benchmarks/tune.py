@@ -16,9 +16,9 @@ from benchmarks.command import (
     BenchmarkError,
     add_output,
     exit_code_of,
+    number_type,
     parser_of,
     show,
-    whole_number,
 )
 from benchmarks.measuring import seed_range
 from benchmarks.processes import on_one_thread
@@ -175,14 +175,14 @@ def _add_extent(parser: argparse.ArgumentParser) -> None:
     """Add what decides how long it takes."""
     parser.add_argument(
         "--limit",
-        type=whole_number(FEWEST_INSTANCES, MOST_INSTANCES),
+        type=number_type(FEWEST_INSTANCES, MOST_INSTANCES),
         metavar="COUNT",
         help=f"instances of each kind [default: {OF_VALUES.instances} for values, "
         f"{OF_OPERATORS.instances} for operators]",
     )
     parser.add_argument(
         "--first",
-        type=whole_number(FIRST_NUMBER, MOST_NUMBER),
+        type=number_type(FIRST_NUMBER, MOST_NUMBER),
         default=FIRST_NUMBER,
         metavar="NUMBER",
         help=f"number of the first instance; others than those of the table, which start at "
@@ -205,7 +205,7 @@ def _add_extent(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=whole_number(1, MOST_WORKERS),
+        type=number_type(1, MOST_WORKERS),
         default=1,
         metavar="COUNT",
         help="processes that search [default: 1]",

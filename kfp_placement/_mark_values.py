@@ -171,7 +171,7 @@ def sizes(given: Given) -> dict[str, int]:
     return bytes_by_name
 
 
-def whole_number(least: int, most: int, problem: str, remedy: str) -> Check:
+def whole_number_check(least: int, most: int, problem: str, remedy: str) -> Check:
     """Return a check of whole numbers between bounds."""
 
     def check(given: Given) -> int:
@@ -182,7 +182,7 @@ def whole_number(least: int, most: int, problem: str, remedy: str) -> Check:
     return check
 
 
-priority = whole_number(
+priority = whole_number_check(
     -MAX_PRIORITY,
     MAX_PRIORITY,
     "is not a whole number in range",
@@ -190,7 +190,7 @@ priority = whole_number(
 )
 """A run's importance."""
 
-pod_count = whole_number(
+pod_count = whole_number_check(
     1, MAX_WORKERS, "is not a whole number of pods", f"use one from 1 to {MAX_WORKERS:,}"
 )
 """Check of the number of pods that a step creates itself."""

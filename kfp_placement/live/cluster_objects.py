@@ -20,7 +20,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
-from kfp_placement_engine.readers.kubernetes.dumps import read_objects
+from kfp_placement_engine.readers.kubernetes.dumps import read_dump
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, JsonObject, Kind
 
 MAX_OBJECTS = 500_000
@@ -70,7 +70,7 @@ def live_cluster(api: ClusterApi, namespace: str, progress: Progress) -> Cluster
             objects_of_one, unread[kind.plural] = _read_namespace(api, kind, namespace, error, tell)
             documents += objects_of_one
     documents += _namespaces_of_all_pipelines(api, namespace)
-    cluster = read_objects(documents, name=SOURCE)
+    cluster = read_dump(documents, name=SOURCE)
     notices: list[Notice] = []
     if unread:
         assumed = f"{', '.join(unread)}: {'; '.join(unread.values())} ({refused})"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from kfp_placement_controller.actuators.objects import read_objects
+from kfp_placement_controller.actuators.objects import listed_objects
 from kfp_placement_controller.kinds import (
     ADMISSION_CHECKS,
     LOCAL_QUEUES,
@@ -95,14 +95,14 @@ class KueueWriter:
             KubernetesError: refused, or no answer.
         """
         client = self.client
-        flavors = read_objects(
+        flavors = listed_objects(
             client, RESOURCE_FLAVORS, lambda raw: (key_of(raw)[1], observe_flavor(raw))
         )
         return KueueListing(
-            read_objects(client, WORKLOADS, observe_workload),
-            read_objects(client, LOCAL_QUEUES, observe_local_queue),
+            listed_objects(client, WORKLOADS, observe_workload),
+            listed_objects(client, LOCAL_QUEUES, observe_local_queue),
             dict(flavors),
-            read_objects(client, ADMISSION_CHECKS, observe_check),
+            listed_objects(client, ADMISSION_CHECKS, observe_check),
         )
 
     def _clear(self, action: ClearAdmission) -> None:

@@ -14,7 +14,9 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
-def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T | None]) -> list[T]:
+def listed_objects(
+    client: KubeClient, kind: Kind, read: Callable[[JsonObject], T | None]
+) -> list[T]:
     """Return all objects of a kind as they are now; one that cannot be read is left out.
 
     Args:

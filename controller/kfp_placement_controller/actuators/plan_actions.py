@@ -10,7 +10,7 @@ from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
 from kfp_placement_controller.actuators.histories import HistoryTask
-from kfp_placement_controller.actuators.objects import read_objects
+from kfp_placement_controller.actuators.objects import listed_objects
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -101,7 +101,7 @@ class ActionRunner:
             return read_resource(PipelinePlacement, raw)
 
         self._versions.clear()
-        return read_objects(self.client, PLACEMENTS, read)
+        return listed_objects(self.client, PLACEMENTS, read)
 
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""

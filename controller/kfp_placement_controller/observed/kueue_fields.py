@@ -29,10 +29,10 @@ class KueueCondition:
 def conditions_of(status: Fields) -> dict[str, KueueCondition]:
     """Read the conditions of a status, by type."""
     return {
-        short_text(each.get("type")): KueueCondition(
+        limited_text(each.get("type")): KueueCondition(
             each.get("status") == "True",
-            short_text(each.get("reason")),
-            short_text(each.get("message")),
+            limited_text(each.get("reason")),
+            limited_text(each.get("message")),
         )
         for each in entries(status, "conditions")
     }
@@ -45,11 +45,11 @@ def entries(fields: Fields, key: str) -> list[Fields]:
     return [Fields(each, fields.place) for each in items if isinstance(each, dict)]
 
 
-def short_text(value: object) -> str:
+def limited_text(value: object) -> str:
     """Read text, and cut it if it is too long; "" = the value is not text."""
     return value[:MAX_TEXT_CHARACTERS] if isinstance(value, str) else ""
 
 
-def whole_number(value: object) -> int:
+def number_or_zero(value: object) -> int:
     """Read a whole number; 0 = the value is not a whole number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

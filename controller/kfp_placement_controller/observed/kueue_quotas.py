@@ -8,7 +8,7 @@ from kfp_placement_controller.observed.kueue_fields import (
     KueueCondition,
     conditions_of,
     entries,
-    short_text,
+    limited_text,
 )
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_engine.readers.text.fields import Fields
@@ -80,14 +80,16 @@ def observe_local_queue(raw: JsonObject) -> ObservedLocalQueue:
     problem = "" if active is None or active.holds else active.message or active.reason
     flavors = entries(status, "flavorsReservation")
     resources = {
-        short_text(each.get("name")) for flavor in flavors for each in entries(flavor, "resources")
+        limited_text(each.get("name"))
+        for flavor in flavors
+        for each in entries(flavor, "resources")
     }
     return ObservedLocalQueue(
         metadata.name("namespace"),
         metadata.name("name"),
         problem,
         frozenset(resources),
-        tuple(short_text(each.get("name")) for each in flavors),
+        tuple(limited_text(each.get("name")) for each in flavors),
     )
 
 

@@ -10,8 +10,8 @@ from kfp_placement_controller.observed.kueue_fields import (
     KueueCondition,
     conditions_of,
     entries,
-    short_text,
-    whole_number,
+    limited_text,
+    number_or_zero,
 )
 from kfp_placement_engine.contract.quota_units import QuotaUnits
 from kfp_placement_engine.exceptions import InputError
@@ -114,21 +114,21 @@ def observe_workload(raw: JsonObject) -> ObservedWorkload | None:
         version=metadata.text("resourceVersion"),
         owner_uid=owner_uid,
         created_at=read_moment(metadata.get("creationTimestamp")),
-        local_queue=short_text(spec.get("queueName")),
-        priority=whole_number(spec.get("priority")),
+        local_queue=limited_text(spec.get("queueName")),
+        priority=number_or_zero(spec.get("priority")),
         is_active=spec.get("active") is not False,
         pod_sets=_pod_sets(spec),
         reclaimed={
-            short_text(each.get("name")): whole_number(each.get("count"))
+            limited_text(each.get("name")): number_or_zero(each.get("count"))
             for each in entries(status, "reclaimablePods")
         },
         conditions=conditions_of(status),
         checks={
-            short_text(each.get("name")): short_text(each.get("state"))
+            limited_text(each.get("name")): limited_text(each.get("state"))
             for each in entries(status, "admissionChecks")
         },
         rejected_checks=frozenset(
-            short_text(each.get("name"))
+            limited_text(each.get("name"))
             for each in entries(status, "admissionChecks")
             if _was_rejected(each)
         ),
@@ -138,7 +138,7 @@ def observe_workload(raw: JsonObject) -> ObservedWorkload | None:
 
 def _was_rejected(check: Fields) -> bool:
     """Return whether a check is rejected, or was until Kueue evicted the Workload and reset it."""
-    state, message = check.get("state"), short_text(check.get("message"))
+    state, message = check.get("state"), limited_text(check.get("message"))
     return state == "Rejected" or (state == "Pending" and message.endswith(_RESET_FROM_REJECTED))
 
 
@@ -149,7 +149,7 @@ def _owner_uid(metadata: Fields) -> str:
             RUN_REQUESTS.kind,
         )
         if is_ours and owner.get("controller") is True:
-            return short_text(owner.get("uid"))
+            return limited_text(owner.get("uid"))
     return ""
 
 
@@ -179,7 +179,7 @@ def _flavors(status: Fields) -> tuple[str, ...]:
     admission = Fields(mapping_or_empty(status.get("admission")), status.place)
     assignments = entries(admission, "podSetAssignments")
     names = {
-        short_text(name): None for each in assignments for name in _values(each.get("flavors"))
+        limited_text(name): None for each in assignments for name in _values(each.get("flavors"))
     }
     return tuple(names)
 

@@ -70,7 +70,7 @@ class Estimate(NamedTuple):
     runs: int = 0
 
 
-def packed(values: Sequence[Value]) -> bytes:
+def packed_series(values: Sequence[Value]) -> bytes:
     """Return values in little memory, since a namespace has a million of them; fewer than 256."""
     numbers = array("d", [log_value for log_value, _ in values])
     for column in zip_longest(*[factors for _, factors in values], fillvalue=math.nan):
@@ -78,11 +78,11 @@ def packed(values: Sequence[Value]) -> bytes:
     return bytes([len(values)]) + numbers.tobytes()
 
 
-NO_VALUES = packed(())
+NO_VALUES = packed_series(())
 """Packed series without values."""
 
 
-def unpacked(series: bytes) -> list[Value]:
+def unpacked_series(series: bytes) -> list[Value]:
     """Return the values again, with unknown amounts for factors that some do not have."""
     count, numbers = series[0], array("d", series[1:]).tolist()
     return [(numbers[at], tuple(numbers[at + count :: count])) for at in range(count)]

@@ -19,9 +19,9 @@ from kfp_placement_engine.history.series import (
     Value,
     factors_of,
     median,
-    packed,
+    packed_series,
     typical_of,
-    unpacked,
+    unpacked_series,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastStep, StepIdentity
@@ -92,16 +92,16 @@ class _Step:
         for identity, value in run:
             self.component, self.image = identity.component, identity.image
             iteration = identity.iteration or ""
-            values = [*unpacked(self.iterations.pop(iteration, NO_VALUES)), value]
+            values = [*unpacked_series(self.iterations.pop(iteration, NO_VALUES)), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
-            self.iterations[iteration] = packed(values[-min(KEPT, room) :])
+            self.iterations[iteration] = packed_series(values[-min(KEPT, room) :])
         # A new dict: after removals a dict keeps its old size.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
         self.log_seconds = median([log_value for log_value, _ in self.typical()])
 
     def typical(self) -> list[Value]:
         """Return the run times of its iterations, those seen last."""
-        return typical_of(map(unpacked, [*self.iterations.values()][-_MOST_ALIKE:]))
+        return typical_of(map(unpacked_series, [*self.iterations.values()][-_MOST_ALIKE:]))
 
 
 class StepTimes:
@@ -208,7 +208,7 @@ class StepTimes:
             series = None if name is None else step.iterations.get(name)
             if series is None:
                 return _estimate(step.typical(), Level.STEP, factors, step.runs)
-            values = unpacked(series)
+            values = unpacked_series(series)
             return _estimate(values, Level.ITERATION, factors, min(step.runs, len(values)))
         for common in _in_common(identity):
             steps = self._steps_with(common)

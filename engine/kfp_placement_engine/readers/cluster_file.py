@@ -97,9 +97,9 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         )
     if not isinstance(first, dict) or not _is_cluster(first, name):
         # Reading our own objects needs a library of models, which costs as much as a small plan.
-        from kfp_placement_engine.readers.kubernetes.dumps import GIVE, read_objects
+        from kfp_placement_engine.readers.kubernetes.dumps import GIVE, read_dump
 
-        cluster = read_objects(documents, name=name)
+        cluster = read_dump(documents, name=name)
         if any(node.used.get("pods") for node in cluster.nodes):
             return cluster
         message = f"the file holds no running pods, so every node is taken to be empty; {GIVE}"

@@ -13,7 +13,7 @@ from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, whole_number
+from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, number_reader
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity, parse_whole
@@ -155,7 +155,7 @@ NODE = Form(
     NodeEntry,
     {
         "name": Place.name,
-        "count": whole_number(MAX_NODES),
+        "count": number_reader(MAX_NODES),
         "cpu": amount(parse_cpu),
         "memory": _SIZE,
         "pods": _SIZE,
@@ -196,7 +196,7 @@ DEFAULTS = Form(
         "storeBandwidth": _RATE,
         "pullRate": _RATE,
         "driver": _TIME,
-        "loopWidth": whole_number(_MAX_LOOP_WIDTH),
+        "loopWidth": number_reader(_MAX_LOOP_WIDTH),
         "linkBandwidth": _RATE,
     },
 )

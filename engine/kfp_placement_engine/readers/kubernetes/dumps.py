@@ -68,7 +68,7 @@ class _Collected:
         self.notices.append(Notice("malformed-object", f"left out: {error}"))
 
 
-def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
+def read_dump(documents: Iterable[Any], *, name: str) -> Cluster:
     """Read a cluster from plain values.
 
     Args:

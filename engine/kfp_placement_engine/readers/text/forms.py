@@ -125,7 +125,7 @@ def amount(parse: Callable[[Any], Any]) -> Reader:
     return read_amount
 
 
-def whole_number(maximum: int) -> Reader:
+def number_reader(maximum: int) -> Reader:
     """Make a reader of a whole number from 1 to `maximum`."""
 
     def read_number(place: Place, value: Any) -> int:

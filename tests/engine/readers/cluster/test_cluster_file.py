@@ -12,7 +12,7 @@ from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_form import CLAIM, CLUSTER, DEFAULTS, NODE
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
-from kfp_placement_engine.readers.kubernetes.dumps import read_objects
+from kfp_placement_engine.readers.kubernetes.dumps import read_dump
 from tests.support.builders import in_zone
 from tests.support.kubernetes import GIBIBYTE, a_node, container, node_object, pod_object
 from tests.support.samples import SAMPLES
@@ -195,7 +195,7 @@ def test_a_dump_becomes_a_small_file():
         node_object("n2", labels={HOST_LABEL: "n2.example"}),
         pod_object("p", "n1", containers=[secret, container()]),
     ]
-    cluster = read_objects(dump, name="dump")
+    cluster = read_dump(dump, name="dump")
     text = write_cluster_file(cluster)
     assert "hunter2" not in text
     assert "latencies" not in text

@@ -8,13 +8,13 @@ import yaml
 from kfp_placement_engine import Taint
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS, read_cluster
-from kfp_placement_engine.readers.kubernetes.dumps import read_objects
+from kfp_placement_engine.readers.kubernetes.dumps import read_dump
 from tests.support.builders import in_zone
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node_object, pod_object
 
 
 def read(*documents):
-    return read_objects(documents, name="dump")
+    return read_dump(documents, name="dump")
 
 
 def codes(cluster):
