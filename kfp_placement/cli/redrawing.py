@@ -30,10 +30,10 @@ class ProgressLine:
 
     def __call__(self, share: float, text: str) -> None:
         """Show how much is done (0 to 1) and what is being done."""
-        now = time.monotonic()
-        if not self._can_redraw or now - self._last < _INTERVAL_SECONDS:
+        monotonic_seconds = time.monotonic()
+        if not self._can_redraw or monotonic_seconds - self._last < _INTERVAL_SECONDS:
             return
-        self._last = now
+        self._last = monotonic_seconds
         self._drawn = True
         percent = f"{min(max(share, 0.0), 1.0):4.0%}"
         columns = columns_of(sys.stderr) or len(text)

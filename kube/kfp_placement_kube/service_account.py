@@ -73,9 +73,9 @@ class _Token:
             raise ConfigurationError(f"{file} is empty")
 
     def __call__(self) -> str:
-        now = self._clock()
-        if now - self._read_at >= _TOKEN_SECONDS:
-            self._read_at = now
+        monotonic_seconds = self._clock()
+        if monotonic_seconds - self._read_at >= _TOKEN_SECONDS:
+            self._read_at = monotonic_seconds
             # The last token may be good for some minutes; the server refuses it when it is not.
             with suppress(ConfigurationError):
                 self._token = _read(self._file) or self._token

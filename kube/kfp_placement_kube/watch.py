@@ -160,10 +160,10 @@ class Watcher(Generic[T]):
         """Drop every object once the server has not served the kind for long enough."""
         self._warn(f"{error}; is its definition installed? Trying again")
         self._version = ""
-        now = self.monotonic()
+        monotonic_seconds = self.monotonic()
         if self._missing_since is None:
-            self._missing_since = now
-        if now - self._missing_since >= self.params.missing_seconds:
+            self._missing_since = monotonic_seconds
+        if monotonic_seconds - self._missing_since >= self.params.missing_seconds:
             for key in list(self._kept):
                 self._drop(key)
 

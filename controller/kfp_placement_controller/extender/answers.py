@@ -120,14 +120,14 @@ class Answers:
         return _counted("hold", body, self._hold)
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
-        args, knowledge, now = read_args(body), self.knowledge(), self.clock()
+        args, knowledge, monotonic_seconds = read_args(body), self.knowledge(), self.clock()
         pod = knowledge.sources.observe_pod(args.pod)
-        since = now - paused_seconds - SETTLE_SECONDS
+        since = monotonic_seconds - paused_seconds - SETTLE_SECONDS
         offered = without_taken(knowledge, pod, args.node_names, since)
         if args.node_names and not offered:
             return self._sent(knowledge, pod, taken_nodes(knowledge, pod, args.node_names))
         decision = filter_nodes(knowledge, pod, offered)
-        unsettled = settling_seconds(knowledge, pod, decision.nodes, now)
+        unsettled = settling_seconds(knowledge, pod, decision.nodes, monotonic_seconds)
         settled = tuple(name for name in decision.nodes if name not in unsettled)
         # The first is the best: seconds of waiting are less than what the others may cost.
         if settled and (
@@ -136,7 +136,7 @@ class Answers:
             return self._sent(knowledge, pod, replace(decision, nodes=settled))
         left = MAX_PAUSE_SECONDS - paused_seconds
         if unsettled and left > 0:
-            pause = self._pauses.take(min(max(unsettled.values()), left), now)
+            pause = self._pauses.take(min(max(unsettled.values()), left), monotonic_seconds)
             if pause > 0:
                 return Answer(b"", YIELDED, pause_seconds=pause)
         return self._sent(knowledge, pod, decision)

@@ -42,7 +42,7 @@ for _scheduler in ("ours", "another"):
 
 
 def settling_seconds(
-    knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], now: float
+    knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], monotonic_seconds: float
 ) -> dict[str, float]:
     """Return the seconds to wait for each node whose room another scheduler may be about to take.
 
@@ -50,9 +50,9 @@ def settling_seconds(
         knowledge: state of the cluster, as far as it is known.
         pod: the pod to place.
         names: nodes to which the pod may go.
-        now: time by the clock of the `KnowledgeStore`.
+        monotonic_seconds: the present moment, by the clock of the `KnowledgeStore`.
     """
-    since = now - SETTLE_SECONDS
+    since = monotonic_seconds - SETTLE_SECONDS
     others = _of_others(knowledge, pod)
     refused = [each for each in others if each.is_refused]
     new = [each for each in others if each.since > since]
@@ -71,7 +71,7 @@ def settling_seconds(
         freed_at = knowledge.freed_at.get(name, since)
         if refused and not fits(pod.requests, free):
             # kube-scheduler knows of room that we have not seen to be free yet.
-            begun.append(now)
+            begun.append(monotonic_seconds)
         elif freed_at > since and _crowd(refused, free, left):
             begun.append(freed_at)
         if begun:
@@ -84,18 +84,18 @@ class PauseBudget:
     """Pauses that are left; at first as much as can be saved up."""
 
     _saved_seconds: float = MAX_SAVED_SECONDS
-    _at: float = 0.0
+    _taken_at: float = 0.0
 
-    def take(self, seconds: float, now: float) -> float:
+    def take(self, seconds: float, monotonic_seconds: float) -> float:
         """Take a pause from the budget and return it: the wanted one, or the little that is left.
 
         Args:
             seconds: wanted pause.
-            now: time by a monotonic clock.
+            monotonic_seconds: the present moment.
         """
-        earned = (now - self._at) * PAUSE_SHARE
+        earned = (monotonic_seconds - self._taken_at) * PAUSE_SHARE
         self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
-        self._at = now
+        self._taken_at = monotonic_seconds
         taken = min(seconds, self._saved_seconds)
         self._saved_seconds -= taken
         return taken

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
-from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.pauses import lasting, lasts
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
@@ -91,11 +91,7 @@ class RunsToStore:
             keep_days: number of days for which ended runs are kept, as in `WriteHistory`.
             monotonic_seconds: the present moment.
         """
-        self._tried_at = {
-            key: at
-            for key, at in self._tried_at.items()
-            if lasts(LONGEST_PAUSE_SECONDS, at, monotonic_seconds)
-        }
+        self._tried_at = lasting(LONGEST_PAUSE_SECONDS, self._tried_at, monotonic_seconds)
         for namespace, own in () if self._is_writing else self._namespaces.items():
             for name, waiting in own.items():
                 tried_at = self._tried_at.get(HistoryKey(namespace, name))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.histories import HistoryKey
-from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.pauses import lasting
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_engine.model.keys import RunKey
 
@@ -41,11 +41,7 @@ class PastNews:
 
     def due(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the runs to plan again; of those that have begun, only those without a past."""
-        self._replanned_at = {
-            history: at
-            for history, at in self._replanned_at.items()
-            if lasts(NEWS_PAUSE_SECONDS, at, monotonic_seconds)
-        }
+        self._replanned_at = lasting(NEWS_PAUSE_SECONDS, self._replanned_at, monotonic_seconds)
         fresh = self._news - self._replanned_at.keys()
         # News of pipelines without a waiting run are dropped.
         self._news -= fresh

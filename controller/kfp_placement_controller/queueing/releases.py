@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.pauses import lasting, lasts
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 
@@ -102,21 +103,17 @@ class Releases:
         Args:
             namespaces: namespaces that take part, with a RunQueue `default`.
         """
-        now, taking_part = self.monotonic(), set(namespaces)
+        monotonic_seconds, taking_part = self.monotonic(), set(namespaces)
         self._waiting, self._still_waiting = self._still_waiting, {}
         for gone in self._namespaces - taking_part:
-            self._gone.setdefault(gone, now)
+            self._gone.setdefault(gone, monotonic_seconds)
         self._namespaces = taking_part
-        self._gone = {
-            name: at
-            for name, at in self._gone.items()
-            if name not in taking_part and now - at < _MOST_KEPT * _REPLACING_SECONDS
-        }
+        kept = lasting(_MOST_KEPT * _REPLACING_SECONDS, self._gone, monotonic_seconds)
+        self._gone = {name: at for name, at in kept.items() if name not in taking_part}
 
     def returning(self) -> Sequence[str]:
         """Return the namespaces whose RunQueue was there a moment ago."""
-        now = self.monotonic()
-        return [name for name, at in self._gone.items() if now - at < _REPLACING_SECONDS]
+        return [*lasting(_REPLACING_SECONDS, self._gone, self.monotonic())]
 
     def cause(
         self, run: RequestedRun, queue: ObservedQueue | None, planner: PlannerState, now: datetime
@@ -144,7 +141,7 @@ class Releases:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
             gone_at = self._gone.setdefault(run.key.namespace, monotonic_seconds)
-            is_replaced = monotonic_seconds - gone_at < _REPLACING_SECONDS
+            is_replaced = lasts(_REPLACING_SECONDS, gone_at, monotonic_seconds)
             return None if is_replaced else ReleaseCause.NO_QUEUE
         return _cause_in_queue(run, queue, planner, now, monotonic_seconds - since)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kfp_placement_controller.pauses import lasting
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
     ReleaseHeld,
@@ -72,12 +73,10 @@ class Steering:
 
     def forget(self) -> None:
         """Forget older tries, so that these actions may be tried again."""
-        now = self.monotonic()
-        self._tried = {key: at for key, at in self._tried.items() if now - at < RETRY_SECONDS}
-        self._started = {run: at for run, at in self._started.items() if now - at < RETRY_SECONDS}
-        self._refused = {
-            uid: at for uid, at in self._refused.items() if now - at < _REFUSED_SECONDS
-        }
+        monotonic_seconds = self.monotonic()
+        self._tried = lasting(RETRY_SECONDS, self._tried, monotonic_seconds)
+        self._started = lasting(RETRY_SECONDS, self._started, monotonic_seconds)
+        self._refused = lasting(_REFUSED_SECONDS, self._refused, monotonic_seconds)
 
     def standing(
         self,
