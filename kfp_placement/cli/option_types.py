@@ -165,8 +165,11 @@ class NamesType(ParsedType):
 
         complete, comma, start = incomplete.rpartition(",")
         given = complete.split(",")
-        rest = [name for name in self.choices if name.startswith(start) and name not in given]
-        return [CompletionItem(f"{complete}{comma}{name}") for name in rest]
+        return [
+            CompletionItem(f"{complete}{comma}{name}")
+            for name in self.choices
+            if name.startswith(start) and name not in given
+        ]
 
 
 def now() -> datetime:

@@ -99,7 +99,6 @@ def findings_patch(
     """
     raw = Fields(policy, _POLICY)
     metadata, status = raw.mapping("metadata"), raw.flat("status")
-    place = status.where("condition")
-    conditions = [place.mapping(each) for each in status.entries("conditions")]
+    conditions = map(status.where("condition").mapping, status.entries("conditions"))
     by_type = {str(each.get("type")): each for each in conditions}
     return status_patch(metadata, status.raw, by_type, findings, now)

@@ -272,9 +272,12 @@ class KnownPasts:
     def _make_room(self, *, is_pipeline: bool) -> None:
         """Drop the finished pasts that were asked for longest ago."""
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
-        idle = [key for key, past in self._pasts.items() if past.is_built or past.is_outdated]
-        same = [key for key in idle if bool(key.name) == is_pipeline]
-        for oldest in same[:-most]:
+        idle = [
+            key
+            for key, past in self._pasts.items()
+            if bool(key.name) == is_pipeline and (past.is_built or past.is_outdated)
+        ]
+        for oldest in idle[:-most]:
             del self._pasts[oldest]
 
 

@@ -148,8 +148,10 @@ def _past_steps(
         if seconds is not None:
             seconds = _reference_seconds(seconds, step, nodes.get(pod.node_name), reading)
         peak = (run.peaks or {}).get(pod.uid) if pod.phase == "Succeeded" else None
-        attempts = [each.pod for each in run.pods.executors(step.name)]
-        killed = max(_possible_bytes(each, each.killed_bytes, nodes) for each in attempts)
+        killed = max(
+            _possible_bytes(each.pod, each.pod.killed_bytes, nodes)
+            for each in run.pods.executors(step.name)
+        )
         past_step = PastStep(
             identity=step_identity(reading.graph.name, step),
             seconds=seconds,

@@ -36,8 +36,7 @@ def killed_bytes(spec: Fields, status: Fields, names: Collection[str]) -> int | 
 
 def _was_killed(container: Fields) -> bool:
     # The end of a container is in `state`, or in `lastState` once it has been restarted.
-    states = (container.flat(key) for key in ("state", "lastState"))
-    ends = (state.flat("terminated") for state in states)
+    ends = (container.flat(state).flat("terminated") for state in ("state", "lastState"))
     return any(end.get("reason") == _KILLED for end in ends)
 
 

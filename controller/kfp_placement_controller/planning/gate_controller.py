@@ -61,8 +61,11 @@ class GateController:
     ) -> list[OpenGate]:
         """Return the gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
-        late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
-        due = [OpenGate(pod, Cause.OVERDUE) for pod in late]
+        due = [
+            OpenGate(pod, Cause.OVERDUE)
+            for pod in self._gated.values()
+            if is_overdue(pod, now, deadline)
+        ]
         return self._new(self._limited(due, policy), monotonic_seconds)
 
     def due(

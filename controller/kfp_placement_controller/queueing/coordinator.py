@@ -201,8 +201,11 @@ class QueueCoordinator:
         actions += self._steering_actions(steered, situation, now)
         # In a namespace that no longer takes part, the RunRequest of a run that has started would
         # otherwise say forever that the run waits.
-        others = (each for each in self.runs if each.key.namespace not in namespaces)
-        started = [each for each in others if not each.is_waiting]
+        started = [
+            each
+            for each in self.runs
+            if each.key.namespace not in namespaces and not each.is_waiting
+        ]
         actions += self.publisher.requests([*taking_part, *started], situation, decided, now)
         if planner.is_known:
             actions += self.publisher.queues(

@@ -116,8 +116,9 @@ class RunPods:
 
     def has_begun(self) -> bool:
         """Return whether any attempt at any step has got a node, even if it has ended since."""
-        attempts = (pod for pods in self._executors.values() for pod in pods.values())
-        return any(pod.bound_at is not None for pod in attempts)
+        return any(
+            pod.bound_at is not None for pods in self._executors.values() for pod in pods.values()
+        )
 
     def __len__(self) -> int:
         return len(self._pods)

@@ -131,8 +131,9 @@ def _split_notice(
     volumes: VolumeRules,
 ) -> Notice:
     """Return the notice on a group whose claims no node can have together."""
-    keys = {volumes.binding[claim] for index in group for claim in claims[index]}
-    shared = sorted({volumes.names[key] for key in keys})
+    shared = sorted(
+        {volumes.names[volumes.binding[claim]] for index in group for claim in claims[index]}
+    )
     steps = ", ".join(activities[index].name for index in group[:_MAX_NAMED_STEPS])
     return Notice(
         "volume-split",

@@ -220,5 +220,4 @@ def co_location_groups(members: Sequence[int], claims_of: Sequence[Indexes]) -> 
         if claims_of[member]:
             sharers[find(member)].append(member)
     # The first member of a group leads it.
-    firsts = [member for member in members if leader[member] == member]
-    return [tuple(sharers.get(member, (member,))) for member in firsts]
+    return [tuple(sharers.get(member, (member,))) for member in members if leader[member] == member]

@@ -267,13 +267,15 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
     times = details.pipeline
     steps = table_of("Steps", columns, details.steps)
     lines = [
-        f"loop {name_text(loop.loop)}: {counted(loop.width, 'iteration')}, the median of the last"
-        f" {counted(loop.runs, 'run')}"
+        Line(
+            f"loop {name_text(loop.loop)}: {counted(loop.width, 'iteration')}, the median of the"
+            f" last {counted(loop.runs, 'run')}"
+        )
         for loop in details.loops
     ]
     return Document(
         title=times.text,
-        lines=[Line(line) for line in lines],
+        lines=lines,
         parts=[pipelines_table([times], now, namespaces=False), *([steps] if steps.rows else ())],
     )
 

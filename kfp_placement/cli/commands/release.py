@@ -56,8 +56,7 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
     if runs:
         from kfp_placement.live.finding import the_run
 
-        named_runs = [the_run(api, namespace, run) for run in runs]
-        chosen = [named_run.key for named_run in named_runs]
+        chosen = [the_run(api, namespace, run).key for run in runs]
     paused = ExitCode.OK if runs else _pause(api, dry_run=dry_run)
     opened = _open_gates(api, chosen, dry_run=dry_run)
     begun = _let_begin(api, chosen, dry_run=dry_run)

@@ -61,9 +61,10 @@ def changed_conditions(
     if not any(_differs(before.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
-    others = [each for each in before.values() if each.type not in types]
     return made + [
-        each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in others
+        each.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for each in before.values()
+        if each.type not in types
     ]
 
 

@@ -120,8 +120,11 @@ def _names_of_kind(graph: RunGraph, cluster: Cluster, kind: Kind) -> _Names:
         case "step":
             return [(step.name, step.task, step.display_name) for step in graph.steps]
         case "loop":
-            loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
-            return [(loop.name, task_of(loop.name), loop.display_name) for loop in loops]
+            return [
+                (group.name, task_of(group.name), group.display_name)
+                for group in graph.groups
+                if group.kind is GroupKind.LOOP
+            ]
         case "volume":
             return _unshared(claim.name for claim in graph.claims)
 

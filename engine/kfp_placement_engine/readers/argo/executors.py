@@ -79,14 +79,16 @@ def is_unmarked_executor(pod: Fields) -> bool:
 
 
 def _is_owned_by_workflow(metadata: Fields) -> bool:
-    owners = [each for each in metadata.entries("ownerReferences") if isinstance(each, dict)]
     return any(
-        each.get("kind") == WORKFLOW_NAMES.kind
+        isinstance(each, dict)
+        and each.get("kind") == WORKFLOW_NAMES.kind
         and str(each.get("apiVersion")).startswith(f"{GROUP}/")
-        for each in owners
+        for each in metadata.entries("ownerReferences")
     )
 
 
 def _has_launcher(spec: Fields) -> bool:
-    containers = [each for each in spec.entries("initContainers") if isinstance(each, dict)]
-    return any(each.get("name") == LAUNCHER_CONTAINER for each in containers)
+    return any(
+        isinstance(each, dict) and each.get("name") == LAUNCHER_CONTAINER
+        for each in spec.entries("initContainers")
+    )

@@ -170,8 +170,7 @@ class _PlainReader:
         inputs, artifacts = self._arguments(task)
         loop = self._loop(task)
         read = [*inputs.values(), *artifacts.values(), *([loop.items] if loop else [])]
-        producers = (name for expression in read for name in output_tasks(expression))
-        listed.extend(name for name in producers if name in names)
+        listed.extend(name for each in read for name in output_tasks(each) if name in names)
         return tuple(dict.fromkeys(listed))
 
     def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: Names) -> None:

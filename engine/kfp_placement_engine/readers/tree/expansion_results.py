@@ -60,9 +60,12 @@ class DagResult:
         """Return an output that the tasks named by the DAG produce."""
         if (kind, key) not in self._values:
             sources = self.dag.outputs.get((kind, key), ())
-            present = [source for source in sources if source[0] in self.results]
             self._values[kind, key] = joined(
-                [self.results[task].output(kind, name) for task, name in present]
+                [
+                    self.results[task].output(kind, name)
+                    for task, name in sources
+                    if task in self.results
+                ]
             )
         return self._values[kind, key]
 
@@ -94,6 +97,7 @@ def joined(values: list[Value]) -> Value:
     """Join values into one, of which only the producers are known."""
     if len(values) == 1:
         return values[0]
-    made = (value.sources for value in values if isinstance(value, Produced))
-    sources = dict.fromkeys(source for each in made for source in each)
+    sources = dict.fromkeys(
+        source for value in values if isinstance(value, Produced) for source in value.sources
+    )
     return Produced(tuple(sources)) if sources else UNKNOWN
