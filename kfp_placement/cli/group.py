@@ -107,11 +107,16 @@ class PlacementGroup(click.Group):
         return member
 
     @override
-    def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
-    ) -> int:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = COMPLETE_VARIABLE,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Run a command and exit with its code; return the code if not in standalone mode."""
-        code = self._run(args, {"complete_var": COMPLETE_VARIABLE, **extra})
+        code = self._run(args, {"prog_name": prog_name, "complete_var": complete_var, **extra})
         if standalone_mode:
             sys.exit(code)
         return code
