@@ -13,7 +13,7 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import CloseQueue, DeletePod
 from kfp_placement_controller.planning.rounds import PlanningRound
 from tests.controller.planning.builders import START
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.simulated_cluster import SimulatedCluster
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
 
 STEPS = [timedelta(hours=1), timedelta(hours=-1)]
@@ -28,7 +28,7 @@ def test_a_pause_lasts_from_its_beginning_and_without_one_not_at_all():
     assert not lasts(2.0, None, 10.0)
 
 
-def a_cluster_with_leases() -> PlayedCluster:
+def a_cluster_with_leases() -> SimulatedCluster:
     """One whose scheduler and queue have renewed their Leases a moment ago."""
     cluster = a_cluster()
     for second in range(2):

@@ -21,7 +21,7 @@ from kfp_placement_controller.watches import watch_group
 from kfp_placement_kube.access import Need
 from kfp_placement_kube.exceptions import AccessError
 from tests.controller.planning.builders import a_past_run
-from tests.controller.planning.played_cluster import StoredHistories
+from tests.controller.planning.simulated_cluster import StoredHistories
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until
 from tests.support.small_api_server import SmallApiServer

@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from tests.controller.planning.builders import START, a_past_run
-from tests.controller.planning.played_cluster import StoredHistories
+from tests.controller.planning.simulated_cluster import StoredHistories
 from tests.support.histories import a_history
 
 KEY = ("team", "p")

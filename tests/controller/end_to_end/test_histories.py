@@ -157,7 +157,7 @@ def test_promises_of_runs_without_a_mark_hold(installation):
             assert history.spec.pipeline == "pipeline-with-loops"
             assert len(history.past_runs()) == RUNS
     # Drivers take as long as the cores of this machine are busy with other things; how many of many
-    # promises hold is tested where runs are played in memory, on a clock of their own.
+    # promises hold is tested where runs are simulated, on a clock of their own.
     assert sum(kept) >= LEAST_KEPT * len(kept)
 
 

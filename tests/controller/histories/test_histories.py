@@ -1,4 +1,4 @@
-"""Runs that teach the runs after them, played in memory: what is kept, and what is promised."""
+"""Runs that teach the runs after them, simulated in memory: what is kept, and what is promised."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from kfp_placement_controller.planning.actions import Action
 from kfp_placement_engine.contract.placement import EndRange
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS, Kind
-from tests.controller.planning import played_cluster
+from tests.controller.planning import simulated_cluster
 from tests.controller.planning.noisy_cluster import (
     TYPICAL_SECONDS,
     NoisyCluster,
@@ -48,7 +48,7 @@ def promised_ends(cluster: NoisyCluster, run: str) -> EndRange | None:
 
 def test_an_ended_run_is_kept():
     cluster = NoisyCluster(iterations=WIDE)
-    run = cluster.play(0)
+    run = cluster.simulate_run(0)
     history = cluster.history()
     assert history.spec.pipeline == "nightly"
     (past,) = history.past_runs()
@@ -65,7 +65,7 @@ def test_first_promises_hold_from_the_fourth_run_on():
     kept: list[bool | None] = []
     for seed in range(SEEDS):
         cluster = NoisyCluster(seed, iterations=WIDE)
-        of_seed = [promise_holds(cluster, cluster.play(number)) for number in range(RUNS)]
+        of_seed = [promise_holds(cluster, cluster.simulate_run(number)) for number in range(RUNS)]
         assert of_seed[0] is None
         kept += of_seed[KNOWN_AFTER:]
     assert None not in kept
@@ -74,12 +74,12 @@ def test_first_promises_hold_from_the_fourth_run_on():
 
 def test_a_step_that_takes_longer_widens_the_next_promise_and_is_followed():
     cluster = cluster_with_past(BEFORE, iterations=WIDE)
-    usual = cluster.first_ends(cluster.play(BEFORE))
+    usual = cluster.first_ends(cluster.simulate_run(BEFORE))
     cluster.workload.factor["last"] = 3
-    cluster.play(BEFORE + 1)
-    widened = cluster.first_ends(cluster.play(BEFORE + 2))
+    cluster.simulate_run(BEFORE + 1)
+    widened = cluster.first_ends(cluster.simulate_run(BEFORE + 2))
     assert widened.high - widened.low > usual.high - usual.low
-    runs = [cluster.play(BEFORE + 3 + number) for number in range(3)]
+    runs = [cluster.simulate_run(BEFORE + 3 + number) for number in range(3)]
     assert promise_holds(cluster, runs[-1])
     expected = usual.typical + 2 * TYPICAL_SECONDS["last"]
     assert cluster.first_ends(runs[-1]).typical == pytest.approx(expected, rel=0.1)
@@ -92,7 +92,7 @@ def test_a_new_leader_goes_on_with_what_is_stored():
         cluster = cluster_with_past(BEFORE, iterations=WIDE)
         if is_handed_over:
             cluster.hand_over()
-        promised.append(cluster.first_ends(cluster.play(BEFORE)))
+        promised.append(cluster.first_ends(cluster.simulate_run(BEFORE)))
         assert len(cluster.history().past_runs()) == BEFORE + 1
     assert promised[0] == promised[1]
 
@@ -138,7 +138,7 @@ class LatePods(NoisyCluster):
 
 def test_a_last_pod_that_is_heard_of_after_its_run_teaches():
     cluster = LatePods()
-    cluster.play(0)
+    cluster.simulate_run(0)
     cluster.pass_time(60)
     (past,) = cluster.history().past_runs()
     assert {each.identity.step for each in past.steps} == {"first", "work[*]", "last"}
@@ -174,7 +174,9 @@ def test_a_planner_that_starts_works_out_no_run_that_is_known(monkeypatch):
 
 def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
     monkeypatch.setattr(run_learning, "LEARNED_AT_ONCE", 1)
-    cluster = cluster_with_past(4, coordinator=played_cluster.a_coordinator(evaluation_seconds=5))
+    cluster = cluster_with_past(
+        4, coordinator=simulated_cluster.a_coordinator(evaluation_seconds=5)
+    )
     cluster.hand_over()
     known = []
     for _ in range(12):
@@ -189,13 +191,13 @@ def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
 def test_a_promise_counts_once_though_the_next_planner_learns_from_its_run_again():
     cluster = cluster_with_past(BEFORE)
     cluster.histories.refuses = True
-    run = cluster.play(10)
+    run = cluster.simulate_run(10)
     assert cluster.first_ends(run)
     counted = sum(promises_counted().values())
     cluster.hand_over()
     cluster.pass_time(60)
     assert sum(promises_counted().values()) == counted
     cluster.histories.refuses = False
-    cluster.play(11)
+    cluster.simulate_run(11)
     assert len(cluster.history().past_runs()) == BEFORE + 2
     assert sum(promises_counted().values()) == counted + 1

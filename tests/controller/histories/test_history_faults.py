@@ -49,7 +49,7 @@ def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
     monkeypatch.setattr(place, name, fail)
     cluster.hand_over()
     for number in range(10, 12):
-        run = cluster.play(number)
+        run = cluster.simulate_run(number)
         assert is_planned(cluster, run)
         assert cluster.placement(run).spec.first_ends is None
     assert times_said(caplog) == 1
@@ -60,15 +60,15 @@ def test_where_nothing_can_be_written_runs_are_planned_as_ever_and_teach_when_it
     cluster.histories.refuses = True
     begun_at = cluster.now
     for number in range(KNOWN):
-        run = cluster.play(number)
+        run = cluster.simulate_run(number)
     assert is_planned(cluster, run)
     tries = (cluster.now - begun_at).total_seconds() / WRITE_PAUSE_SECONDS
     assert 0 < cluster.histories.refused <= tries + 1
     cluster.histories.refuses = False
     cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
-    cluster.play(KNOWN)
+    cluster.simulate_run(KNOWN)
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN + 1)]
-    assert cluster.first_ends(cluster.play(KNOWN + 1))
+    assert cluster.first_ends(cluster.simulate_run(KNOWN + 1))
 
 
 def test_an_object_that_cannot_be_read_is_left_as_it_is(cluster, caplog):
@@ -77,12 +77,12 @@ def test_an_object_that_cannot_be_read_is_left_as_it_is(cluster, caplog):
     foreign = {**raw, "status": {"runs": [{"uid": 7}]}}
     cluster.histories.stored[key] = foreign
     for number in range(10, 13):
-        assert cluster.first_ends(cluster.play(number))
+        assert cluster.first_ends(cluster.simulate_run(number))
     assert cluster.histories.stored[key] == foreign
     assert times_said(caplog, "left as it is") == 1
     del cluster.histories.stored[key]
     cluster.tell()
-    assert is_planned(cluster, cluster.play(13))
+    assert is_planned(cluster, cluster.simulate_run(13))
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN, KNOWN + 4)]
 
 
@@ -92,7 +92,7 @@ def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(cluster
     cluster.histories.stored[key] = theirs
     cluster.tell()
     for number in range(10, 13):
-        assert is_planned(cluster, cluster.play(number))
+        assert is_planned(cluster, cluster.simulate_run(number))
     assert cluster.histories.stored[key] == theirs
     assert times_said(caplog, "is of pipeline 'other'") == 1
 
@@ -159,7 +159,7 @@ def test_a_run_that_is_deleted_halfway_teaches_nothing(cluster):
     cluster.run(lambda: states_of(cluster, run).get("first") == "succeeded")
     del cluster.players[run]
     cluster.tell()
-    assert is_planned(cluster, cluster.play(11))
+    assert is_planned(cluster, cluster.simulate_run(11))
     assert uids(cluster)[:KNOWN] == [f"workflow-{number}" for number in range(KNOWN)]
     assert len(uids(cluster)) == KNOWN + 1
 
@@ -172,7 +172,7 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start(clus
     cluster.run(lambda: cluster.players[run].phase == "Succeeded")
     assert f"workflow-{KNOWN}" not in uids(cluster)
     cluster.hand_over(epoch=3)
-    cluster.play(11)
+    cluster.simulate_run(11)
     past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
     assert len(past.steps) == STEPS
     assert past.planned_seconds == pytest.approx(promised.planned)
@@ -195,5 +195,5 @@ def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more(cluster):
     metadata = {**stored["metadata"], "resourceVersion": "99"}
     cluster.histories.stored[key] = {**stored, "spec": spec, "metadata": metadata}
     for number in (10, 11):
-        run = cluster.play(number)
+        run = cluster.simulate_run(number)
     assert cluster.placement(run).spec.first_ends is None

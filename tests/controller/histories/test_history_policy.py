@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
-from tests.controller.planning.played_cluster import NO_PULLS
+from tests.controller.planning.simulated_cluster import NO_PULLS
 from tests.support.histories import a_history
 
 RUNS = 4
@@ -29,7 +29,7 @@ def test_ranges_are_as_sure_as_the_policy_says():
     for confidence in ("50%", "95%"):
         cluster = cluster_with_past(RUNS)
         say(cluster, confidence=confidence)
-        placement = cluster.placement(cluster.play(RUNS))
+        placement = cluster.placement(cluster.simulate_run(RUNS))
         ends = placement.spec.first_ends
         assert placement.spec.confidence == float(confidence[:2]) / 100
         widths[confidence] = ends.high - ends.low

@@ -28,15 +28,15 @@ RUNS = 5
 SECRET = "hunter2"
 
 
-def played(other: str = "", runs: int = RUNS) -> NoisyCluster:
+def after_runs(other: str = "", runs: int = RUNS) -> NoisyCluster:
     """Runs of `team`, and in between, with the same names and images, those of another."""
     cluster = NoisyCluster()
     for number in range(runs):
         cluster.now = START + timedelta(hours=2 * number)
-        cluster.play(number)
+        cluster.simulate_run(number)
         if other:
             cluster.workload.factor = {"work": 7.0, "last": 3.0}
-            cluster.play(number, other)
+            cluster.simulate_run(number, other)
             cluster.workload.factor = {}
     return cluster
 
@@ -53,7 +53,7 @@ def objects_of(cluster: NoisyCluster, namespace: str) -> dict[str, Any]:
 
 
 def test_objects_of_a_namespace_are_the_same_with_and_without_another():
-    alone, beside = played(), played("other")
+    alone, beside = after_runs(), after_runs("other")
     ours, theirs = objects_of(alone, "team"), objects_of(beside, "team")
     assert ours["histories"] == theirs["histories"]
     assert ours["placements"] == theirs["placements"]
@@ -62,8 +62,8 @@ def test_objects_of_a_namespace_are_the_same_with_and_without_another():
 
 
 def test_a_namespace_that_has_seen_nothing_gets_nothing_from_another():
-    cluster = played()
-    cluster.play(0, "other")
+    cluster = after_runs()
+    cluster.simulate_run(0, "other")
     placement = cluster.placement("nightly-other-0")
     assert placement.spec.first_ends is None
     assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
@@ -72,8 +72,8 @@ def test_a_namespace_that_has_seen_nothing_gets_nothing_from_another():
 class WatchedCluster(QueuedCluster):
     """Keeps all that is said of runs beside their objects."""
 
-    def __init__(self, played: NoisyCluster) -> None:
-        super().__init__(played=played)
+    def __init__(self, simulated: NoisyCluster) -> None:
+        super().__init__(simulated=simulated)
         self.said: list[str] = []
 
     def carry_out(self, action: Action) -> None:
@@ -102,31 +102,31 @@ def with_secrets(run: dict[str, Any]) -> dict[str, Any]:
 
 def test_secrets_are_in_no_object_event_or_metric(caplog):
     """Of what steps are given, loop over, and run digests alone are kept."""
-    played = NoisyCluster()
-    cluster = WatchedCluster(played)
+    simulated = NoisyCluster()
+    cluster = WatchedCluster(simulated)
     for number in range(RUNS):
-        played.now += timedelta(minutes=10)
+        simulated.now += timedelta(minutes=10)
         run = with_secrets(a_run(f"nightly-{number}"))
-        played.submit(run, settings=NO_DEFAULTS)
-        played.run()
+        simulated.submit(run, settings=NO_DEFAULTS)
+        simulated.run()
     refused = with_secrets(a_run("refused"))
     refused["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
-    player = played.submit(refused, settings=NO_DEFAULTS)
+    player = simulated.submit(refused, settings=NO_DEFAULTS)
     player.settle = lambda: None  # type: ignore[method-assign]
     cluster.submit(with_secrets(a_run("waiting")))
     cluster.settle()
-    assert played.first_ends(f"nightly-{RUNS - 1}")
+    assert simulated.first_ends(f"nightly-{RUNS - 1}")
     requests = {each.key.name: each.spec.model_dump(mode="json") for each in cluster.writes}
     assert "waiting" in requests
     found = {
-        "objects": json.dumps(objects_of(played, "team")),
+        "objects": json.dumps(objects_of(simulated, "team")),
         "requests": json.dumps(requests),
         "events": "\n".join(cluster.said),
         "metrics": generate_latest(REGISTRY).decode(),
         "log": caplog.text,
     }
     assert "nightly" in found["objects"]
-    assert played.announced
+    assert simulated.announced
     assert "kfp_placement_histories" in found["metrics"]
     assert [name for name, text in found.items() if SECRET in text] == []
 
@@ -137,11 +137,11 @@ def test_promises_are_counted(monkeypatch):
     errors = own_metric("promise_error_count")
     own = own_metric("steps_forecast_total", level="iteration")
     unknown = own_metric("steps_forecast_total", level="none")
-    cluster = played()
+    cluster = after_runs()
     cluster.workload.factor = {"work": 10.0}
-    cluster.play(RUNS)
+    cluster.simulate_run(RUNS)
     cluster.workload.factor = {"work": 0.01}
-    cluster.play(RUNS + 1)
+    cluster.simulate_run(RUNS + 1)
     after = promises_counted()
     counted = {outcome: count - before[outcome] for outcome, count in after.items()}
     promised = sum(each.spec.first_ends is not None for each in cluster.placements.values())
@@ -161,7 +161,7 @@ def test_promises_are_counted(monkeypatch):
 
 
 def test_a_promise_is_counted_once_though_its_history_is_deleted():
-    cluster = played()
+    cluster = after_runs()
     before = promises_counted()
     (key,) = cluster.histories.stored
     del cluster.histories.stored[key]

@@ -1,4 +1,4 @@
-"""Pipelines that nobody plans teach, played in memory with the watch's own readers."""
+"""Pipelines that nobody plans teach, simulated in memory with the watch's own readers."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,9 +22,9 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
-from tests.controller.planning import played_cluster
+from tests.controller.planning import simulated_cluster
 from tests.controller.planning.builders import START, after
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.simulated_cluster import SimulatedCluster
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
@@ -37,10 +37,10 @@ OTHERS = 5
 
 
 def a_coordinator(*, opt_in: bool = False, history: bool = True) -> Coordinator:
-    return played_cluster.a_coordinator(evaluation_seconds=5, opt_in=opt_in, history=history)
+    return simulated_cluster.a_coordinator(evaluation_seconds=5, opt_in=opt_in, history=history)
 
 
-class Played(PlayedCluster):
+class UnplannedCluster(SimulatedCluster):
     """A cluster whose watch reads runs as `plan` does."""
 
     def __init__(self, *, opt_in: bool = False, history: bool = True) -> None:
@@ -85,8 +85,8 @@ class Played(PlayedCluster):
 
 
 @pytest.fixture
-def played():
-    return Played()
+def cluster():
+    return UnplannedCluster()
 
 
 def a_run() -> Any:
@@ -98,63 +98,63 @@ def a_run() -> Any:
     return compiled_unmarked("nightly", body)
 
 
-def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(played):
-    played.teach()
-    history = played.history()
+def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(cluster):
+    cluster.teach()
+    history = cluster.history()
     (past,) = history.past_runs()
     assert history.spec.pipeline == "nightly"
     assert past.uid == "workflow-0"
     assert {each.identity.step: each.node for each in past.steps} == {"first": "n0", "second": "n0"}
     assert all((each.seconds or 0) > 0 and each.identity.component for each in past.steps)
     assert past.seconds is not None
-    assert played.writes == []
-    assert played.rounds == []
-    assert not played.coordinator.registry.runs
+    assert cluster.writes == []
+    assert cluster.rounds == []
+    assert not cluster.coordinator.registry.runs
 
 
-def test_it_is_learned_from_once_however_often_its_object_changes(played):
-    played.teach()
-    workflow = played.players["run"].workflow
+def test_it_is_learned_from_once_however_often_its_object_changes(cluster):
+    cluster.teach()
+    workflow = cluster.players["run"].workflow
     workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
-    played.is_changed = True
-    played.settle()
-    assert len(played.told) == 1
-    assert len(played.history().past_runs()) == 1
+    cluster.is_changed = True
+    cluster.settle()
+    assert len(cluster.told) == 1
+    assert len(cluster.history().past_runs()) == 1
 
 
-def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted(played):
+def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted(cluster):
     """Also where the planner has found it written when it started."""
-    played.teach()
-    ((key, raw),) = played.histories.stored.items()
-    started = Played()
+    cluster.teach()
+    ((key, raw),) = cluster.histories.stored.items()
+    started = UnplannedCluster()
     kept = observe_history(raw)
     started.ended.changed(PIPELINE_HISTORIES, Change(key, None, kept))
     started.ended.changed(PIPELINE_HISTORIES, Change(key, kept, None))
-    started.ended.read(ArgoSource(), played.players["run"].workflow)
-    assert played.told
+    started.ended.read(ArgoSource(), cluster.players["run"].workflow)
+    assert cluster.told
     assert started.told == []
 
 
 def test_a_planner_that_starts_learns_from_what_is_there_still():
-    played = Played(history=False)
-    played.teach()
-    assert not played.histories.stored
-    told = list(played.told)
-    played.hand_over(a_coordinator())
+    cluster = UnplannedCluster(history=False)
+    cluster.teach()
+    assert not cluster.histories.stored
+    told = list(cluster.told)
+    cluster.hand_over(a_coordinator())
     for each in told:
-        played.coordinator.pipeline_ended(each)
-    played.settle()
-    (past,) = played.history().past_runs()
+        cluster.coordinator.pipeline_ended(each)
+    cluster.settle()
+    (past,) = cluster.history().past_runs()
     assert len(past.steps) == 2
 
 
-def test_one_that_only_follows_knows_it_when_it_leads(played):
-    played.coordinator.follow()
-    played.teach()
-    assert not played.histories.stored
-    played.coordinator.lead(2, [], played.now)
-    played.settle()
-    assert len(played.history().past_runs()) == 1
+def test_one_that_only_follows_knows_it_when_it_leads(cluster):
+    cluster.coordinator.follow()
+    cluster.teach()
+    assert not cluster.histories.stored
+    cluster.coordinator.lead(2, [], cluster.now)
+    cluster.settle()
+    assert len(cluster.history().past_runs()) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,36 +162,36 @@ def test_one_that_only_follows_knows_it_when_it_leads(played):
     [(False, ObservedNamespace("false")), (True, ObservedNamespace()), (True, None)],
 )
 def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
-    played = Played(opt_in=opt_in)
-    played.says(says or ObservedNamespace("no"))
-    played.teach()
-    assert played.told == []
-    assert not played.histories.stored
+    cluster = UnplannedCluster(opt_in=opt_in)
+    cluster.says(says or ObservedNamespace("no"))
+    cluster.teach()
+    assert cluster.told == []
+    assert not cluster.histories.stored
 
 
 def test_one_that_asks_to_take_part_teaches():
-    played = Played(opt_in=True)
-    played.says(ObservedNamespace("true"))
-    played.teach()
-    assert len(played.histories.stored) == 1
+    cluster = UnplannedCluster(opt_in=True)
+    cluster.says(ObservedNamespace("true"))
+    cluster.teach()
+    assert len(cluster.histories.stored) == 1
 
 
-def test_a_run_that_is_deleted_before_its_end_teaches_nothing(played):
-    played.submit_unmarked()
-    played.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in played.pods()))
-    del played.players["run"]
-    played.is_changed = True
-    played.settle()
-    assert played.told == []
-    assert not played.histories.stored
+def test_a_run_that_is_deleted_before_its_end_teaches_nothing(cluster):
+    cluster.submit_unmarked()
+    cluster.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in cluster.pods()))
+    del cluster.players["run"]
+    cluster.is_changed = True
+    cluster.settle()
+    assert cluster.told == []
+    assert not cluster.histories.stored
 
 
-def test_workflows_that_are_no_pipelines_are_left_alone(played):
+def test_workflows_that_are_no_pipelines_are_left_alone(cluster):
     run = a_run()
     del run["spec"]["arguments"]
     raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
     assert ArgoSource().pipeline_end(raw) is None
-    assert played.told == []
+    assert cluster.told == []
 
 
 @pytest.mark.parametrize("phase", [{}, ["Succeeded"], 7, None])
@@ -208,52 +208,52 @@ def loops() -> Any:
     return yaml.load(text, yaml.CSafeLoader)
 
 
-def loop_width(played: Played, name: str) -> tuple[int, int]:
+def loop_width(cluster: UnplannedCluster, name: str) -> tuple[int, int]:
     """How wide the loop is planned, and how many runs that rests on."""
-    reading = played.tracked(name).reading
+    reading = cluster.tracked(name).reading
     (loop,) = (each for each in reading.graph.groups if each.name == "for-loop-2")
     return loop.width, loop.learned_width.runs if loop.learned_width else 0
 
 
-def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(played):
+def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before(cluster):
     for number in range(2):
-        played.teach(f"run-{number}", loops(), LOOPS)
-    first, second = played.history().past_runs()
+        cluster.teach(f"run-{number}", loops(), LOOPS)
+    first, second = cluster.history().past_runs()
     widths = first.loops
     assert widths["for-loop-2"] == 5
     assert first.loops == second.loops
-    played.says(ObservedNamespace(all_pipelines=True))
-    played.submit_unmarked("run-2", loops(), LOOPS)
-    played.step(lambda: bool(played.coordinator.registry.runs))
-    assert loop_width(played, "run-2") == (5, 2)
+    cluster.says(ObservedNamespace(all_pipelines=True))
+    cluster.submit_unmarked("run-2", loops(), LOOPS)
+    cluster.step(lambda: bool(cluster.coordinator.registry.runs))
+    assert loop_width(cluster, "run-2") == (5, 2)
 
 
-def test_a_run_tells_of_its_loop_what_past_runs_cannot(played):
-    played.teach("run-0", loops(), LOOPS)
-    played.says(ObservedNamespace(all_pipelines=True))
-    played.submit_unmarked("run-1", loops(), DriverChoices(iteration_counts={"for-loop-2": 2}))
-    played.step(lambda: bool(played.coordinator.registry.runs))
-    assert loop_width(played, "run-1") == (5, 1)
-    played.settle()
-    assert loop_width(played, "run-1") == (2, 0)
+def test_a_run_tells_of_its_loop_what_past_runs_cannot(cluster):
+    cluster.teach("run-0", loops(), LOOPS)
+    cluster.says(ObservedNamespace(all_pipelines=True))
+    cluster.submit_unmarked("run-1", loops(), DriverChoices(iteration_counts={"for-loop-2": 2}))
+    cluster.step(lambda: bool(cluster.coordinator.registry.runs))
+    assert loop_width(cluster, "run-1") == (5, 1)
+    cluster.settle()
+    assert loop_width(cluster, "run-1") == (2, 0)
 
 
-def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(played):
+def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(cluster):
     """It was planned with one, as it might run; samples were without."""
     for number in range(3):
         empty = DriverChoices(iteration_counts={"for-loop-2": 0})
-        played.teach(f"run-{number}", loops(), empty)
-    played.says(ObservedNamespace(all_pipelines=True))
-    played.submit_unmarked("run-3", loops(), DriverChoices(iteration_counts={"for-loop-2": 1}))
-    played.step(lambda: bool(played.coordinator.registry.runs))
-    assert loop_width(played, "run-3") == (1, 3)
-    played.run(lambda: loop_width(played, "run-3") == (1, 0))
-    assert played.states("run-3")["for-loop-2[0].print-struct"] == "pending"
+        cluster.teach(f"run-{number}", loops(), empty)
+    cluster.says(ObservedNamespace(all_pipelines=True))
+    cluster.submit_unmarked("run-3", loops(), DriverChoices(iteration_counts={"for-loop-2": 1}))
+    cluster.step(lambda: bool(cluster.coordinator.registry.runs))
+    assert loop_width(cluster, "run-3") == (1, 3)
+    cluster.run(lambda: loop_width(cluster, "run-3") == (1, 0))
+    assert cluster.states("run-3")["for-loop-2[0].print-struct"] == "pending"
 
 
-def test_what_came_from_the_cache_teaches_nothing(played):
-    played.teach("run", a_run(), DriverChoices(cached=frozenset({"first"})))
-    (past,) = played.history().past_runs()
+def test_what_came_from_the_cache_teaches_nothing(cluster):
+    cluster.teach("run", a_run(), DriverChoices(cached=frozenset({"first"})))
+    (past,) = cluster.history().past_runs()
     assert [each.identity.step for each in past.steps] == ["second"]
 
 
@@ -320,17 +320,17 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
     assert [len(runs.due(after(10).timestamp())) for _ in range(3)] == [2, 1, 0]
 
 
-def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(played):
-    played.coordinator.pipeline_ended(waiting(1))
-    played.teach()
-    assert len(played.histories.stored) == 1
+def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(cluster):
+    cluster.coordinator.pipeline_ended(waiting(1))
+    cluster.teach()
+    assert len(cluster.histories.stored) == 1
 
 
-def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(played):
+def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(cluster):
     """A Workflow a second that says it ended years ago, each before the one before."""
-    played.teach()
-    (told,) = played.told
-    unplanned, now = played.coordinator.learning.unplanned, played.now
+    cluster.teach()
+    (told,) = cluster.told
+    unplanned, now = cluster.coordinator.learning.unplanned, cluster.now
     victim = replace(told, key=RunKey("team", "victim"), ended_at=now)
     unplanned.add(victim, now.timestamp())
     learned: list[str] = []

@@ -7,8 +7,8 @@ from typing import Any
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.placement import FirstEnds
-from tests.controller.planning import played_cluster
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning import simulated_cluster
+from tests.controller.planning.simulated_cluster import SimulatedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Duration, Workload, WorkloadSettings
@@ -64,10 +64,10 @@ def a_run(name: str, iterations: int = ITERATIONS) -> dict[str, Any]:
 
 def a_coordinator() -> Coordinator:
     """One that learns."""
-    return played_cluster.a_coordinator(evaluation_seconds=5, history=True)
+    return simulated_cluster.a_coordinator(evaluation_seconds=5, history=True)
 
 
-class NoisyCluster(PlayedCluster):
+class NoisyCluster(SimulatedCluster):
     """A cluster of two nodes whose runs teach later ones.
 
     Attributes:
@@ -92,8 +92,8 @@ class NoisyCluster(PlayedCluster):
         self.submit(run, settings=NO_DEFAULTS, namespace=namespace)
         return name
 
-    def play(self, number: int, namespace: str = "team") -> str:
-        """One run, from its submission to its end; returns its name."""
+    def simulate_run(self, number: int, namespace: str = "team") -> str:
+        """Simulate a run from its submission to its end; return its name."""
         name = self.begin_run(number, namespace)
         self.run()
         return name
@@ -119,5 +119,5 @@ def cluster_with_past(runs: int, **options: Any) -> NoisyCluster:
     """A noisy cluster in which so many runs have ended."""
     cluster = NoisyCluster(**options)
     for number in range(runs):
-        cluster.play(number)
+        cluster.simulate_run(number)
     return cluster

@@ -1,4 +1,4 @@
-"""Pipelines without marks, in namespaces that plan them all: played in memory, and pod by pod."""
+"""Pipelines without marks, in namespaces that plan them all: simulated, and pod by pod."""
 
 import json
 from functools import partial
@@ -18,14 +18,14 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
 from tests.controller.planning.builders import START, a_pod
-from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
+from tests.controller.planning.simulated_cluster import SimulatedCluster, a_coordinator
 from tests.support.kubernetes import node_object
 
 TEAM = ("", "team")
 ALL = ObservedNamespace(all_pipelines=True)
 
 
-class Played(PlayedCluster):
+class UnmarkedCluster(SimulatedCluster):
     """A cluster in memory, with the watch's own reader of runs."""
 
     def __init__(self, *, queues: bool = False, says: ObservedNamespace = ALL) -> None:
@@ -71,20 +71,20 @@ def a_run(**place_second: Any) -> Any:
     return compiled_unmarked("made-up", body)
 
 
-def marks(played: Played) -> dict[str, str]:
+def marks(cluster: UnmarkedCluster) -> dict[str, str]:
     """What each step asks for, as the planner has read it."""
-    reading = played.tracked("run").reading
+    reading = cluster.tracked("run").reading
     return {step.name: step.scheduler for step in reading.graph.steps}
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
-    played = Played(queues=queues)
-    played.begin(a_run())
-    played.run()
-    assert (played.label(), played.phase("run")) == ("all", "Succeeded")
-    assert played.states("run") == {"first": "succeeded", "second": "succeeded"}
-    assert set(marks(played).values()) == {"kfp-placement"}
+    cluster = UnmarkedCluster(queues=queues)
+    cluster.begin(a_run())
+    cluster.run()
+    assert (cluster.label(), cluster.phase("run")) == ("all", "Succeeded")
+    assert cluster.states("run") == {"first": "succeeded", "second": "succeeded"}
+    assert set(marks(cluster).values()) == {"kfp-placement"}
 
 
 @pytest.mark.parametrize(
@@ -97,77 +97,77 @@ def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     ],
 )
 def test_where_nobody_asks_for_it_the_same_run_is_left_alone(says, queues):
-    played = Played(queues=queues, says=says)
-    played.begin(a_run())
-    played.run()
-    assert played.writes == []
+    cluster = UnmarkedCluster(queues=queues, says=says)
+    cluster.begin(a_run())
+    cluster.run()
+    assert cluster.writes == []
 
 
 def test_a_step_that_opts_out_is_not_marked():
-    played = Played()
-    played.begin(a_run(scheduler="default-scheduler"))
-    played.look()
-    assert marks(played) == {"first": "kfp-placement", "second": ""}
+    cluster = UnmarkedCluster()
+    cluster.begin(a_run(scheduler="default-scheduler"))
+    cluster.look()
+    assert marks(cluster) == {"first": "kfp-placement", "second": ""}
 
 
 def test_a_run_all_of_whose_steps_opt_out_is_not_planned():
     def body() -> None:
         place(unmarked_step("only"), scheduler="default-scheduler")
 
-    played = Played()
-    played.begin(compiled_unmarked("out", body))
-    played.run()
-    assert played.writes == []
+    cluster = UnmarkedCluster()
+    cluster.begin(compiled_unmarked("out", body))
+    cluster.run()
+    assert cluster.writes == []
 
 
 def test_steps_of_a_marked_run_all_count():
-    played = Played()
-    played.begin(a_run(type="Training"))
-    played.look()
-    assert set(marks(played).values()) == {"kfp-placement"}
+    cluster = UnmarkedCluster()
+    cluster.begin(a_run(type="Training"))
+    cluster.look()
+    assert set(marks(cluster).values()) == {"kfp-placement"}
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
-    played = Played(queues=queues)
-    played.begin(a_run())
-    played.look()
-    assert played.is_planned()
-    played.see_placements()
-    played.says(ObservedNamespace())
-    played.begin(a_run(), "later")
-    played.run()
-    assert played.phase("run") == "Succeeded"
-    assert not played.is_planned("later")
+    cluster = UnmarkedCluster(queues=queues)
+    cluster.begin(a_run())
+    cluster.look()
+    assert cluster.is_planned()
+    cluster.see_placements()
+    cluster.says(ObservedNamespace())
+    cluster.begin(a_run(), "later")
+    cluster.run()
+    assert cluster.phase("run") == "Succeeded"
+    assert not cluster.is_planned("later")
 
 
 def test_another_planner_goes_on_with_it():
-    played = Played()
-    played.begin(a_run())
-    played.look()
-    played.see_placements()
-    played.says(ObservedNamespace())
-    before = played.placement("run")
-    played.hand_over()
-    played.run()
-    after = played.placement("run")
-    assert (after.spec.epoch, played.phase("run"), played.label()) == (2, "Succeeded", "all")
+    cluster = UnmarkedCluster()
+    cluster.begin(a_run())
+    cluster.look()
+    cluster.see_placements()
+    cluster.says(ObservedNamespace())
+    before = cluster.placement("run")
+    cluster.hand_over()
+    cluster.run()
+    after = cluster.placement("run")
+    assert (after.spec.epoch, cluster.phase("run"), cluster.label()) == (2, "Succeeded", "all")
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
 
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_a_label_that_goes_before_there_is_a_plan_leaves_none(queues):
-    played = Played(queues=queues)
-    played.begin(a_run())
-    played.coordinator.follow()
-    played.look()
-    assert ("team", "run") in played.coordinator.registry.runs
-    played.says(ObservedNamespace())
-    played.run()
-    assert ("team", "run") not in played.coordinator.registry.runs
-    played.coordinator.lead(1, [], played.now)
-    played.look()
-    assert played.writes == []
+    cluster = UnmarkedCluster(queues=queues)
+    cluster.begin(a_run())
+    cluster.coordinator.follow()
+    cluster.look()
+    assert ("team", "run") in cluster.coordinator.registry.runs
+    cluster.says(ObservedNamespace())
+    cluster.run()
+    assert ("team", "run") not in cluster.coordinator.registry.runs
+    cluster.coordinator.lead(1, [], cluster.now)
+    cluster.look()
+    assert cluster.writes == []
 
 
 # Pods: what asks for our scheduler is the same as for admission.
@@ -196,12 +196,12 @@ def test_unmarked_steps_ask_for_our_scheduler_where_their_namespace_does():
 
 def test_those_of_a_planned_run_do_so_to_its_end():
     """They were given to our scheduler when they were made, and must not wait for a dead one."""
-    played = Played()
-    played.begin(a_run())
-    played.look()
-    registry = played.coordinator.registry
+    cluster = UnmarkedCluster()
+    cluster.begin(a_run())
+    cluster.look()
+    registry = cluster.coordinator.registry
     pod = a_pod("step", workflow="run", scheduler_mark="", unmarked_step=True)
-    played.coordinator.handle(PODS, Change(("team", "step"), None, pod), played.now)
+    cluster.coordinator.handle(PODS, Change(("team", "step"), None, pod), cluster.now)
     for says in (ALL, ObservedNamespace()):
-        played.says(says)
+        cluster.says(says)
         assert registry.mark_of(pod) == "kfp-placement"

@@ -7,7 +7,7 @@ import pytest
 from kfp_placement_controller.runs.overheads import RunningCentre
 from kfp_placement_controller.runs.tracked_run import HoldWatch
 from tests.controller.planning.builders import a_workflow, after
-from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
+from tests.controller.planning.simulated_cluster import SimulatedCluster, a_coordinator
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
 from tests.controller.planning.test_scenarios import a_step, started, submit, submit_chain
 from tests.controlplane.argo.small_workflows import dag, task, workflow
@@ -23,7 +23,7 @@ def a_small_cluster(*, gated):
     actuator = "gates" if gated else "extender"
     node = node_object("n0", allocatable={"cpu": "1"})
     coordinator = a_coordinator({"actuator": actuator}, evaluation_seconds=1)
-    return PlayedCluster(node, coordinator=coordinator, gated=gated)
+    return SimulatedCluster(node, coordinator=coordinator, gated=gated)
 
 
 def submit_held(cluster, how):

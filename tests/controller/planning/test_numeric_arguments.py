@@ -1,4 +1,4 @@
-"""Run times that follow an argument of a step, played in memory."""
+"""Run times that follow an argument of a step, simulated in memory."""
 
 import json
 from datetime import timedelta
@@ -11,7 +11,7 @@ from kfp_placement import place
 from kfp_placement_engine.contract.rows import PlannedRow
 from tests.controller.end_to_end.small_pipelines import compiled
 from tests.controller.planning.noisy_cluster import a_coordinator
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.simulated_cluster import SimulatedCluster
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support.kubernetes import node_object
@@ -48,12 +48,12 @@ class Trained:
     """
 
     def __init__(self) -> None:
-        self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator())
+        self.cluster = SimulatedCluster(node_object("n0"), coordinator=a_coordinator())
         self.last = ""
         self.rows: list[PlannedRow] = []
         self._runs = 0
 
-    def play(self, epochs: int) -> PlannedRow:
+    def simulate_run(self, epochs: int) -> PlannedRow:
         """Submit a run and let it end; what was planned of its training."""
         cluster, name = self.cluster, f"run-{self._runs}"
         self.last = name
@@ -75,7 +75,7 @@ class Trained:
 def trained():
     found = Trained()
     for epochs in (*EPOCHS, MORE_EPOCHS):
-        found.play(epochs)
+        found.simulate_run(epochs)
     return found
 
 
@@ -93,7 +93,7 @@ def test_a_run_with_more_epochs_is_planned_for_as_many(trained):
 def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
     """Those took other times than was expected of them, which is in the factor of whole runs."""
     for epochs in (12, 30, 6, 25, 40, 15, 20, 9):
-        trained.play(epochs)
+        trained.simulate_run(epochs)
         placement = trained.cluster.placement(trained.last)
         ends, status = placement.spec.first_ends, placement.status
         assert ends.low <= status.makespan_seconds <= ends.high
@@ -102,7 +102,7 @@ def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
 
 def test_a_planner_that_starts_knows_the_same(trained):
     trained.cluster.hand_over(a_coordinator())
-    row = trained.play(15)
+    row = trained.simulate_run(15)
     assert row.duration_basis.by_argument == "epochs"
 
 

@@ -9,7 +9,7 @@ from kfp_placement_controller.planning import placement_object, placement_publis
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_run, cluster_with_past
-from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
+from tests.controller.planning.simulated_cluster import SimulatedCluster, a_coordinator
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
 from tests.support.defects import fail, times_said
 from tests.support.kubernetes import node_object
@@ -86,7 +86,7 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(
     # What most of them return is worked out one by one.
     broken = fail if part == "gates" else fail_later
     monkeypatch.setattr(getattr(cluster.coordinator, part), method, broken)
-    run = cluster.play(1)
+    run = cluster.simulate_run(1)
     assert cluster.placement(run).status is not None
     assert cluster.history().past_runs()
     assert times_said(caplog) == 1
@@ -94,7 +94,7 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(
 
 def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
-    cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(), gated=True)
+    cluster = SimulatedCluster(node_object("n0"), coordinator=a_coordinator(), gated=True)
     monkeypatch.setattr(cluster.coordinator.gates, "due", fail)
     cluster.submit(a_run("nightly-1"), settings=NO_DEFAULTS)
     cluster.run()

@@ -24,7 +24,7 @@ from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import READ, PlayedCluster, a_coordinator
+from tests.controller.planning.simulated_cluster import READ, SimulatedCluster, a_coordinator
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.test_recordings import recorded_workflow as workflow_of
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -46,7 +46,7 @@ def a_cluster(**options):
     room = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
     labels = {STORE_BANDWIDTH_LABEL: "1T"}
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
-    return PlayedCluster(*nodes, coordinator=a_coordinator(), **options)
+    return SimulatedCluster(*nodes, coordinator=a_coordinator(), **options)
 
 
 @pytest.mark.parametrize("name", LABELLED)

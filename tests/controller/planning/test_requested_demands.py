@@ -97,10 +97,10 @@ def test_a_plain_run_with_workers(monkeypatch):
 
     def is_over() -> bool:
         if not cluster.spec().end:
-            demands.compare("wf", argo_states(cluster.played.players["wf"].workflow))
+            demands.compare("wf", argo_states(cluster.simulated.players["wf"].workflow))
         return bool(cluster.spec().end)
 
-    cluster.played.run(is_over)
+    cluster.simulated.run(is_over)
     assert [each.peak["cpu"] for each in demands.found] == [2250, 1000]
     assert [len(each.gangs) for each in demands.found] == [2, 0]
     assert (demands.running, demands.ended) == ({0, 1, 2}, {0, 1, 2, 3})
@@ -126,7 +126,7 @@ def test_a_run_of_kubeflow_pipelines(monkeypatch, name):
             demands.compare(run, states(cluster, run))
         return bool(cluster.spec(run).end)
 
-    cluster.played.run(is_over)
+    cluster.simulated.run(is_over)
     assert len(demands.found) > 2
     assert len(demands.ended) > 1
     assert max(demands.running) > 0

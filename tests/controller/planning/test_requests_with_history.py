@@ -29,7 +29,7 @@ USUAL_SECONDS = 420
 
 def ran(runs):
     """A cluster in which runs of the pipeline have ended."""
-    return QueuedCluster(played=cluster_with_past(runs))
+    return QueuedCluster(simulated=cluster_with_past(runs))
 
 
 def wait(cluster, name):
@@ -59,7 +59,7 @@ def test_one_that_came_before_the_first_has_ended_is_planned_again():
     cluster = ran(0)
     assert waiting_seconds(cluster) == pytest.approx(ASSUMED_SECONDS, rel=0.2)
     cluster.submit(a_run("first"), held=False)
-    cluster.played.run(lambda: makespan_seconds(cluster, "waiting") > 1.5 * ASSUMED_SECONDS)
+    cluster.simulated.run(lambda: makespan_seconds(cluster, "waiting") > 1.5 * ASSUMED_SECONDS)
     assert makespan_seconds(cluster, "waiting") == pytest.approx(USUAL_SECONDS, rel=0.3)
     writes = len(cluster.writes)
     cluster.settle()
@@ -75,7 +75,7 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch):
     monkeypatch.setattr(known_pasts, "STEPS_FOR_A_NEW_RUN", 1)
     successor = a_coordinator()
     successor.queues = True
-    cluster.played.hand_over(successor)
+    cluster.simulated.hand_over(successor)
     cluster.queue()
     for key, request in cluster.requests.items():
         cluster.tell(key, request)
@@ -126,9 +126,9 @@ def counted_plans(cluster, monkeypatch):
 
 def ends(cluster, name):
     """One more run of the pipeline ends, and is heard of."""
-    cluster.played.now += timedelta(minutes=10)
+    cluster.simulated.now += timedelta(minutes=10)
     cluster.submit(a_run(name), held=False)
-    cluster.played.run(lambda: cluster.played.players[name].phase == "Succeeded")
+    cluster.simulated.run(lambda: cluster.simulated.players[name].phase == "Succeeded")
     cluster.settle(12)
 
 
@@ -155,10 +155,10 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
 
 
 def test_runs_that_end_otherwise_count_for_all_that_wait():
-    played = cluster_with_past(3)
-    cluster = QueuedCluster(played=played)
+    simulated = cluster_with_past(3)
+    cluster = QueuedCluster(simulated=simulated)
     names = some_wait(cluster)
-    played.workload.factor = {"work": 5.0}
+    simulated.workload.factor = {"work": 5.0}
     for number in range(5):
         ends(cluster, f"slow-{number}")
     for name in names:
@@ -201,18 +201,18 @@ def next_version(name: str) -> Any:
 
 
 def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell():
-    played = cluster_with_past(4)
-    cluster = QueuedCluster(played=played)
+    simulated = cluster_with_past(4)
+    cluster = QueuedCluster(simulated=simulated)
     wait(cluster, "first-version")
     for number in range(2):
         cluster.submit(next_version(f"next-version-{number}"))
     cluster.settle()
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") < 150
-    played.workload.factor["work"] = 30
+    simulated.workload.factor["work"] = 30
     cluster.submit(next_version("next-ends"), held=False)
-    played.run(lambda: played.players["next-ends"].phase == "Succeeded")
-    played.pass_time(60)
+    simulated.run(lambda: simulated.players["next-ends"].phase == "Succeeded")
+    simulated.pass_time(60)
     assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") > 5000
@@ -223,13 +223,13 @@ def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch):
     wait(cluster, "waiting")
     cluster.settle()
     planned = counted_plans(cluster, monkeypatch)
-    ((name, raw),) = cluster.played.histories.stored.items()
+    ((name, raw),) = cluster.simulated.histories.stored.items()
     history = observe_history(raw)
-    begin = cluster.played.now
-    while cluster.played.now - begin < timedelta(seconds=3 * NEWS_PAUSE_SECONDS):
+    begin = cluster.simulated.now
+    while cluster.simulated.now - begin < timedelta(seconds=3 * NEWS_PAUSE_SECONDS):
         # As if somebody edited the object all the time.
         edited = Change(name, history, history)
-        cluster.coordinator.handle(PIPELINE_HISTORIES, edited, cluster.played.now)
+        cluster.coordinator.handle(PIPELINE_HISTORIES, edited, cluster.simulated.now)
         cluster.settle()
     assert 2 <= len(planned) <= 4
 
@@ -243,7 +243,7 @@ def unschedulable(name: str) -> Any:
 
 def larger_node(cluster):
     room = {"cpu": "160", "memory": "64Gi"}
-    cluster.played.set_node(node_object("large", allocatable=room))
+    cluster.simulated.set_node(node_object("large", allocatable=room))
 
 
 @pytest.mark.parametrize("awaited", ["", "other", "team"])

@@ -1,4 +1,4 @@
-"""What the planner writes of runs that wait in queues, played in memory."""
+"""What the planner writes of runs that wait in queues, simulated in memory."""
 
 from functools import partial
 from typing import Any
@@ -43,14 +43,14 @@ HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
 
 
 class QueuedCluster:
-    """A played cluster with queues installed; RunRequests are stored as an API server does."""
+    """A simulated cluster with queues installed; RunRequests are stored as an API server does."""
 
-    def __init__(self, *nodes, played=None, **options):
-        self.played = played or a_cluster(*nodes, **options)
-        self.played.coordinator.queues = True
-        self.played.read[WORKFLOWS] = partial(observe_workflow, unplanned=True)
-        self.carry_out_others = self.played.carry_out
-        self.played.carry_out = self.carry_out
+    def __init__(self, *nodes, simulated=None, **options):
+        self.simulated = simulated or a_cluster(*nodes, **options)
+        self.simulated.coordinator.queues = True
+        self.simulated.read[WORKFLOWS] = partial(observe_workflow, unplanned=True)
+        self.carry_out_others = self.simulated.carry_out
+        self.simulated.carry_out = self.carry_out
         self.requests: dict[RunKey, ObservedRequest] = {}
         self.writes: list[WriteRequest] = []
         self.deleted: list[str] = []
@@ -59,7 +59,7 @@ class QueuedCluster:
 
     @property
     def coordinator(self):
-        return self.played.coordinator
+        return self.simulated.coordinator
 
     def queue(self, name="default", *, gone=False):
         metadata = {"name": name, "namespace": "team", "resourceVersion": "1"}
@@ -68,30 +68,30 @@ class QueuedCluster:
 
     def feed(self, kind, key, new):
         """What the watch of a kind reports."""
-        self.coordinator.handle(kind, Change(key, None, new), self.played.now)
+        self.coordinator.handle(kind, Change(key, None, new), self.simulated.now)
 
     def submit(self, manifest=None, *, held=True):
         manifest = manifest or a_chain()
         if held:
             manifest["metadata"]["labels"] = dict(HELD)
-        submit(self.played, manifest)
+        submit(self.simulated, manifest)
         name = manifest["metadata"]["name"]
         if held:
-            self.played.postpone(name, "Pending")
+            self.simulated.postpone(name, "Pending")
 
     def submit_and_settle(self, manifest=None, *, held=True):
         self.submit(manifest, held=held)
         self.settle()
 
     def release(self, name="wf"):
-        del self.played.players[name].workflow["metadata"]["labels"]
-        self.played.begin(name)
+        del self.simulated.players[name].workflow["metadata"]["labels"]
+        self.simulated.begin(name)
 
     def settle(self, times=1):
         """What is due now and in the next seconds, so many times."""
         for _ in range(times):
-            self.played.tell()
-            self.played.pass_time(4)
+            self.simulated.tell()
+            self.simulated.pass_time(4)
 
     def carry_out(self, action):
         match action:
@@ -155,14 +155,14 @@ def test_a_held_run_says_what_it_needs(cluster):
     assert (spec.queue, spec.priority, spec.display_name) == ("default", 0, "nightly")
     assert spec.makespan_seconds == pytest.approx(120, abs=30)
     assert spec.finishes_at is None
-    assert spec.submitted_at == cluster.played.players["wf"].now
+    assert spec.submitted_at == cluster.simulated.players["wf"].now
     assert len(cluster.writes) == 1
 
 
 def test_what_a_run_needs_does_not_depend_on_the_runs_beside_it():
     """On one node with room for one step, that two others fill: alone it would take both steps."""
     cluster = QueuedCluster(node_object("n", allocatable={"cpu": "2", "memory": "8Gi"}))
-    submit(cluster.played, a_chain("busy", a_step(cpu="2")))
+    submit(cluster.simulated, a_chain("busy", a_step(cpu="2")))
     cluster.settle()
     cluster.submit_and_settle(wide())
     assert cluster.peak()["cpu"] == 2000
@@ -173,10 +173,10 @@ def test_steps_that_have_ended_count_no_more(cluster):
     cluster.submit_and_settle(a_two_shapes(first, a_step("small", cpu="1")))
     assert cluster.peak()["cpu"] == 4000
     cluster.release()
-    cluster.played.run(lambda: cluster.peak()["cpu"] < 4000)
+    cluster.simulated.run(lambda: cluster.peak()["cpu"] < 4000)
     assert cluster.peak()["cpu"] == 1000
     assert cluster.spec().finishes_at is not None
-    cluster.played.run()
+    cluster.simulated.run()
     cluster.settle()
     assert cluster.peak() == {}
     assert (cluster.spec().end, cluster.spec().finishes_at) == ("Succeeded", None)
@@ -199,9 +199,9 @@ def test_an_unmarked_run_is_planned_for_its_need_alone(cluster):
     assert SCHEDULER_LABEL not in str(plain)
     cluster.submit_and_settle(plain)
     assert cluster.peak()["pods"] == 1
-    assert cluster.played.placements == {}
+    assert cluster.simulated.placements == {}
     cluster.release()
-    cluster.played.run()
+    cluster.simulated.run()
     cluster.settle()
     assert cluster.spec().end == "Succeeded"
 
@@ -226,7 +226,7 @@ def test_a_namespace_that_refuses_takes_no_part(label):
 def test_what_others_have_written_is_put_right(cluster):
     cluster.submit_and_settle()
     right, key = cluster.spec(), RunKey("team", "wf")
-    uid = cluster.played.players["wf"].workflow["metadata"]["uid"]
+    uid = cluster.simulated.players["wf"].workflow["metadata"]["uid"]
     cluster.store(key, right.model_copy(update={"priority": 9, "demand": None}), uid)
     cluster.settle()
     assert cluster.spec() == right
@@ -270,7 +270,7 @@ def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes(cl
     cluster.submit_and_settle(a_chain("wf", a_step(cpu="9")))
     assert cluster.spec().unschedulable.startswith("step first: ")
     assert cluster.spec().unschedulable.endswith(" (and 1 more)")
-    cluster.played.set_node(node_object("large", allocatable={"cpu": "16", "memory": "64Gi"}))
+    cluster.simulated.set_node(node_object("large", allocatable={"cpu": "16", "memory": "64Gi"}))
     cluster.settle()
     assert cluster.spec().unschedulable == ""
     assert cluster.peak()["cpu"] == 9000
@@ -306,10 +306,10 @@ def test_a_run_of_more_than_ten_years_is_written(cluster):
 @pytest.mark.parametrize("held", [True, False])
 def test_without_nodes_it_waits_and_says_so(cluster, held):
     for name in ("n0", "n1"):
-        cluster.played.remove_node(name)
+        cluster.simulated.remove_node(name)
     cluster.submit_and_settle(held=held)
     assert cluster.spec().unschedulable == "the cluster has no nodes"
-    cluster.played.set_node(node_object("n2"))
+    cluster.simulated.set_node(node_object("n2"))
     cluster.settle()
     assert cluster.spec().unschedulable == ""
 
@@ -325,10 +325,10 @@ def test_a_run_that_cannot_be_read_says_why(cluster):
 def test_many_runs_are_planned_a_few_at_a_time(cluster):
     for number in range(3 * PLANS_PER_EVALUATION):
         cluster.submit(a_chain(f"wf-{number}"))
-    cluster.played.tell()
-    made = [each for each in cluster.coordinator.tick(cluster.played.now) if is_write(each)]
+    cluster.simulated.tell()
+    made = [each for each in cluster.coordinator.tick(cluster.simulated.now) if is_write(each)]
     assert len(made) == PLANS_PER_EVALUATION
-    assert cluster.coordinator.next_at(cluster.played.now) == cluster.played.now
+    assert cluster.coordinator.next_at(cluster.simulated.now) == cluster.simulated.now
     cluster.settle()
     assert len(cluster.requests) == 3 * PLANS_PER_EVALUATION
 
@@ -354,9 +354,9 @@ def test_a_new_leader_finds_nothing_to_change(cluster):
     successor.follow()
     successor.queues = True
     for key, request in cluster.requests.items():
-        successor.handle(RUN_REQUESTS, Change(key, None, request), cluster.played.now)
+        successor.handle(RUN_REQUESTS, Change(key, None, request), cluster.simulated.now)
     before = len(cluster.writes)
-    cluster.played.hand_over(successor)
+    cluster.simulated.hand_over(successor)
     cluster.queue()
     cluster.settle()
     assert len(cluster.writes) == before

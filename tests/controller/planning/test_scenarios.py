@@ -1,4 +1,4 @@
-"""What may happen to runs, played in memory: every object through the readers, every decision."""
+"""What may happen to simulated runs: every object through the readers, every decision."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
-from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
+from tests.controller.planning.simulated_cluster import SimulatedCluster, a_coordinator
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.times import write_time
@@ -70,7 +70,7 @@ def a_chain(name="wf", *templates, **spec):
 def a_cluster(*nodes, policy=None, opt_in=False, **options):
     coordinator = a_coordinator(policy, opt_in=opt_in)
     machines = nodes or [node_object(f"n{number}") for number in range(2)]
-    return PlayedCluster(*machines, coordinator=coordinator, **options)
+    return SimulatedCluster(*machines, coordinator=coordinator, **options)
 
 
 @pytest.fixture

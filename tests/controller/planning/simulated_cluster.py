@@ -147,7 +147,7 @@ class StoredHistories:
         return self.stored.pop((namespace, name), None) is not None
 
 
-class PlayedCluster(SetClock):
+class SimulatedCluster(SetClock):
     """Nodes, runs and a coordinator.
 
     Attributes:
