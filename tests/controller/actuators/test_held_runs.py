@@ -1,4 +1,4 @@
-"""The last resort for runs that wait, on an API server that is played."""
+"""The last resort for runs that wait, on a fake API server."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -45,7 +45,7 @@ STOPPED = preempted("stopped")
 ENDED: dict[str, Any] = {**preempted("ended"), "status": {"phase": "Failed"}}
 
 
-class PlayedServer:
+class FakeServer:
     """Leases, one RunQueue and Workflows; notes what is patched."""
 
     def __init__(self, leases: dict[str, Any], spec: dict[str, Any] | None, *runs: Any) -> None:
@@ -76,7 +76,7 @@ class PlayedServer:
         self.patches.append((name, patch))
 
 
-def released(server: PlayedServer, settings: ReleaseSettings = OVERDUE) -> list[str]:
+def released(server: FakeServer, settings: ReleaseSettings = OVERDUE) -> list[str]:
     """What the job writes."""
     client: Any = server
     assert release(client, NOW, print, settings) == 0
@@ -121,31 +121,31 @@ MALFORMED = {"quota": {"resources": [{"name": "cpu", "amount": "1e99"}]}}
     ],
 )
 def test_what_is_let_go(leases, spec, runs, expected):
-    assert released(PlayedServer(leases, spec, *runs)) == expected
+    assert released(FakeServer(leases, spec, *runs)) == expected
 
 
 def test_a_lease_that_is_missing_lets_new_runs_begin_and_frees_nobody_at_once():
-    server = PlayedServer({PLANNER: a_lease(1)}, {}, HELD)
+    server = FakeServer({PLANNER: a_lease(1)}, {}, HELD)
     assert released(server) == ["default"]
     assert server.patches[0][1]["status"]["ready"] is False
 
 
 def test_preempted_runs_go_on_as_held_ones_begin():
-    server = PlayedServer(both(136), {}, HELD, STOPPED, OF_OTHERS, ENDED)
+    server = FakeServer(both(136), {}, HELD, STOPPED, OF_OTHERS, ENDED)
     assert released(server) == ["default", "held", "stopped"]
     assert server.patches[-1][1]["spec"] == {"suspend": None}
 
 
 def test_by_hand_all_go_on_and_a_dry_run_writes_nothing(capsys):
     by_hand = ReleaseSettings(pods=False, runs=True, dry_run=True)
-    assert released(PlayedServer(both(1), HOLD, HELD, STOPPED, ENDED), by_hand) == []
+    assert released(FakeServer(both(1), HOLD, HELD, STOPPED, ENDED), by_hand) == []
     said = capsys.readouterr().out
     assert "run team/stopped" in said
     assert "run team/ended" not in said
 
 
 def test_that_the_policy_is_paused_is_not_said_where_it_cannot_be(capsys):
-    client: Any = PlayedServer({}, None)
+    client: Any = FakeServer({}, None)
     client.create = Mock(side_effect=ForbiddenError(403, "Forbidden", "may not create"))
     with pytest.raises(ForbiddenError):
         released(client, ReleaseSettings())

@@ -1,6 +1,6 @@
-"""Worlds in which queues are played, one for each backend: the same runs, another who admits them.
+"""Worlds of simulated queues, one for each backend: the same runs, another who admits them.
 
-With Kueue the runs are played too, but their RunRequests and Workloads are real objects of a
+With Kueue the runs are simulated too, but their RunRequests and Workloads are real objects of a
 control plane on which Kueue itself works.
 """
 
@@ -25,7 +25,7 @@ from kfp_placement_kube.exceptions import ConflictError, NotFoundError
 from tests.controller.queueing.builders import GPU
 from tests.controller.queueing.scene import (
     TEAM,
-    Played,
+    SimulatedScene,
     a_node,
     a_queue,
     a_quota,
@@ -47,7 +47,7 @@ _NAMES = {"gpu": GPU, "runs": RUNS_RESOURCE}
 _numbers = itertools.count(1)
 
 
-class BuiltinWorld(Played):
+class BuiltinWorld(SimulatedScene):
     """The built-in queue, on a cluster that has room for everything."""
 
     def __init__(self, **quota: str) -> None:

@@ -12,7 +12,7 @@ from kfp_placement_controller.observed.kueue_quotas import (
 from kfp_placement_controller.observed.workloads import observe_workload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, CreateWorkload, KueueAction
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.queueing.scene import TEAM, Played
+from tests.controller.queueing.scene import TEAM, SimulatedScene
 
 RESERVED = {"QuotaReserved": "quota is reserved"}
 ADMITTED = {**RESERVED, "Admitted": "the workload is admitted"}
@@ -21,8 +21,8 @@ ADMISSION = {"podSetAssignments": [{"name": "cpu", "flavors": {"cpu": "large"}}]
 ObservedT = TypeVar("ObservedT")
 
 
-class KueueScene(Played):
-    """Played runs of a queue of Kueue; its Workloads say what a test says."""
+class KueueScene(SimulatedScene):
+    """Simulated runs of a queue of Kueue; its Workloads say what a test says."""
 
     def __init__(
         self, resources: Iterable[str] = ("cpu", "kfp-placement.dev/runs"), **spec: Any

@@ -177,7 +177,7 @@ class Scene(SetClock):
         return [dict(each.fields) for each in self.actions() if isinstance(each, WriteQueueStatus)]
 
 
-class Played(Scene):
+class SimulatedScene(Scene):
     """A scene whose objects change as the coordinator decides, like those of an API server."""
 
     def __init__(

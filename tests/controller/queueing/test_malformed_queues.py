@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_controller.queueing.actions import WriteQueueStatus
 from tests.controller.queueing.builders import BROKEN
-from tests.controller.queueing.scene import Played, Scene, a_queue, a_run
+from tests.controller.queueing.scene import Scene, SimulatedScene, a_queue, a_run
 
 
 def condition(scene: Scene, name: str) -> Any:
@@ -15,7 +15,7 @@ def condition(scene: Scene, name: str) -> Any:
 
 
 def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit("one", 0.1)
     scene.submit("two", 0.2)
     scene.submit("runs")
@@ -39,7 +39,7 @@ def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
 
 
 def test_of_one_that_was_read_the_last_valid_rules_hold():
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     broken = a_queue("9", quota=BROKEN)
     for _ in range(2):
         scene.set_queue(broken)
@@ -74,7 +74,7 @@ def test_with_a_dead_planner_its_runs_begin_as_those_of_any_other(quota):
 
 
 def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
 
     def writes() -> int:
         """How often the status of the queue is written in 20 seconds."""

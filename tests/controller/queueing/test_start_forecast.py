@@ -93,7 +93,7 @@ def test_work_is_bounded_and_the_rest_begins_later():
     assert all(run.key in found for run in waits)
 
 
-def test_only_the_first_of_very_many_runs_are_played():
+def test_only_the_first_of_very_many_runs_are_simulated():
     waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(40)]
     running = [admitted("old", ends_at=after(1))]
     found = replace(queues_of(waits, running), params=SimulationParams(most_runs=10)).forecast(
@@ -133,7 +133,7 @@ MADE = st.lists(
 
 
 @given(runs=MADE, split=st.integers(0, 8), max_runs=st.none() | st.integers(1, 3))
-def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
+def test_the_simulation_equals_decisions_made_at_every_end(runs, split, max_runs):
     """Whoever calls `waiting_verdicts` at every end of a run gets the same starts."""
     its_rules = rules(max_runs=max_runs, overcommit=1.5)
     cluster = nodes(2, cpu=4, gpu=2)

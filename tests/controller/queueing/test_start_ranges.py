@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
-from tests.controller.queueing.scene import Played, a_queue
+from tests.controller.queueing.scene import SimulatedScene, a_queue
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
@@ -137,7 +137,7 @@ def test_a_start_is_early_kept_or_late_if_an_end_was_promised(latest, hours, out
 def a_waiting_one(ratios=(), **queue):
     """A queue of one run at a time, in which one goes on for an hour and one waits."""
     status = {"waitRatios": [*ratios]}
-    scene = Played(runs=1, status=status, **queue)
+    scene = SimulatedScene(runs=1, status=status, **queue)
     scene.submit("old", 0.9, makespan="1h")
     scene.submit("next", 1.0, makespan="1h")
     assert scene.settle() == ["old begins: admitted"]

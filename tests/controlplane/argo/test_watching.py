@@ -15,7 +15,7 @@ Json = dict[str, Any]
 LISTED_AT, DELETED_AT = 5, 6
 
 
-class PlayedApi:
+class FakeApi:
     """A server on which a pod goes after each list and before the watch begins, as under load."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ def pod(name: str) -> Json:
 
 def test_what_goes_between_list_and_watch_is_seen_to_be_gone():
     names: queue.Queue[str] = queue.Queue()
-    api = cast("Api", PlayedApi())
+    api = cast("Api", FakeApi())
     watch = Watched(api, "v1", "Pod", lambda item: names.put(item["metadata"]["name"]))
     watch.start()
     heard = [names.get(timeout=5) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Queues played: runs, RunRequests, nodes and pods change as the coordinator decides."""
+"""Simulated queues: runs, RunRequests, nodes and pods change as the coordinator decides."""
 
 from dataclasses import replace
 
@@ -10,11 +10,11 @@ from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTAT
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.times import time_text
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
+from tests.controller.queueing.scene import TEAM, SimulatedScene, a_node, a_queue, a_quota, demand
 
 
 def test_a_run_waits_until_the_planner_says_what_it_needs():
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit("run", demand=None)
     assert scene.settle() == []
     assert scene.message("run") == "waits for the planner to say what it needs"
@@ -29,7 +29,7 @@ def test_a_run_waits_until_the_planner_says_what_it_needs():
     ("says", "begins"), [("run", ["run begins: no-demand"]), ("hold", [])], ids=str
 )
 def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says, begins):
-    scene = Played(holdDeadline="30s", onControllerDown=says)
+    scene = SimulatedScene(holdDeadline="30s", onControllerDown=says)
     scene.submit("run", 1.0, demand=None)
     assert scene.settle() == []
     assert scene.settle_after(31) == begins
@@ -39,7 +39,7 @@ def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says
 
 @pytest.mark.parametrize("is_deleted", [True, False])
 def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_waits(is_deleted):
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit("run")
     assert scene.settle() == []
     assert scene.phase("run") == "Waiting"
@@ -57,7 +57,7 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
 
 
 def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
-    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
     scene.submit("first", 0.1, cpu="5")
     scene.submit("second", 0.2, cpu="4")
     assert scene.settle() == ["first begins: admitted"]
@@ -69,7 +69,7 @@ def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
 
 
 def test_pods_of_others_take_room():
-    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
     pod = scene.pod("", cpu=6000)
     scene.submit("run", cpu="3")
     assert scene.settle() == ["run begins: admitted"]
@@ -90,7 +90,7 @@ def test_pods_of_others_take_room():
     ids=["cordoned", "unreachable", "control-plane"],
 )
 def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
-    scene = Played(nodes=[a_node(cpu=8), a_node("gpu", gpu=1, **lost)])
+    scene = SimulatedScene(nodes=[a_node(cpu=8), a_node("gpu", gpu=1, **lost)])
     scene.submit("run", gpu="1")
     assert scene.settle() == []
     assert scene.message("run") == "1st of 1, needs 1 nvidia.com/gpu, which no node has"
@@ -100,7 +100,7 @@ def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
 
 
 def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
-    scene = Played(quota=a_quota(cpu="4"), nodes=[a_node(cpu=64)])
+    scene = SimulatedScene(quota=a_quota(cpu="4"), nodes=[a_node(cpu=64)])
     scene.submit("first", 0.1, cpu="3")
     scene.submit("second", 0.2, cpu="2")
     assert scene.settle() == ["first begins: admitted"]
@@ -115,7 +115,7 @@ def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
 
 
 def test_two_gangs_that_would_block_each_other_go_in_turn():
-    scene = Played(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
+    scene = SimulatedScene(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
     workers = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
     for name in ("first", "second"):
         scene.submit(name, demand=workers)
@@ -129,7 +129,7 @@ def test_two_gangs_that_would_block_each_other_go_in_turn():
 
 def test_a_run_goes_to_the_queue_that_it_names():
     gpu = replace(a_queue(runs=0), key=QueueKey(TEAM, "gpu"))
-    scene = Played(a_queue(), gpu, nodes=[a_node()])
+    scene = SimulatedScene(a_queue(), gpu, nodes=[a_node()])
     scene.submit("a", queue="gpu")
     scene.submit("b", queue="tpu")
     assert scene.settle() == ["b begins: admitted"]
@@ -140,7 +140,7 @@ def test_a_run_goes_to_the_queue_that_it_names():
 
 
 def test_priorities_are_clamped_and_the_run_says_so():
-    scene = Played(runs=1, priorities={"min": 5, "max": 5})
+    scene = SimulatedScene(runs=1, priorities={"min": 5, "max": 5})
     for number, priority in enumerate((-50, 5, 50)):
         scene.submit(f"run-{number}", number / 10, priority=priority)
     # Nobody stops: all are equal.
@@ -150,9 +150,9 @@ def test_priorities_are_clamped_and_the_run_says_so():
     assert scene.written["run-2"]["notes"] == ["priority 50 counts as 5 in default"]
 
 
-def preempting() -> tuple[Played, ObservedPod]:
+def preempting() -> tuple[SimulatedScene, ObservedPod]:
     """A run of low priority fills the cluster with its pod, and stops for one of high priority."""
-    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
     scene.submit_and_settle("low", 0.1, cpu="6")
     running = scene.pod("low", cpu=4000)
     scene.submit("high", 0.2, cpu="6", priority=10)
@@ -213,7 +213,7 @@ def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
 
 
 def test_whoever_may_lets_a_run_begin_that_has_to_wait():
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit("run")
     assert scene.settle() == []
     scene.ask("run", ADMIT_ANNOTATION, seconds_ago=7200)
@@ -225,7 +225,7 @@ def test_whoever_may_lets_a_run_begin_that_has_to_wait():
 
 @pytest.mark.parametrize("annotation", [ADMIT_ANNOTATION, PREEMPT_ANNOTATION])
 def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation):
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     scene.submit("first", 0.1)
     scene.submit_and_settle("second", 0.2)
     for name in ("first", "second"):
@@ -236,7 +236,7 @@ def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation
 
 
 def test_a_status_that_others_have_edited_is_put_right():
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit_and_settle("run")
     right = dict(scene.written["run"])
     scene.written["run"] = {**right, "phase": "Admitted", "position": 7, "queue": "mine"}
@@ -247,7 +247,7 @@ def test_a_status_that_others_have_edited_is_put_right():
 
 
 def test_a_run_that_is_tried_again_waits_from_then_on():
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     scene.submit_and_settle("run", 0.5)
     scene.change("run", end=RunEnd.FAILED)
     scene.settle()
@@ -264,7 +264,7 @@ def test_a_run_that_is_tried_again_waits_from_then_on():
 
 def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
     """It reads RunRequests after Workflows."""
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit("run")
     assert scene.settle() == ["run begins: admitted"]
     scene.end("run")
@@ -275,7 +275,7 @@ def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
 
 def test_positions_alone_are_written_in_turn():
     """A hundred runs move up by one: that is not a hundred writes at once."""
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     for number in range(100):
         scene.submit(f"run-{number:03}", number / 1000)
     scene.settle()

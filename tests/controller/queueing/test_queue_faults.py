@@ -1,4 +1,4 @@
-"""Queues played beside faults: runs that can no longer fit, hand edits, clocks, refused writes."""
+"""Simulated queues beside faults: runs that can no longer fit, edits, clocks, refused writes."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.scene import (
     TEAM,
-    Played,
+    SimulatedScene,
     a_node,
     a_queue,
     a_quota,
@@ -35,16 +35,16 @@ from tests.controller.queueing.scene import (
 FOUR_CPUS = a_quota(cpu="4")
 
 
-def pass_days(scene: Played) -> list[str]:
+def pass_days(scene: SimulatedScene) -> list[str]:
     return [each for _ in range(2) for each in scene.settle_after(86_400)]
 
 
 # Preemption.
 
 
-def stopped_for_another() -> tuple[Played, Any]:
+def stopped_for_another() -> tuple[SimulatedScene, Any]:
     """A run of three of four CPUs has stopped for one that needs two and a GPU."""
-    scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
+    scene = SimulatedScene(quota=FOUR_CPUS, nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
     scene.submit_and_settle("low", 0.1, cpu="3")
     pod = scene.pod("low", cpu=3000)
     scene.submit("high", 0.2, priority=10, cpu="2", gpu="1")
@@ -75,9 +75,9 @@ def test_a_run_for_which_others_stopped_gets_their_room_even_if_more_must_go_fir
     assert scene.settle() == ["high begins: admitted"]
 
 
-def two_of_two_cpus() -> Played:
+def two_of_two_cpus() -> SimulatedScene:
     """Two runs use up a quota of four CPUs; the second began a minute after the first."""
-    scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
+    scene = SimulatedScene(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
     for name, hours in (("one", 0.1), ("two", 0.2)):
         scene.submit_and_settle(name, hours, cpu="2")
         scene.pass_time(60)
@@ -93,7 +93,7 @@ def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is()
 
 
 def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
-    scene = Played(quota=a_quota(cpu="10"), nodes=[a_node(cpu=64)])
+    scene = SimulatedScene(quota=a_quota(cpu="10"), nodes=[a_node(cpu=64)])
     scene.submit("low", cpu="1")
     scene.submit_and_settle("middle", priority=10, cpu="9")
     for number in range(30):
@@ -106,7 +106,7 @@ def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
 
 def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
     gang = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
-    scene = Played(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
+    scene = SimulatedScene(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
     scene.submit_and_settle("low", 0.1, demand=gang)
     pending = scene.pod("low", node_name="", phase="Pending", cpu=1000)
     scene.submit("high", 0.2, priority=10, demand=gang)
@@ -120,7 +120,7 @@ def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
 
 
 def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_names():
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit_and_settle("one", 0.1)
     scene.pass_time(60)
     at = scene.now + timedelta(minutes=4)
@@ -136,7 +136,7 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
 )
 @pytest.mark.parametrize("place", ["annotation", "waitingSince", "admittedAt"])
 def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit_and_settle("run", 0.1)
     if place == "annotation":
         scene.say("run", annotations={PREEMPT_ANNOTATION: text})
@@ -157,7 +157,7 @@ def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
 
 
 def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit_and_settle("one", 0.1)
     right = dict(scene.written["one"])
     (condition,) = right["conditions"]
@@ -175,7 +175,7 @@ def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
 
 
 def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
-    scene = Played(holdDeadline="30s")
+    scene = SimulatedScene(holdDeadline="30s")
     scene.submit_and_settle("run", 1.0, demand=None)
     scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
     scene.show("run")
@@ -191,7 +191,7 @@ def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
 )
 def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins):
     """By what the planner has said before, runs of other queues are admitted as usual."""
-    scene = Played(onControllerDown=policy, runs=1)
+    scene = SimulatedScene(onControllerDown=policy, runs=1)
     scene.pass_time(20, planner=False)
     scene.settle()
     scene.submit("old", 0.1)
@@ -251,8 +251,8 @@ def ready(coordinator: QueueCoordinator, clock: Clock, seconds: float) -> list[A
 # Writes.
 
 
-def play_but(
-    scene: Played,
+def settle_without(
+    scene: SimulatedScene,
     kind: type[ReleaseHeld] | type[ShowHeld] | type[SuspendRun],
     name: str,
     seconds: float,
@@ -262,7 +262,7 @@ def play_but(
     """Carry out all but one kind of action on one run; returns what happened, and each such try.
 
     Args:
-        scene: what is played.
+        scene: what is simulated.
         kind: of the action.
         name: of the run.
         seconds: how long.
@@ -282,8 +282,8 @@ def play_but(
     return said
 
 
-def two_for_one_place() -> Played:
-    scene = Played(runs=1)
+def two_for_one_place() -> SimulatedScene:
+    scene = SimulatedScene(runs=1)
     scene.submit("first", 0.1)
     scene.submit("next", 0.2)
     return scene
@@ -291,7 +291,7 @@ def two_for_one_place() -> Played:
 
 def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_again():
     scene = two_for_one_place()
-    said = play_but(scene, ReleaseHeld, "first", 30, refused=True)
+    said = settle_without(scene, ReleaseHeld, "first", 30, refused=True)
     assert said == ["ReleaseHeld first", "next begins: admitted"]
     assert scene.message("first") == (
         "may begin, but its object cannot be changed: that is tried again every minute"
@@ -302,7 +302,7 @@ def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_a
 
 def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_soon():
     scene = two_for_one_place()
-    said = play_but(scene, ReleaseHeld, "first", 30, refused=False)
+    said = settle_without(scene, ReleaseHeld, "first", 30, refused=False)
     assert set(said) == {"ReleaseHeld first"}
     assert 5 <= len(said) <= 30
     assert scene.settle() == ["first begins: admitted"]
@@ -310,7 +310,7 @@ def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_so
 
 def test_a_terminated_run_is_released_even_if_that_was_refused_before():
     scene = two_for_one_place()
-    play_but(scene, ReleaseHeld, "first", 5, refused=True)
+    settle_without(scene, ReleaseHeld, "first", 5, refused=True)
     scene.change("first", is_terminated=True)
     assert scene.settle() == ["first begins: terminated"]
 
@@ -318,20 +318,20 @@ def test_a_terminated_run_is_released_even_if_that_was_refused_before():
 def test_where_a_run_cannot_be_stopped_another_is():
     scene = two_of_two_cpus()
     scene.submit("high", 0.3, priority=10, cpu="2")
-    said = play_but(scene, SuspendRun, "two", 10, refused=True)
+    said = settle_without(scene, SuspendRun, "two", 10, refused=True)
     assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
 
 
 def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit("run", 0.1)
-    said = play_but(scene, ShowHeld, "run", 300, refused=True)
+    said = settle_without(scene, ShowHeld, "run", 300, refused=True)
     assert 3 <= len(said) <= 6
 
 
 def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
     """Only as what is left of its wait is halved, and halved again."""
-    scene = Played(runs=1, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
+    scene = SimulatedScene(runs=1, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
     scene.submit("old", 0.9, makespan="1h")
     for number in range(10):
         scene.submit(f"run-{number}", 1.0 + number / 1000, makespan="5m")
@@ -347,7 +347,7 @@ def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     scene.submit("first", 0.1)
     scene.submit("next", 0.2, demand=None)
     assert scene.settle() == ["first begins: admitted"]
@@ -360,7 +360,7 @@ def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
 
 
 def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit("run", 0.1)
     written = []
     for _ in range(6):
@@ -372,7 +372,7 @@ def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
 
 def test_amounts_that_change_for_many_runs_are_written_in_turn():
     """Each change of what one run takes changes what a hundred others lack."""
-    scene = Played(overcommit=1, nodes=[a_node(cpu=64)])
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=64)])
     scene.submit("large", 0.0, cpu="60")
     for number in range(100):
         scene.submit(f"run-{number:03}", 0.1, cpu="10")
@@ -394,7 +394,7 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
 
 
 def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again():
-    scene = Played(runs=0)
+    scene = SimulatedScene(runs=0)
     scene.submit_and_settle("run", 0.1)
     scene.written["run"] = {"phase": "Waiting", "admittedAt": "0001-01-01T00:00:00+14:00"}
     scene.show("run")
@@ -405,7 +405,7 @@ def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again()
 
 def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
     """Of many new runs the last is planned after minutes; it must not pass the quota."""
-    scene = Played(holdDeadline="30s", runs=1)
+    scene = SimulatedScene(holdDeadline="30s", runs=1)
     scene.submit("first", 1.0)
     scene.submit("last", 1.0, demand=None)
     assert scene.settle() == ["first begins: admitted"]
@@ -421,7 +421,7 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
 
 
 def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decision():
-    scene = Played()
+    scene = SimulatedScene()
     scene.submit_and_settle("run")
     run = scene.known["run"]
     for end in None, RunEnd.SUCCEEDED:
@@ -432,7 +432,7 @@ def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decis
 
 
 def test_a_run_that_was_stopped_by_request_stops_nobody_else_and_stops_once():
-    scene = Played(runs=1)
+    scene = SimulatedScene(runs=1)
     scene.submit("high", 0.1, priority=50)
     scene.submit("low", 0.2)
     assert scene.settle() == ["high begins: admitted"]
