@@ -61,8 +61,8 @@ class InstallationOptions:
         choices: what KFP's drivers find out, the same for all or by Workflow name.
         exit_codes: pattern of a node name -> exit code of the main container.
         argo: Argo's own controller; None = the stand-in.
-        stand_ins: whether Argo and the kubelets are played; else Workflows and pods stay as they
-            are.
+        stand_ins: whether Argo and the kubelets have stand-ins; else Workflows and pods stay as
+            they are.
         python: what our processes run with; by default this environment's.
         start_timeout_seconds: how long one process may take until it is ready.
     """

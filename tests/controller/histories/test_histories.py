@@ -153,10 +153,10 @@ def test_a_run_under_way_hears_of_the_first_that_ends():
     second = cluster.begin_run(1)
     cluster.run(lambda: cluster.states(first).get("last") == "running")
     cluster.workload.factor["last"] = 20
-    cluster.run(lambda: cluster.players[first].phase == "Succeeded")
+    cluster.run(lambda: cluster.workflows[first].phase == "Succeeded")
     assert promised_ends(cluster, second) is None
     cluster.pass_time(3 * 60)
-    assert cluster.players[second].phase == "Running"
+    assert cluster.workflows[second].phase == "Running"
     assert promised_ends(cluster, second) is not None
 
 

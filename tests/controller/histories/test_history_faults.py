@@ -116,21 +116,21 @@ def test_two_leaders_learn_nothing_twice(cluster):
     history: Any = cluster.history()
     assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
     assert history.status.runs_seen == KNOWN + 1
-    assert run in cluster.players
+    assert run in cluster.workflows
 
 
 def test_a_run_that_is_tried_again_counts_once(cluster):
     run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("last") in ("running", "waiting"))
     fail_last(cluster, run)
-    assert cluster.players[run].phase == "Failed"
+    assert cluster.workflows[run].phase == "Failed"
     first = cluster.history().past_runs()[-1]
     assert (first.uid, first.seconds) == (f"workflow-{KNOWN}", None)
     assert cluster.placement(run).spec.first_ends is not None
     cluster.now += timedelta(hours=3)
     cluster.retry(run)
     cluster.run()
-    assert cluster.players[run].phase == "Succeeded"
+    assert cluster.workflows[run].phase == "Succeeded"
     # What was promised first was of the try that failed.
     assert cluster.placement(run).spec.first_ends is None
     assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
@@ -147,7 +147,7 @@ def states_of(cluster: NoisyCluster, run: str) -> Mapping[str, str]:
 
 def fail_last(cluster: NoisyCluster, run: str) -> None:
     """The pod of the last step fails."""
-    for pod in cluster.players[run].cluster.pods.values():
+    for pod in cluster.workflows[run].cluster.pods.values():
         if pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].endswith(".last"):
             pod["status"]["phase"] = "Failed"
     cluster.is_changed = True
@@ -157,7 +157,7 @@ def fail_last(cluster: NoisyCluster, run: str) -> None:
 def test_a_run_that_is_deleted_halfway_teaches_nothing(cluster):
     run = cluster.begin_run(10)
     cluster.run(lambda: states_of(cluster, run).get("first") == "succeeded")
-    del cluster.players[run]
+    del cluster.workflows[run]
     cluster.tell()
     assert is_planned(cluster, cluster.simulate_run(11))
     assert uids(cluster)[:KNOWN] == [f"workflow-{number}" for number in range(KNOWN)]
@@ -169,7 +169,7 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start(clus
     cluster.run(lambda: states_of(cluster, run).get("last") == "running")
     promised = cluster.first_ends(run)
     cluster.coordinator = a_coordinator()
-    cluster.run(lambda: cluster.players[run].phase == "Succeeded")
+    cluster.run(lambda: cluster.workflows[run].phase == "Succeeded")
     assert f"workflow-{KNOWN}" not in uids(cluster)
     cluster.hand_over(epoch=3)
     cluster.simulate_run(11)

@@ -111,8 +111,8 @@ def test_secrets_are_in_no_object_event_or_metric(caplog):
         simulated.run()
     refused = with_secrets(a_run("refused"))
     refused["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
-    player = simulated.submit(refused, settings=NO_DEFAULTS)
-    player.settle = lambda: None  # type: ignore[method-assign]
+    workflow = simulated.submit(refused, settings=NO_DEFAULTS)
+    workflow.settle = lambda: None  # type: ignore[method-assign]
     cluster.submit(with_secrets(a_run("waiting")))
     cluster.settle()
     assert simulated.first_ends(f"nightly-{RUNS - 1}")
@@ -166,8 +166,8 @@ def test_a_promise_is_counted_once_though_its_history_is_deleted():
     (key,) = cluster.histories.stored
     del cluster.histories.stored[key]
     cluster.tell()
-    for player in cluster.players.values():
-        labels = player.workflow["metadata"].setdefault("labels", {})
+    for workflow in cluster.workflows.values():
+        labels = workflow.workflow["metadata"].setdefault("labels", {})
         labels["pipeline/persistedFinalState"] = "true"
     cluster.tell()
     cluster.pass_time(60)

@@ -114,7 +114,7 @@ def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan(cluster):
 
 def test_it_is_learned_from_once_however_often_its_object_changes(cluster):
     cluster.teach()
-    workflow = cluster.players["run"].workflow
+    workflow = cluster.workflows["run"].workflow
     workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
     cluster.is_changed = True
     cluster.settle()
@@ -130,7 +130,7 @@ def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_delete
     kept = observe_history(raw)
     started.ended.changed(PIPELINE_HISTORIES, Change(key, None, kept))
     started.ended.changed(PIPELINE_HISTORIES, Change(key, kept, None))
-    started.ended.read(ArgoSource(), cluster.players["run"].workflow)
+    started.ended.read(ArgoSource(), cluster.workflows["run"].workflow)
     assert cluster.told
     assert started.told == []
 
@@ -179,7 +179,7 @@ def test_one_that_asks_to_take_part_teaches():
 def test_a_run_that_is_deleted_before_its_end_teaches_nothing(cluster):
     cluster.submit_unmarked()
     cluster.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in cluster.pods()))
-    del cluster.players["run"]
+    del cluster.workflows["run"]
     cluster.is_changed = True
     cluster.settle()
     assert cluster.told == []

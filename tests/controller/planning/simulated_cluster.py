@@ -44,7 +44,7 @@ from kfp_placement_kube.exceptions import ConflictError, KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controller.planning.builders import SetClock, a_policy
 from tests.controlplane.argo.memory import MemoryCluster
-from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
@@ -159,7 +159,7 @@ class SimulatedCluster(SetClock):
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
-        players: runs by name; a name is there once.
+        workflows: runs by name; a name is there once.
         namespaces: of runs, by name.
         postponed: runs that Argo does not begin, and the phase that it shows for them.
         offload_nodes: Argo keeps its nodes in its database.
@@ -189,7 +189,7 @@ class SimulatedCluster(SetClock):
         self.rounds: list[PlanningRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
         self.search: Callable[[PlanningRound], RoundResult | RoundFailure] = plan_round
-        self.players: dict[str, Player] = {}
+        self.workflows: dict[str, SimulatedWorkflow] = {}
         self.namespaces: dict[str, str] = {}
         self.kubelets = Kubelets(
             Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
@@ -214,7 +214,7 @@ class SimulatedCluster(SetClock):
         settings: Any = None,
         choices: DriverChoices | None = None,
         namespace: str = "team",
-    ) -> Player:
+    ) -> SimulatedWorkflow:
         """A run begins now."""
         others = sum(each == namespace for each in self.namespaces.values())
         metadata = {
@@ -224,32 +224,32 @@ class SimulatedCluster(SetClock):
             "namespace": namespace,
         }
         self.namespaces[metadata["name"]] = namespace
-        player = Player(
+        simulated = SimulatedWorkflow(
             {**copy.deepcopy(workflow), "metadata": metadata},
             cluster=MemoryCluster(self._admit),
             choices=choices,
             settings=settings,
         )
-        player.now = self.now
-        self.players[metadata["name"]] = player
+        simulated.now = self.now
+        self.workflows[metadata["name"]] = simulated
         self.is_changed = True
-        return player
+        return simulated
 
     def suspend(self, run: str, *, suspended: bool = True) -> None:
         """Somebody sets a run's `spec.suspend`."""
-        self.players[run].workflow["spec"]["suspend"] = suspended
+        self.workflows[run].workflow["spec"]["suspend"] = suspended
         self.is_changed = True
 
     def postpone(self, run: str, phase: str) -> None:
         """Argo does not begin a run yet."""
         self.postponed[run] = phase
-        self.players[run].workflow["status"] = {"phase": phase} if phase else {}
+        self.workflows[run].workflow["status"] = {"phase": phase} if phase else {}
         self.is_changed = True
 
     def begin(self, run: str) -> None:
         """Argo begins a run that it had postponed."""
         del self.postponed[run]
-        del self.players[run].workflow["status"]
+        del self.workflows[run].workflow["status"]
         self.is_changed = True
 
     def set_node(self, node: Json) -> None:
@@ -269,8 +269,8 @@ class SimulatedCluster(SetClock):
             pod["status"] = {"phase": "Failed"}
             self.is_changed = True
             self._settle()
-        for player in self.players.values():
-            player.cluster.pods.pop(pod["metadata"]["name"], None)
+        for simulated in self.workflows.values():
+            simulated.cluster.pods.pop(pod["metadata"]["name"], None)
         self.is_changed = True
 
     def delete_placement(self, run: str) -> None:
@@ -282,23 +282,23 @@ class SimulatedCluster(SetClock):
 
     def retry(self, run: str) -> None:
         """What KFP does to try a failed run again: failed pods go, the same Workflow goes on."""
-        player = self.players[run]
+        simulated = self.workflows[run]
         undone = ("Failed", "Error", "Omitted")
-        for name, pod in list(player.cluster.pods.items()):
+        for name, pod in list(simulated.cluster.pods.items()):
             if pod["status"]["phase"] in undone:
-                del player.cluster.pods[name]
-        player.workflow = copy.deepcopy(player.workflow)
-        status = player.workflow["status"]
+                del simulated.cluster.pods[name]
+        simulated.workflow = copy.deepcopy(simulated.workflow)
+        status = simulated.workflow["status"]
         for key, node in list(status["nodes"].items()):
             if node["phase"] in undone and node["type"] in ("Pod", "Skipped"):
                 del status["nodes"][key]
             elif node["phase"] in undone:
                 node["phase"] = "Running"
                 node.pop("finishedAt", None)
-        player.workflow["status"] = {
+        simulated.workflow["status"] = {
             key: each for key, each in status.items() if key not in ("finishedAt", "message")
         } | {"phase": "Running"}
-        metadata = player.workflow["metadata"]
+        metadata = simulated.workflow["metadata"]
         metadata["labels"] = {
             key: each for key, each in metadata.get("labels", {}).items() if "completed" not in key
         }
@@ -332,7 +332,9 @@ class SimulatedCluster(SetClock):
         self.look()
         if until is not None and until():
             return True
-        ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
+        ended = all(
+            simulated.phase in ("Succeeded", "Failed") for simulated in self.workflows.values()
+        )
         if until is None and ended and not self.coordinator.learning.awaited:
             return True
         # A planner that has more to do goes on at once, which takes its time.
@@ -423,10 +425,10 @@ class SimulatedCluster(SetClock):
         changed = self.is_changed | self._kubelets()
         self.is_changed = False
         if changed:
-            for run, player in self.players.items():
-                player.now = self.now
+            for run, simulated in self.workflows.items():
+                simulated.now = self.now
                 if run not in self.postponed:
-                    player.settle()
+                    simulated.settle()
             self._bind()
             self.tell()
         for action in self.coordinator.tick(self.now):
@@ -446,25 +448,27 @@ class SimulatedCluster(SetClock):
     def _kubelets(self) -> bool:
         changes = self.kubelets.look(self.pods(), self._nodes, self.now)
         for change in changes:
-            for player in self.players.values():
+            for simulated in self.workflows.values():
                 if isinstance(change, Report):
-                    player.cluster.results[change.result["metadata"]["name"]] = change.result
-                elif isinstance(change, StatusChange) and change.name in player.cluster.pods:
-                    player.cluster.pods[change.name]["status"] = change.status
+                    simulated.cluster.results[change.result["metadata"]["name"]] = change.result
+                elif isinstance(change, StatusChange) and change.name in simulated.cluster.pods:
+                    simulated.cluster.pods[change.name]["status"] = change.status
                 elif isinstance(change, Removal):
-                    player.cluster.pods.pop(change.name, None)
+                    simulated.cluster.pods.pop(change.name, None)
         return bool(changes)
 
     def pods(self) -> list[Json]:
         """All pods there are."""
-        return [pod for player in self.players.values() for pod in player.cluster.pods.values()]
+        return [
+            pod for simulated in self.workflows.values() for pod in simulated.cluster.pods.values()
+        ]
 
     def _objects(self) -> dict[tuple[Kind, tuple[str, str]], Json]:
         found: dict[tuple[Kind, tuple[str, str]], Json] = {
             (NODES, ("", name)): node for name, node in self._nodes.items()
         }
-        for run, player in self.players.items():
-            found[WORKFLOWS, (self.namespaces[run], run)] = self._shown(player)
+        for run, simulated in self.workflows.items():
+            found[WORKFLOWS, (self.namespaces[run], run)] = self._shown(simulated)
         for pod in self.pods():
             metadata = pod["metadata"]
             found[PODS, (metadata["namespace"], metadata["name"])] = pod
@@ -472,12 +476,12 @@ class SimulatedCluster(SetClock):
             found[PIPELINE_HISTORIES, name] = history
         return found
 
-    def _shown(self, player: Player) -> Json:
+    def _shown(self, simulated: SimulatedWorkflow) -> Json:
         """The Workflow as the API server has it."""
         if not self.offload_nodes:
-            return player.workflow
-        status = {key: each for key, each in player.workflow["status"].items() if key != "nodes"}
-        return {**player.workflow, "status": {**status, "offloadNodeStatusVersion": "fnv:1"}}
+            return simulated.workflow
+        status = {key: each for key, each in simulated.workflow["status"].items() if key != "nodes"}
+        return {**simulated.workflow, "status": {**status, "offloadNodeStatusVersion": "fnv:1"}}
 
     def tell(self) -> None:
         """What a watch would deliver."""

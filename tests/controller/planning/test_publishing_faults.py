@@ -98,4 +98,4 @@ def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     monkeypatch.setattr(cluster.coordinator.gates, "due", fail)
     cluster.submit(a_run("nightly-1"), settings=NO_DEFAULTS)
     cluster.run()
-    assert cluster.players["nightly-1"].phase == "Succeeded"
+    assert cluster.workflows["nightly-1"].phase == "Succeeded"

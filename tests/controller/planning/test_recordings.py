@@ -25,7 +25,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.simulated_cluster import READ, SimulatedCluster, a_coordinator
-from tests.controlplane.argo.playing import START
+from tests.controlplane.argo.simulated_workflow import START
 from tests.controlplane.argo.test_recordings import recorded_workflow as workflow_of
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
@@ -113,7 +113,7 @@ def ended_states(cluster, run):
 
 def nodes_of(cluster, run, loop):
     """What Argo shows of a loop: itself, and what is in it."""
-    nodes = cluster.players[run].workflow["status"]["nodes"].values()
+    nodes = cluster.workflows[run].workflow["status"]["nodes"].values()
     return [each for each in nodes if loop in each["name"]]
 
 

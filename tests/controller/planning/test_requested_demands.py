@@ -97,7 +97,7 @@ def test_a_plain_run_with_workers(monkeypatch):
 
     def is_over() -> bool:
         if not cluster.spec().end:
-            demands.compare("wf", argo_states(cluster.simulated.players["wf"].workflow))
+            demands.compare("wf", argo_states(cluster.simulated.workflows["wf"].workflow))
         return bool(cluster.spec().end)
 
     cluster.simulated.run(is_over)

@@ -128,7 +128,7 @@ def ends(cluster, name):
     """One more run of the pipeline ends, and is heard of."""
     cluster.simulated.now += timedelta(minutes=10)
     cluster.submit(a_run(name), held=False)
-    cluster.simulated.run(lambda: cluster.simulated.players[name].phase == "Succeeded")
+    cluster.simulated.run(lambda: cluster.simulated.workflows[name].phase == "Succeeded")
     cluster.settle(12)
 
 
@@ -211,7 +211,7 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
         assert makespan_seconds(cluster, f"next-version-{number}") < 150
     simulated.workload.factor["work"] = 30
     cluster.submit(next_version("next-ends"), held=False)
-    simulated.run(lambda: simulated.players["next-ends"].phase == "Succeeded")
+    simulated.run(lambda: simulated.workflows["next-ends"].phase == "Succeeded")
     simulated.pass_time(60)
     assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
     for number in range(2):

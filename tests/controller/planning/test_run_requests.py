@@ -84,7 +84,7 @@ class QueuedCluster:
         self.settle()
 
     def release(self, name="wf"):
-        del self.simulated.players[name].workflow["metadata"]["labels"]
+        del self.simulated.workflows[name].workflow["metadata"]["labels"]
         self.simulated.begin(name)
 
     def settle(self, times=1):
@@ -155,7 +155,7 @@ def test_a_held_run_says_what_it_needs(cluster):
     assert (spec.queue, spec.priority, spec.display_name) == ("default", 0, "nightly")
     assert spec.makespan_seconds == pytest.approx(120, abs=30)
     assert spec.finishes_at is None
-    assert spec.submitted_at == cluster.simulated.players["wf"].now
+    assert spec.submitted_at == cluster.simulated.workflows["wf"].now
     assert len(cluster.writes) == 1
 
 
@@ -226,7 +226,7 @@ def test_a_namespace_that_refuses_takes_no_part(label):
 def test_what_others_have_written_is_put_right(cluster):
     cluster.submit_and_settle()
     right, key = cluster.spec(), RunKey("team", "wf")
-    uid = cluster.simulated.players["wf"].workflow["metadata"]["uid"]
+    uid = cluster.simulated.workflows["wf"].workflow["metadata"]["uid"]
     cluster.store(key, right.model_copy(update={"priority": 9, "demand": None}), uid)
     cluster.settle()
     assert cluster.spec() == right

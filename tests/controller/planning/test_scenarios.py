@@ -29,7 +29,7 @@ from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.planning.simulated_cluster import SimulatedCluster, a_coordinator
-from tests.controlplane.argo.playing import START
+from tests.controlplane.argo.simulated_workflow import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.times import write_time
 from tests.support.defects import fail
@@ -160,10 +160,10 @@ def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_ag
 def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
     bad = a_chain("bad")
     bad["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
-    player = submit(cluster, bad)
-    player.settle = lambda: None
+    simulated = submit(cluster, bad)
+    simulated.settle = lambda: None
     submit_chain(cluster, "good")
-    cluster.run(lambda: cluster.players["good"].phase == "Succeeded")
+    cluster.run(lambda: cluster.workflows["good"].phase == "Succeeded")
     placement = cluster.placement("bad")
     assert placement.status.phase == "Refused"
     assert conditions(cluster, "bad")["Planned"] == ("False", "Misconfigured")
@@ -188,9 +188,9 @@ def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds)
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "1"}))
     cluster.place = lambda _pod: None
     for name in ("a", "b"):
-        player = submit_chain(cluster, name, seconds=30)
+        simulated = submit_chain(cluster, name, seconds=30)
         submitted_at = cluster.now + timedelta(seconds=ahead_seconds)
-        player.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
+        simulated.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
     cluster.look()
     makespans = [cluster.placement(name).spec.first_makespan_seconds for name in ("a", "b")]
     assert makespans == [60, 120]
@@ -481,8 +481,8 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(
     monkeypatch.setattr(TrackedRun, "is_open", property(noted_active))
     cluster.pass_moments(5)
     assert set(looked_at) == {"going-on"}
-    pod = next(iter(cluster.players["over-3"].cluster.pods))
-    del cluster.players["over-3"].cluster.pods[pod]
+    pod = next(iter(cluster.workflows["over-3"].cluster.pods))
+    del cluster.workflows["over-3"].cluster.pods[pod]
     cluster.tell()
     looked_at.clear()
     cluster.coordinator.tick(cluster.now)
@@ -499,7 +499,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too(cluster):
     cluster.pass_moments(3)
     assert not cluster.coordinator.registry.unsettled.ordered()
     writes = len(cluster.writes)
-    status = cluster.players["wf"].workflow["status"]
+    status = cluster.workflows["wf"].workflow["status"]
     for node in status["nodes"].values():
         if node["displayName"] == "second":
             node["phase"] = "Failed"

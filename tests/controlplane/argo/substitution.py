@@ -1,7 +1,7 @@
 """`{{...}}` in templates, replaced as Argo does it: text by text, in keys and values alike.
 
 What cannot be resolved stays as it is, unless its prefix is named as strict. Replaced text is not
-looked at again in the same pass. Argo's expressions (`{{=...}}`) are not played: KFP has none.
+looked at again in the same pass. Argo's expressions (`{{=...}}`) are not evaluated: KFP has none.
 """
 
 import re

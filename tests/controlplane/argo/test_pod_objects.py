@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.controlplane.argo.names import node_id, pod_name
-from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.argo.strategic_merge import strategic_merge
-from tests.controlplane.argo.test_recordings import recorded_player
+from tests.controlplane.argo.test_recordings import simulated_recording
 from tests.support.data import data_json, data_path
 
 DEFAULTED = ("terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy")
@@ -53,10 +53,10 @@ def test_the_whole_spec_of_a_real_pod():
     request = data_json("labelled", "extender", "filter-taxi-predict.json")
     recorded = request.get("pod") or request["Pod"]
     recording = data_path("labelled", "recordings", "taxi.json")
-    player = recorded_player(json.loads(recording.read_text()))
-    player.play()
+    simulated = simulated_recording(json.loads(recording.read_text()))
+    simulated.complete_all()
 
-    made = player.cluster.pods[recorded["metadata"]["name"]]
+    made = simulated.cluster.pods[recorded["metadata"]["name"]]
     made["spec"]["containers"][1]["command"][-1] = "x"
 
     assert _comparable(made) == _comparable(recorded)
@@ -72,12 +72,12 @@ def test_names():
 
 @pytest.mark.parametrize("patch", ["{", "[]"])
 def test_a_patch_that_is_none_is_an_error_of_the_step(patch):
-    player = Player(
+    simulated = SimulatedWorkflow(
         workflow(dag("main", task("a")), step(podSpecPatch=patch)), settings=NO_DEFAULTS
     )
-    player.settle()
-    assert player.nodes()[".a"]["phase"] == "Error"
-    assert player.phase == "Error"
+    simulated.settle()
+    assert simulated.nodes()[".a"]["phase"] == "Error"
+    assert simulated.phase == "Error"
 
 
 def test_strategic_merge():

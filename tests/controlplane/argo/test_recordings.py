@@ -11,7 +11,7 @@ import yaml
 from benchmarks.data import data_folder
 from kfp_placement_engine.exceptions import InputNotFoundError
 from tests.controlplane.argo.memory import MemoryCluster
-from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_json, data_path
@@ -86,20 +86,22 @@ def node_name(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["annotations"][ANNOTATION_NODE_NAME])
 
 
-def recorded_player(recording: Mapping[str, Any]) -> Player:
+def simulated_recording(recording: Mapping[str, Any]) -> SimulatedWorkflow:
     choices = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
-    return Player(recorded_workflow(recording), choices=choices, cluster=MemoryCluster(admit))
+    return SimulatedWorkflow(
+        recorded_workflow(recording), choices=choices, cluster=MemoryCluster(admit)
+    )
 
 
-def _follow(player: Player, recording: Mapping[str, Any]) -> None:
+def _follow(simulated: SimulatedWorkflow, recording: Mapping[str, Any]) -> None:
     """Let pods appear in the recorded order; no pod ends before it must."""
-    player.settle()
+    simulated.settle()
     waiting: list[str] = []
     for pod in recording["pods"]:
         name = pod["metadata"]["name"]
-        while name not in player.cluster.pods:
+        while name not in simulated.cluster.pods:
             assert waiting, f"{node_name(pod)} does not come after those before it"
-            player.complete(waiting.pop(0))
+            simulated.complete(waiting.pop(0))
         waiting.append(name)
 
 
@@ -108,46 +110,46 @@ def _nodes(nodes: Any) -> dict[str, tuple[str, ...]]:
     return {node["name"]: tuple(node.get(key, "") for key in keys) for node in nodes}
 
 
-def _play_to(player: Player, nodes: Iterable[Mapping[str, Any]]) -> None:
+def _complete_recorded(simulated: SimulatedWorkflow, nodes: Iterable[Mapping[str, Any]]) -> None:
     """End the pods that had ended when these nodes were read, and no others."""
     ended = {node["name"] for node in nodes if node["phase"] == "Succeeded"}
-    player.settle()
+    simulated.settle()
     while True:
-        by_node = player.cluster.by_node_name()
-        opened = set(player.open_pods())
+        by_node = simulated.cluster.by_node_name()
+        opened = set(simulated.open_pods())
         names = {key: pod["metadata"]["name"] for key, pod in by_node.items()}
         due = [name for key, name in names.items() if key in ended and name in opened]
         if not due:
             return
-        player.complete(*due)
+        simulated.complete(*due)
 
 
 @pytest.mark.parametrize("name", [name for name in _names() if Path(name).name not in CUT])
 def test_equal_to_the_real_controller(name):
     """The same pods in an order that fits, the same nodes at the end."""
     recording = data_json(f"{name}.json")
-    player = recorded_player(recording)
+    simulated = simulated_recording(recording)
 
-    _follow(player, recording)
-    player.play()
+    _follow(simulated, recording)
+    simulated.complete_all()
 
     recorded = {node_name(pod): pod for pod in recording["pods"]}
-    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    made = {key: as_recorded(pod) for key, pod in simulated.cluster.by_node_name().items()}
     assert made == recorded
-    assert _nodes(player.workflow["status"]["nodes"].values()) == _nodes(recording["nodes"])
-    assert player.phase == recording["phase"] == "Succeeded"
+    assert _nodes(simulated.workflow["status"]["nodes"].values()) == _nodes(recording["nodes"])
+    assert simulated.phase == recording["phase"] == "Succeeded"
 
 
 @pytest.mark.parametrize("name", sorted(CUT))
 def test_equal_to_the_real_controller_until_it_was_cut_off(name):
     """The pods up to there, and the nodes, which were read a little earlier than the pods."""
     recording = data_json("argo-4.0.5", f"{name}.json")
-    player, earlier = recorded_player(recording), recorded_player(recording)
+    simulated, earlier = simulated_recording(recording), simulated_recording(recording)
 
-    _follow(player, recording)
-    _play_to(earlier, recording["nodes"])
+    _follow(simulated, recording)
+    _complete_recorded(earlier, recording["nodes"])
 
-    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    made = {key: as_recorded(pod) for key, pod in simulated.cluster.by_node_name().items()}
     for pod in recording["pods"]:
         assert made[node_name(pod)] == pod
     assert _nodes(earlier.workflow["status"]["nodes"].values()) == _nodes(recording["nodes"])

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.controlplane.argo.memory import MemoryCluster
-from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.argo.test_recordings import admit, as_recorded, as_submitted, node_name
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_json, data_path
@@ -19,29 +19,29 @@ def test_the_pods_are_those_of_the_recorded_run():
     workflow = read_package(data_path("labelled", "pipelines", "taxi.yaml"))
     choices = DriverChoices(with_placement=False)
     cluster = MemoryCluster(admit)
-    player = Player(
+    simulated = SimulatedWorkflow(
         as_submitted(workflow, recording["workflow"], run_id), choices=choices, cluster=cluster
     )
 
-    player.play()
+    simulated.complete_all()
 
-    assert player.phase == "Succeeded"
-    made = {key: as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    assert simulated.phase == "Succeeded"
+    made = {key: as_recorded(pod) for key, pod in simulated.cluster.by_node_name().items()}
     assert made == {node_name(pod): pod for pod in recording["pods"]}
 
 
 def test_the_sample_runs_to_its_end():
     workflow = read_package(SAMPLES / "06_taxi" / "pipeline.yaml")
-    player = Player(as_submitted(workflow, "taxi-1", "run-1"))
-    player.play()
-    assert player.phase == "Succeeded"
+    simulated = SimulatedWorkflow(as_submitted(workflow, "taxi-1", "run-1"))
+    simulated.complete_all()
+    assert simulated.phase == "Succeeded"
     executors = [
         pod
-        for pod in player.cluster.pods.values()
+        for pod in simulated.cluster.pods.values()
         if "kfp-placement.dev/scheduler" in pod["metadata"]["labels"]
     ]
     assert len(executors) == 7
-    assert len(player.cluster.pods) == 15
+    assert len(simulated.cluster.pods) == 15
 
 
 def test_what_cannot_be_executed_is_refused():

@@ -58,7 +58,7 @@ class _Life:
 
 
 class Kubelets:
-    """Admits, plays and ends the pods of all nodes.
+    """Admits, runs and ends the pods of all nodes.
 
     Attributes:
         exit_codes: pattern of a node name -> exit code of the main container; may be changed at any
@@ -110,7 +110,7 @@ class Kubelets:
             if pod["metadata"].get("deletionTimestamp"):
                 changes.extend(self._remove(pod))
             else:
-                changes.extend(self._play(pod, node, now))
+                changes.extend(self._advance(pod, node, now))
         return changes
 
     def next_change(self, now: datetime) -> datetime | None:
@@ -134,7 +134,9 @@ class Kubelets:
         metadata = pod["metadata"]
         return [Removal(metadata.get("namespace", "default"), metadata["name"])]
 
-    def _play(self, pod: Mapping[str, Any], node: Mapping[str, Any], now: datetime) -> list[Change]:
+    def _advance(
+        self, pod: Mapping[str, Any], node: Mapping[str, Any], now: datetime
+    ) -> list[Change]:
         uid = _uid(pod)
         if uid in self._rejected or (pod.get("status") or {}).get("phase") in FINISHED:
             self._lives.pop(uid, None)

@@ -1,4 +1,4 @@
-"""A controller at work in memory, for tests: time is an argument, nothing sleeps."""
+"""A Workflow simulated in memory, for tests: time is an argument, nothing sleeps."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ START = datetime(2026, 1, 5, 8, 0, 0, tzinfo=UTC)
 MOST_LOOKS = 50
 
 
-class Player:
+class SimulatedWorkflow:
     """One Workflow, its cluster and a clock.
 
     Attributes:
@@ -89,7 +89,7 @@ class Player:
         pods = self.cluster.pods.items()
         return [name for name, pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
 
-    def play(self, most_rounds: int = 200) -> None:
+    def complete_all(self, most_rounds: int = 200) -> None:
         """End all pods well, as they come, until there are none."""
         self.settle()
         for _ in range(most_rounds):
