@@ -84,7 +84,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 def _show_lead_case(shorter: int, *, keep: bool) -> int:
     """The run by the default scheduler, then with gates."""
     options = InstallationOptions(features=("gates",), policy={"actuator": "gates", **POLICY})
-    plane_options = PlaneOptions(scheduler=SHORT_BACKOFF, play_pods=False)
+    plane_options = PlaneOptions(scheduler=SHORT_BACKOFF, simulate_pods=False)
     with (
         at_work(PROCESSES, lead_nodes(shorter), options, plane_options) as installation,
         Recorder(installation.api) as recorder,
@@ -114,7 +114,7 @@ def _to_try(installation: Installation, namespace: str, run: str, sample: str) -
 def _show_taxi(location: str, shorter: int, *, keep: bool) -> int:
     options, nodes = InstallationOptions(policy=POLICY), taxi_nodes()
     with (
-        at_work(PROCESSES, nodes, options, PlaneOptions(play_pods=False)) as installation,
+        at_work(PROCESSES, nodes, options, PlaneOptions(simulate_pods=False)) as installation,
         installation.namespace() as namespace,
     ):
         say("")

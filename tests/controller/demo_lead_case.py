@@ -29,7 +29,7 @@ STORE_BYTES_PER_SECOND = 125e6
 
 
 @dataclass(frozen=True)
-class Played:
+class TimedRun:
     """A run that has ended.
 
     Attributes:
@@ -59,7 +59,7 @@ def lead_workflow(shorter: int) -> JsonObject:
 
 
 class LeadCase:
-    """Plays the run on an installation with gates.
+    """Runs the sample on an installation with gates.
 
     Args:
         installation: where.
@@ -76,17 +76,17 @@ class LeadCase:
         self._workflow = lead_workflow(shorter)
         self._say = say
 
-    def by_default(self, namespace: str) -> Played:
-        """Play the run without marks: the default scheduler places it."""
-        return self._play(unmarked(self._workflow), namespace)
+    def by_default(self, namespace: str) -> TimedRun:
+        """Run the sample without marks: the default scheduler places it."""
+        return self._run(unmarked(self._workflow), namespace)
 
-    def with_gates(self, namespace: str, submitted: Say = lambda run: None) -> Played:
-        """Play the run as it is; `submitted` is told its name."""
-        return self._play(self._workflow, namespace, submitted)
+    def with_gates(self, namespace: str, submitted: Say = lambda run: None) -> TimedRun:
+        """Run the sample as it is; `submitted` is told its name."""
+        return self._run(self._workflow, namespace, submitted)
 
-    def _play(
+    def _run(
         self, workflow: JsonObject, namespace: str, submitted: Say = lambda run: None
-    ) -> Played:
+    ) -> TimedRun:
         started = time.monotonic()
         run = self._installation.submit(workflow, namespace)
         submitted(run)
@@ -103,7 +103,7 @@ class LeadCase:
             raise ControlPlaneError(f"{run} has {seen.phase.lower()}: {self._installation.logs()}")
         ended = seen.ended_at - started
         self._say(f"{ended:8.1f} s  the run has succeeded")
-        return Played(ended, tuple(self._started(namespace, started)))
+        return TimedRun(ended, tuple(self._started(namespace, started)))
 
     def _started(self, namespace: str, since: float) -> Iterator[ScheduledStep]:
         """The steps whose pods run or have run."""
@@ -113,7 +113,7 @@ class LeadCase:
                 yield ScheduledStep(pod.step(), pod.node, pod.running_at - since, end - since)
 
 
-def verdict(default: Played, gates: Played) -> list[str]:
+def verdict(default: TimedRun, gates: TimedRun) -> list[str]:
     """Both time lines, and how far the second is ahead."""
     change = 1 - gates.seconds / default.seconds
     lines = time_lines(

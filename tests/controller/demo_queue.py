@@ -25,7 +25,7 @@ from tests.controller.demo_queue_runs import (
     summary,
     untrue,
 )
-from tests.controller.demo_queue_story import QueueStory, played
+from tests.controller.demo_queue_story import QueueStory, recorded
 from tests.controller.demonstration import POLICY, add_options, at_work, exit_code, say, stay
 from tests.controller.end_to_end.queues import said, set_queue
 from tests.controller.end_to_end.teams import Team
@@ -94,13 +94,15 @@ def _show(shorter: int, *, keep: bool) -> int:
     options = InstallationOptions(features=("queue",), policy=POLICY)
     processes = "two schedulers, planner, extender and queue"
     with (
-        at_work(processes, [gpu_node()], options, PlaneOptions(play_pods=False)) as installation,
+        at_work(
+            processes, [gpu_node()], options, PlaneOptions(simulate_pods=False)
+        ) as installation,
         QueueRecorder(installation.api) as recorder,
         installation.namespace() as namespace,
     ):
         set_queue(Team(installation, namespace), quota=QUOTA)
         say(_introduction(namespace, shorter))
-        records = played(QueueStory(installation, recorder, namespace, shorter))
+        records = recorded(QueueStory(installation, recorder, namespace, shorter))
         code = verdict(records)
         if keep:
             say(_more_runs(installation, namespace, shorter))

@@ -197,7 +197,7 @@ def _left_text(starts: StartRange | None, now: datetime) -> str:
     return f" ({earliest}; as planned in {planned:.0f} s)"
 
 
-def played(story: QueueStory) -> list[RunRecord]:
+def recorded(story: QueueStory) -> list[RunRecord]:
     """Submit all runs, each when the one before has its place, and tell of them to their end."""
     for run in RUNS:
         story.submit(run)

@@ -21,7 +21,7 @@ def main() -> int:
     try:
         if arguments.command == "build":
             return _build()
-        return _start(arguments.nodes, arguments.play_pods)
+        return _start(arguments.nodes, arguments.simulate_pods)
     except ControlPlaneError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -39,9 +39,9 @@ def _arguments() -> argparse.Namespace:
     start.add_argument("--nodes", type=int, default=3, help="nodes to create (default: 3)")
     start.add_argument(
         "--no-pods",
-        dest="play_pods",
+        dest="simulate_pods",
         action="store_false",
-        help="kwok leaves pods alone: something else plays the kubelet",
+        help="kwok leaves pods alone: something else is the kubelet",
     )
     return parser.parse_args()
 
@@ -53,9 +53,9 @@ def _build() -> int:
     return 0
 
 
-def _start(nodes: int, play_pods: bool) -> int:
+def _start(nodes: int, simulate_pods: bool) -> int:
     started = time.monotonic()
-    with ControlPlane(PlaneOptions(play_pods=play_pods), _say) as plane:
+    with ControlPlane(PlaneOptions(simulate_pods=simulate_pods), _say) as plane:
         seconds = time.monotonic() - started
         items = [objects.node(f"node-{number}") for number in range(1, nodes + 1)]
         housekeeping.add_nodes(plane.api, *items)

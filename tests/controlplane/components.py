@@ -180,7 +180,7 @@ def scheduler_configuration(given: dict[str, Any], kubeconfig: Path) -> dict[str
 
 
 def kwok_command(binary: Path, kubeconfig: Path, port: int, stages: Path) -> tuple[str, ...]:
-    """kwok for all nodes, playing the stages of a file."""
+    """kwok for all nodes, by the stages of a file."""
     return (
         str(binary),
         f"--kubeconfig={kubeconfig}",

@@ -94,7 +94,7 @@ def control_plane_programs(request):
 
 @pytest.fixture(scope="session")
 def argo_program(request):
-    """Argo's own controller, if one is named; None = the stand-in plays it."""
+    """Argo's own controller, if one is named; None = the stand-in works."""
     controller, definitions = map(request.config.getoption, ("--argo-controller", "--argo-crds"))
     if controller is None and definitions is None:
         return None
@@ -129,7 +129,7 @@ def kueue(control_plane_programs, kueue_program):
 def control_plane(request, control_plane_programs):
     """The control plane that tests share.
 
-    kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
+    kwok simulates its pods. Every test has its own namespace and nodes (`namespace`, `add_nodes`)
     and leaves the components as they were. A test that needs another kind starts its own.
     """
     # Not above: every run of pytest imports this module, and few start a control plane.

@@ -32,8 +32,8 @@ class PlaneOptions:
     Attributes:
         scheduler: KubeSchedulerConfiguration of the default scheduler, without clientConnection's
             kubeconfig; None: no default scheduler.
-        play_pods: whether kwok makes bound pods run and deleted ones go; without, somebody else
-            plays the kubelet.
+        simulate_pods: whether kwok makes bound pods run and deleted ones go; without, somebody else
+            is the kubelet.
         users: more users with static tokens.
         api_server_flags: more flags of the API server.
         controller_manager_flags: more flags of the controller manager.
@@ -41,7 +41,7 @@ class PlaneOptions:
     """
 
     scheduler: Mapping[str, Any] | None = field(default_factory=dict)
-    play_pods: bool = True
+    simulate_pods: bool = True
     users: tuple[User, ...] = ()
     api_server_flags: tuple[str, ...] = ()
     controller_manager_flags: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class ControlPlane:
 
     def _start_kwok(self) -> str:
         (port,) = free_ports(1)
-        names = ("nodes", "volumes", "pods") if self.options.play_pods else ("nodes", "volumes")
+        names = ("nodes", "volumes", "pods") if self.options.simulate_pods else ("nodes", "volumes")
         for item in stages.storage_classes():
             self.api.create(item)
         self._probes["kwok"] = health.http_ready(port)

@@ -1,4 +1,4 @@
-"""What kwok plays: nodes, volumes, and pods if nobody else does."""
+"""What kwok simulates: nodes, volumes, and pods if nobody else does."""
 
 from collections.abc import Iterable
 from pathlib import Path

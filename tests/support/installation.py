@@ -87,8 +87,8 @@ class InstallationOptions:
 class Installation(ClusterOfRuns):
     """An installation at work; a context manager that stops its processes.
 
-    The control plane must leave pods alone (`PlaneOptions(play_pods=False)`) and is expected to be
-    gone soon: what is applied stays.
+    The control plane must leave pods alone (`PlaneOptions(simulate_pods=False)`) and is expected to
+    be gone soon: what is applied stays.
 
     Attributes:
         api: the API server as the administrator sees it.

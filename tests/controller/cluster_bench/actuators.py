@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks.tables import Table, as_markdown, as_text
 from kfp_placement._files import write_whole
+from tests.controller.cluster_bench.experiment_runner import Actuator, ExperimentRunner
 from tests.controller.cluster_bench.measuring_command import say
-from tests.controller.cluster_bench.playing import Actuator, Player
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.cluster_bench.report import Results, parts_of
 from tests.controller.cluster_bench.scenarios import SCENARIOS, Scenario
@@ -88,7 +88,7 @@ def measure(
     results: Results,
     keep: Callable[[], None],
 ) -> None:
-    """Play all seeds of a cluster with every actuator in turn."""
+    """Run all seeds of a cluster with every actuator in turn."""
     options = InstallationOptions(
         features=("gates",),
         policy={"engine": {"budget": BUDGET}},
@@ -96,17 +96,17 @@ def measure(
         argo=argo,
     )
     nodes = scenario.nodes()
-    with ControlPlane(PlaneOptions(play_pods=False), say) as plane:
+    with ControlPlane(PlaneOptions(simulate_pods=False), say) as plane:
         housekeeping.add_nodes(plane.api, *nodes)
         with Installation(plane, options) as installation, Recorder(plane.api) as recorder:
-            player = Player(installation, recorder)
+            runner = ExperimentRunner(installation, recorder)
             say(f"{scenario.name}: a run that does not count")
-            player.play(scenario.draw(WARM_UP_SEED), Actuator.EXTENDER)
+            runner.run(scenario.draw(WARM_UP_SEED), Actuator.EXTENDER)
             for seed in seeds:
                 drawn = scenario.draw(seed)
                 for actuator in _turns(seed):
                     began = time.monotonic()
-                    outcome = player.play(drawn, actuator)
+                    outcome = runner.run(drawn, actuator)
                     results.outcomes[scenario.name, seed, actuator] = outcome
                     say(
                         f"{scenario.name}, seed {seed}, {actuator}: {outcome.makespan:.1f} s"

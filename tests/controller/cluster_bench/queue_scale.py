@@ -88,7 +88,7 @@ class ManyWaitingRuns:
         """All of them."""
         with (
             tempfile.TemporaryDirectory() as folder,
-            ControlPlane(PlaneOptions(play_pods=False), say) as plane,
+            ControlPlane(PlaneOptions(simulate_pods=False), say) as plane,
         ):
             say("installing what the image has")
             options = InstallationOptions(

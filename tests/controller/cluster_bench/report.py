@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.tables import Table, machine, percent
-from tests.controller.cluster_bench.playing import Actuator, Outcome
+from tests.controller.cluster_bench.experiment_runner import Actuator, Outcome
 from tests.controller.cluster_bench.scenarios import Scenario
 from tests.controller.cluster_bench.simulated import Simulated
 

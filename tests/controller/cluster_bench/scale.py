@@ -71,7 +71,7 @@ class LargeCluster:
         """All of them."""
         pod = large_cluster.recorded_pod()
         options = InstallationOptions(stand_ins=False, start_timeout_seconds=_START_TIMEOUT_SECONDS)
-        with ControlPlane(PlaneOptions(play_pods=False), say) as plane:
+        with ControlPlane(PlaneOptions(simulate_pods=False), say) as plane:
             nodes = large_cluster.add_nodes(plane.api, self._sizes.nodes, say)
             with Installation(plane, options) as installation, installation.namespace() as team:
                 items = large_cluster.bound_pods(pod, self._sizes.pods, nodes, team)

@@ -65,7 +65,7 @@ def at_work(request, control_plane_programs, argo_program):
         options = InstallationOptions(
             features=features, policy={**POLICY, **policy}, argo=argo_program
         )
-        with ControlPlane(PlaneOptions(play_pods=False)) as plane, beside(plane):
+        with ControlPlane(PlaneOptions(simulate_pods=False)) as plane, beside(plane):
             housekeeping.add_nodes(plane.api, *taxi_nodes())
             with Installation(plane, options) as running:
                 request.config.stash.setdefault(_RUNNING, []).append(running)

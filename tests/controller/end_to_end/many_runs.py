@@ -108,7 +108,7 @@ def options_for(
     )
 
 
-def played(
+def run_to_end(
     runs: Sequence[Recorded], features: tuple[str, ...] = (), argo: ArgoProgram | None = None
 ) -> Mapping[str, EndedRun]:
     """All runs at once, each in a namespace of its own, to their end.
@@ -122,7 +122,7 @@ def played(
         ControlPlaneError: a run does not end; the processes' logs are noted.
     """
     with contextlib.ExitStack() as stack:
-        plane = stack.enter_context(ControlPlane(PlaneOptions(play_pods=False)))
+        plane = stack.enter_context(ControlPlane(PlaneOptions(simulate_pods=False)))
         housekeeping.add_nodes(plane.api, *nodes())
         options = options_for(runs, features, argo)
         installation = stack.enter_context(Installation(plane, options))

@@ -61,16 +61,16 @@ class Burst:
 
 @pytest.fixture(scope="module")
 def burst(installation):
-    """Played once; what tests look at."""
+    """One burst of runs, submitted once for all tests."""
     labels = {"kfp-placement.dev/store-bandwidth": "1T"}
     room = {"cpu": "200", "memory": "500Gi", "pods": "2000"}
     housekeeping.add_nodes(installation.api, objects.node(ROOMY, room, labels))
     with installation.namespace() as team, History(installation.api) as history:
-        yield played(installation, team, history)
+        yield submit_burst(installation, team, history)
     housekeeping.remove_nodes(installation.api, ROOMY)
 
 
-def played(installation: Installation, team: str, history: History) -> Burst:
+def submit_burst(installation: Installation, team: str, history: History) -> Burst:
     workflow = chain("tiny", *[0.1] * STEPS, cpu="100m")
     before = writes(installation)
 

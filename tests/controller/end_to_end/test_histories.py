@@ -60,7 +60,7 @@ def installation(control_plane_programs, argo_program):
         argo=argo_program,
     )
     room = {"cpu": "64", "memory": "256Gi", "pods": "500"}
-    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+    with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
         nodes = (objects.node(f"n{each}", room, images=IMAGES) for each in range(2))
         housekeeping.add_nodes(plane.api, *nodes)
         with Installation(plane, options) as running:
@@ -80,7 +80,7 @@ def placement(team: Team, run: str) -> PipelinePlacement:
     return found
 
 
-def play_out(teams: Iterable[Team]) -> dict[Team, str]:
+def run_to_end(teams: Iterable[Team]) -> dict[Team, str]:
     """One run of each team, to its end."""
     runs = {team: team.submit(a_run()) for team in teams}
     for team, run in runs.items():
@@ -88,9 +88,9 @@ def play_out(teams: Iterable[Team]) -> dict[Team, str]:
     return runs
 
 
-def play(teams: list[Team]) -> dict[Team, str]:
+def run_and_learn(teams: list[Team]) -> dict[Team, str]:
     """One run of each team, to its end, and until it has been learned from."""
-    runs = play_out(teams)
+    runs = run_to_end(teams)
     for team, run in runs.items():
         wait_until(partial(is_known, team, run), f"the history of {run}", 60)
     return runs
@@ -112,11 +112,11 @@ def is_known(team: Team, run: str) -> bool:
 def test_runs_that_nobody_plans_teach_too(installation):
     with team_of(installation) as team, team_of(installation, {ENABLED_LABEL: "false"}) as out:
         teams = (team, out)
-        runs = play_out(teams)
+        runs = run_to_end(teams)
         wait_until(lambda: histories(team), "what the run has taught", 60)
         # A planner that starts finds it again, and learns nothing twice.
         installation.restart(PLANNER)
-        play_out([team])
+        run_to_end([team])
 
         def seen() -> list[PastRun]:
             return [run for each in histories(team) for run in each.past_runs()]
@@ -137,7 +137,7 @@ def test_promises_of_runs_without_a_mark_hold(installation):
         for number in range(RUNS):
             if number == KNOWN_AFTER + 1:
                 installation.restart(PLANNER)
-            runs = play(teams)
+            runs = run_and_learn(teams)
             for team, run in runs.items():
                 found = placement(team, run)
                 assert found.spec.steps, "the run was not planned"

@@ -39,7 +39,7 @@ def prometheus(request: BaseHTTPRequestHandler) -> None:
 def installation(control_plane_programs):
     with (
         web_server({"/api/v1/query": prometheus}) as url,
-        ControlPlane(PlaneOptions(play_pods=False)) as plane,
+        ControlPlane(PlaneOptions(simulate_pods=False)) as plane,
     ):
         options = InstallationOptions(
             features=("history",),

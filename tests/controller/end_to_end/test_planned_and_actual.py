@@ -67,7 +67,7 @@ def layered(rng: random.Random, least_seconds: int, most_seconds: int) -> JsonOb
     return compiled("layered", body)
 
 
-def play(team: Team, workflows: list[JsonObject]) -> list[str]:
+def run_in_turn(team: Team, workflows: list[JsonObject]) -> list[str]:
     """One after the other begins; returns the runs when all have ended.
 
     Argo and the kubelets are stand-ins on a small machine: many starts at a time would take longer
@@ -104,7 +104,7 @@ def figures(team: Team, run: str) -> tuple[float, float] | None:
 def test_runs_take_about_as_long_as_first_planned(learning):
     rng = random.Random(5)
     with team_of(learning) as team:
-        play(team, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)])
+        run_in_turn(team, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)])
         tries: list[list[float]] = []
         while len(tries) < TRIES and (not tries or median(tries[-1]) > MOST_MEDIAN_ERROR):
             tries.append(relative_errors(team, rng))
@@ -115,7 +115,7 @@ def relative_errors(team: Team, rng: random.Random) -> list[float]:
     """Of the first plans' makespans, for as many runs."""
     learned = team.installation.metric(PLANNER, "learned_seconds", what="driver")
     assert learned > 0
-    runs = play(team, [layered(rng, 8, 20) for _ in range(RUNS)])
+    runs = run_in_turn(team, [layered(rng, 8, 20) for _ in range(RUNS)])
     told = (partial(figures, team, run) for run in runs)
     pairs = [found for each in told if (found := wait_until(each, "the makespan"))]
     assert len(pairs) == RUNS

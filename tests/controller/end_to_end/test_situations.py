@@ -30,7 +30,7 @@ GPU_NODE = "gpu-node"
 
 
 def succeeds(team: Team, workflow: JsonObject) -> dict[str, str]:
-    """Play a run to its end; returns the node of every step."""
+    """Wait until a run has succeeded; returns the node of every step."""
     run = team.submit(workflow)
     team.wait_for_success(run)
     return bound(team)

@@ -22,7 +22,7 @@ ENDED = {"succeeded", "skipped", "cached"}
 def installation(control_plane_programs):
     workload = WorkloadSettings(driver_seconds=0.7, step_seconds=0.2, start_seconds=0.0)
     with (
-        ControlPlane(PlaneOptions(play_pods=False)) as plane,
+        ControlPlane(PlaneOptions(simulate_pods=False)) as plane,
         Installation(plane, InstallationOptions(workload=workload)) as installed,
     ):
         room = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "2"}

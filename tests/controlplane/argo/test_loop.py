@@ -28,7 +28,7 @@ CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=Fal
 @pytest.fixture(scope="module")
 def server(control_plane_programs):
     """A control plane without kwok's pods, two nodes, and the stand-ins at work."""
-    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+    with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
         api = plane.api
         manifests.apply(api, custom_resource_definitions())
         housekeeping.add_nodes(api, objects.node("n1"), objects.node("n2"))

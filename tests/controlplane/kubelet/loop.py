@@ -17,7 +17,7 @@ MINIMUM_PAUSE_SECONDS = 0.01
 class KubeletLoop:
     """Kubelets of every node that is not lost; a context manager that stops them.
 
-    The control plane must not let kwok play pods at the same time.
+    The control plane must not let kwok simulate pods at the same time.
     """
 
     def __init__(self, api: Api, kubelets: Kubelets) -> None:

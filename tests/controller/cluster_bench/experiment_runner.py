@@ -1,4 +1,4 @@
-"""One drawn experiment, played with one actuator on a cluster at work."""
+"""One drawn experiment, run with one actuator on a cluster at work."""
 
 import contextlib
 import time
@@ -56,8 +56,8 @@ class Outcome:
     failed_runs: int
 
 
-class Player:
-    """Plays experiments, one at a time: others at work would be part of what is measured."""
+class ExperimentRunner:
+    """Runs experiments, one at a time: others at work would be part of what is measured."""
 
     def __init__(self, installation: Installation, recorder: Recorder) -> None:
         self._installation = installation
@@ -66,8 +66,8 @@ class Player:
             node["metadata"]["name"]: node for node in installation.api.list("v1", "Node")
         }
 
-    def play(self, drawn: Drawn, actuator: Actuator) -> Outcome:
-        """Play what was drawn to its end, and tidy up."""
+    def run(self, drawn: Drawn, actuator: Actuator) -> Outcome:
+        """Run what was drawn to its end, and tidy up."""
         with self._installation.namespace() as team, self._installation.namespace() as others:
             self._choose(actuator, team)
             self._settle(drawn, others)
