@@ -160,8 +160,7 @@ def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_ag
 def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(cluster):
     bad = a_chain("bad")
     bad["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
-    simulated = submit(cluster, bad)
-    simulated.settle = lambda: None
+    submit(cluster, bad).settle = lambda: None
     submit_chain(cluster, "good")
     cluster.run(lambda: cluster.workflows["good"].phase == "Succeeded")
     placement = cluster.placement("bad")
