@@ -90,13 +90,13 @@ class LeadCase:
         started = time.monotonic()
         run = self._installation.submit(workflow, namespace)
         submitted(run)
-        seen, told = self._recorder.run((namespace, run)), set[str]()
+        seen, shown_steps = self._recorder.run((namespace, run)), set[str]()
         while seen.ended_at is None:
             if time.monotonic() > started + TIMEOUT_SECONDS:
                 raise ControlPlaneError(f"{run} does not end: {self._installation.logs()}")
             for step in sorted(self._started(namespace, started), key=lambda s: s.start_seconds):
-                if step.name not in told:
-                    told.add(step.name)
+                if step.name not in shown_steps:
+                    shown_steps.add(step.name)
                     self._say(f"{step.start_seconds:8.1f} s  {step.name:12}on {step.node}")
             time.sleep(LOOK_SECONDS)
         if seen.phase != "Succeeded":

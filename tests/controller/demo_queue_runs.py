@@ -91,8 +91,8 @@ class QueueRecorder(Recorder):
 
     def released_at(self, key: Key) -> float | None:
         """When a run was seen not to be held."""
-        found = self._released.get(key)
-        return None if found is None else found[1]
+        state_and_moment = self._released.get(key)
+        return None if state_and_moment is None else state_and_moment[1]
 
     def early_pods(self, key: Key) -> int:
         """How many pods of a run were made before it was released."""
@@ -171,21 +171,21 @@ def _row(record: RunRecord) -> list[str]:
 
 def untrue(records: Sequence[RunRecord]) -> list[str]:
     """What the demo claims and was not so; the records are in the order of submission."""
-    found = [problem for each in records for problem in _problems(each)]
-    found += [
+    messages = [problem for each in records for problem in _problems(each)]
+    messages += [
         f"run {each.run.name} did not wait: its queue admitted it at once"
         for each in records[1:]
         if not each.was_queued
     ]
-    found += [
+    messages += [
         f"runs {one.run.name} and {other.run.name} used the GPU at the same time"
         for one, other in combinations(records, 2)
         if _overlap(one.gpu, other.gpu)
     ]
     _, low, high = records
     if not (low.submitted < high.submitted and high.began < low.began):
-        found.append(f"run {high.run.name} did not overtake run {low.run.name}")
-    return found
+        messages.append(f"run {high.run.name} did not overtake run {low.run.name}")
+    return messages
 
 
 def _problems(record: RunRecord) -> Iterator[str]:

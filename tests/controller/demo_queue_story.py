@@ -59,7 +59,7 @@ class QueueStory:
         self._views: dict[str, QueueView] = {}
         self._queued: set[str] = set()
         self._not_before: dict[str, float] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._shown: set[tuple[str, str]] = set()
         self._last_told: dict[str, tuple[str, StartRange | None]] = {}
 
     def submit(self, run: DemoRun) -> None:
@@ -143,8 +143,8 @@ class QueueStory:
     def _once(
         self, run: DemoRun, moment: float | None, text: str
     ) -> Iterator[tuple[float, str, str]]:
-        if moment is not None and (run.name, text) not in self._told:
-            self._told.add((run.name, text))
+        if moment is not None and (run.name, text) not in self._shown:
+            self._shown.add((run.name, text))
             yield moment - self._clock.started, run.name, text
 
     def _record(self, run: DemoRun) -> RunRecord:

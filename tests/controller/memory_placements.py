@@ -50,29 +50,29 @@ class MemoryPlacements:
     def patch(self, kind, name, namespace, patch, *, subresource="") -> JsonObject:
         """Merge into what there is."""
         self.calls["patch"] += 1
-        found = self.objects.get((namespace, name))
-        if found is None:
+        placement = self.objects.get((namespace, name))
+        if placement is None:
             raise NotFoundError(404, "NotFound", f"no {name}")
-        if patch["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
+        if patch["metadata"]["resourceVersion"] != placement["metadata"]["resourceVersion"]:
             raise ConflictError(409, "Conflict", "written in between")
         part = subresource or "spec"
         if part == "spec":
-            self._judge(found["spec"], patch["spec"])
-        merged = {**found.get(part, {}), **patch[part]}
-        found[part] = {key: value for key, value in merged.items() if value is not None}
-        return self._written(found)
+            self._judge(placement["spec"], patch["spec"])
+        merged = {**placement.get(part, {}), **patch[part]}
+        placement[part] = {key: value for key, value in merged.items() if value is not None}
+        return self._written(placement)
 
     def delete(self, kind, name, namespace="", *, uid="") -> bool:
         """Remove that very one."""
         self.calls["delete"] += 1
-        found = self.objects.get((namespace, name))
-        if found is not None and found["metadata"]["uid"] != uid:
+        placement = self.objects.get((namespace, name))
+        if placement is not None and placement["metadata"]["uid"] != uid:
             raise ConflictError(409, "Conflict", "another object")
         return self.objects.pop((namespace, name), None) is not None
 
-    def _written(self, found: JsonObject) -> JsonObject:
-        found["metadata"]["resourceVersion"] = str(next(self._numbers))
-        return copy.deepcopy(found)
+    def _written(self, placement: JsonObject) -> JsonObject:
+        placement["metadata"]["resourceVersion"] = str(next(self._numbers))
+        return copy.deepcopy(placement)
 
     def _judge(self, old: JsonObject, new: JsonObject) -> None:
         first = old.get("firstMakespan")

@@ -24,10 +24,10 @@ def settings(kind, *arguments, **variables):
 
 
 def test_nothing_need_be_said():
-    found = settings(PlanSettings)
-    assert found.own_namespace == "kfp-placement"
-    assert found.kubeconfig is None
-    assert found.identity
+    values = settings(PlanSettings)
+    assert values.own_namespace == "kfp-placement"
+    assert values.kubeconfig is None
+    assert values.identity
 
 
 def test_an_option_counts_before_a_variable_and_a_variable_before_the_default():
@@ -37,9 +37,9 @@ def test_an_option_counts_before_a_variable_and_a_variable_before_the_default():
 
 
 def test_values_have_types():
-    found = settings(ExtendSettings, KUBECONFIG="a/config", REQUEST_TIMEOUT_SECONDS="2.5")
-    assert found.kubeconfig == Path("a/config")
-    assert found.request_timeout_seconds == 2.5
+    values = settings(ExtendSettings, KUBECONFIG="a/config", REQUEST_TIMEOUT_SECONDS="2.5")
+    assert values.kubeconfig == Path("a/config")
+    assert values.request_timeout_seconds == 2.5
 
 
 def test_a_switch_can_be_undone():

@@ -73,7 +73,7 @@ def test_a_limit_that_no_node_keeps_makes_a_pod_unschedulable(
         return DEFAULT_SOURCES.observe_pod(client.get(PODS, "p", namespace)).unscheduled
 
     reason = wait_until(
-        lambda: (found := unscheduled()) and found.reason == "Unschedulable" and found,
+        lambda: (notice := unscheduled()) and notice.reason == "Unschedulable" and notice,
         "the pod to be unschedulable",
     )
     assert "node affinity" in reason.message

@@ -69,8 +69,8 @@ class FakeServer:
         if kind is RUN_QUEUES:
             return SimpleNamespace(items=iter(self.queues))
         label = tuple(label_selector.split("="))
-        found = [run for run in self.runs.values() if label in run["metadata"]["labels"].items()]
-        return SimpleNamespace(items=iter(found))
+        labelled = [run for run in self.runs.values() if label in run["metadata"]["labels"].items()]
+        return SimpleNamespace(items=iter(labelled))
 
     def patch(self, kind: Any, name: str, namespace: str, patch: Any, **_: Any) -> None:
         self.patches.append((name, patch))

@@ -40,8 +40,8 @@ def a_placement(namespace):
             **spec,
         }
         metadata = {"name": "run", "namespace": namespace}
-        found = {"metadata": metadata, "spec": written, "status": status}
-        return read_resource(PipelinePlacement, found)
+        resource = {"metadata": metadata, "spec": written, "status": status}
+        return read_resource(PipelinePlacement, resource)
 
     return build
 
@@ -55,18 +55,18 @@ def stored(client, namespace):
 
 
 def test_a_plan_is_created_then_changed_and_its_status_stays(writer, a_placement, stored):
-    known = writer.write_plan(a_placement(makespan="10s", firstMakespan="10s"), None)
+    last = writer.write_plan(a_placement(makespan="10s", firstMakespan="10s"), None)
     running = a_placement(status={"phase": "Running", "revision": 1, "progress": "0/1"})
-    known = writer.write_status(running, known)
+    last = writer.write_status(running, last)
     steps = [["train", 0, 5, 15]]
-    known = writer.write_plan(a_placement(revision=2, steps=steps, firstMakespan="10s"), known)
-    found = stored()
-    assert found.spec.revision == 2
-    assert planned_nodes(found) == {"train": "n1"}
-    assert found.spec.makespan_seconds is None
-    assert found.spec.first_makespan_seconds == 10
-    assert (found.status.phase, found.status.progress) == ("Running", "0/1")
-    writer.write_status(a_placement(status={"phase": "Failed"}), known)
+    last = writer.write_plan(a_placement(revision=2, steps=steps, firstMakespan="10s"), last)
+    placement = stored()
+    assert placement.spec.revision == 2
+    assert planned_nodes(placement) == {"train": "n1"}
+    assert placement.spec.makespan_seconds is None
+    assert placement.spec.first_makespan_seconds == 10
+    assert (placement.status.phase, placement.status.progress) == ("Running", "0/1")
+    writer.write_status(a_placement(status={"phase": "Failed"}), last)
     assert (stored().status.phase, stored().status.progress) == ("Failed", None)
     assert stored().spec.revision == 2
 
@@ -74,9 +74,9 @@ def test_a_plan_is_created_then_changed_and_its_status_stays(writer, a_placement
 def test_a_write_between_others_is_done_on_what_there_is_now(
     writer, client, namespace, a_placement, stored
 ):
-    known = writer.write_plan(a_placement(), None)
+    last = writer.write_plan(a_placement(), None)
     client.patch(PLACEMENTS, "run", namespace, {"metadata": {"labels": {"theirs": "1"}}})
-    writer.write_plan(a_placement(revision=2), known)
+    writer.write_plan(a_placement(revision=2), last)
     assert stored().spec.revision == 2
     assert stored().metadata.labels == {"theirs": "1"}
 
@@ -108,45 +108,45 @@ def test_a_planner_that_knows_nothing_of_it_looks_first(writer, a_placement, sto
 )
 @pytest.mark.parametrize("knows", [True, False])
 def test_what_cannot_be_gone_on_from_is_made_anew(writer, a_placement, stored, theirs, knows):
-    known = writer.write_plan(a_placement(**theirs), None)
-    writer.write_plan(a_placement(revision=2, firstMakespan="9s"), known if knows else None)
+    last = writer.write_plan(a_placement(**theirs), None)
+    writer.write_plan(a_placement(revision=2, firstMakespan="9s"), last if knows else None)
     assert stored().spec.revision == 2
     assert stored().spec.epoch == 1
     assert stored().spec.first_makespan_seconds == 9
-    assert stored().metadata.uid != known.uid
+    assert stored().metadata.uid != last.uid
 
 
 def test_a_plan_that_is_wrong_itself_removes_nothing(writer, a_placement, stored):
-    known = writer.write_plan(a_placement(), None)
+    last = writer.write_plan(a_placement(), None)
     good = a_placement(revision=2)
     wrong = good.model_copy(update={"spec": good.spec.model_copy(update={"revision": 0})})
     with pytest.raises(KubernetesError, match="revision"):
-        writer.write_plan(wrong, known)
-    assert stored().metadata.uid == known.uid
+        writer.write_plan(wrong, last)
+    assert stored().metadata.uid == last.uid
 
 
 def test_a_plan_that_somebody_deleted_is_written_again(
     writer, client, namespace, a_placement, stored
 ):
-    known = writer.write_plan(a_placement(), None)
+    last = writer.write_plan(a_placement(), None)
     client.delete(PLACEMENTS, "run", namespace)
-    writer.write_plan(a_placement(revision=2), known)
+    writer.write_plan(a_placement(revision=2), last)
     assert stored().spec.revision == 2
 
 
 def test_a_status_without_a_plan_is_refused(writer, client, namespace, a_placement):
-    known = writer.write_plan(a_placement(), None)
+    last = writer.write_plan(a_placement(), None)
     client.delete(PLACEMENTS, "run", namespace)
     with pytest.raises(NotFoundError):
-        writer.write_status(a_placement(status={"phase": "Failed"}), known)
+        writer.write_status(a_placement(status={"phase": "Failed"}), last)
     assert client.get(PLACEMENTS, "run", namespace) is None
 
 
 def test_the_largest_that_fits_is_taken_by_the_server(writer, a_placement):
     rows = [["s" * 900, 0, 0, 1, ["x", "y" * 60]]] * 1000
-    known = writer.write_plan(a_placement(steps=rows), None)
-    changed = writer.write_plan(a_placement(revision=2, steps=rows[1:]), known)
-    assert changed.resource_version != known.resource_version
+    last = writer.write_plan(a_placement(steps=rows), None)
+    changed = writer.write_plan(a_placement(revision=2, steps=rows[1:]), last)
+    assert changed.resource_version != last.resource_version
 
 
 def test_a_version_can_be_read_whatever_else_is_written():

@@ -45,10 +45,10 @@ def test_what_an_admin_has_written_stays(client, policy):
 
 def test_findings_are_written_once(client, policy):
     assert write_findings(client, [READY, NO_GATES], NOW)
-    found = policy().status
-    assert (found.scheduler_ready, found.gates_ready) == (True, False)
-    assert found.condition("GatesReady").reason == "NoPlanner"
-    assert found.observed_generation == 1
+    status = policy().status
+    assert (status.scheduler_ready, status.gates_ready) == (True, False)
+    assert status.condition("GatesReady").reason == "NoPlanner"
+    assert status.observed_generation == 1
     assert not write_findings(client, [READY, NO_GATES], NOW)
 
 

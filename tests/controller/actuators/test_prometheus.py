@@ -68,8 +68,8 @@ def test_the_pods_of_a_run_are_asked_for_in_one_query():
 
     with web_server({QUERY: answer}) as url:
         pods = (a_pod("p-1"), a_pod("p-2"), a_pod("p.3", since_start_seconds=30 * 86400))
-        found = answered(asked(*pods, url=url))
-    assert dict(found.peaks) == {"uid-p-1": 1.5 * GIB, "uid-p-2": 1e9}
+        memory = answered(asked(*pods, url=url))
+    assert dict(memory.peaks) == {"uid-p-1": 1.5 * GIB, "uid-p-2": 1e9}
     (query,) = queries
     selector = '{namespace="team",container=~"main",pod=~"p-1|p-2|p[.]3"}[604800s]'
     assert query == (
@@ -88,8 +88,8 @@ def test_no_name_can_change_the_query(question):
         raise AssertionError("nothing is asked")
 
     with web_server({QUERY: answer}) as url:
-        found = answered(AskMemory(url, question.run, question.pods))
-    assert (dict(found.peaks), found.failure) == ({}, "")
+        memory = answered(AskMemory(url, question.run, question.pods))
+    assert (dict(memory.peaks), memory.failure) == ({}, "")
 
 
 def slow(request: BaseHTTPRequestHandler) -> None:
@@ -114,24 +114,24 @@ BAD = {
 @pytest.mark.parametrize(("answer", "why"), BAD.values(), ids=BAD)
 def test_a_prometheus_that_is_of_no_use_is_said(answer, why):
     with web_server({QUERY: answer}) as url:
-        found = answered(asked(url=url))
-    assert why in found.failure
-    assert not found.peaks
+        memory = answered(asked(url=url))
+    assert why in memory.failure
+    assert not memory.peaks
 
 
 def test_a_prometheus_that_is_not_there_is_said():
     with web_server({}) as url:
         pass
-    found = answered(asked(url=url))
-    assert "no answer" in found.failure
+    memory = answered(asked(url=url))
+    assert "no answer" in memory.failure
 
 
 @pytest.mark.parametrize("amount", ["many", "", 5, None, {"a": 1}])
 def test_samples_that_are_no_numbers_tell_nothing(amount):
     samples = [sample("p-1", amount), {"metric": {}, "value": []}, None, sample("p-2", "7e8")]
     with web_server({QUERY: vector(*samples)}) as url:
-        found = answered(asked(url=url))
-    assert dict(found.peaks) == {"uid-p-2": 7e8}
+        memory = answered(asked(url=url))
+    assert dict(memory.peaks) == {"uid-p-2": 7e8}
 
 
 def test_many_pods_are_asked_for_until_the_time_is_over():

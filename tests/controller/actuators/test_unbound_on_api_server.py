@@ -47,6 +47,6 @@ def test_a_pod_that_is_bound_at_the_last_moment_stays(client, api, namespace, ad
     client.delete = after_binding
     assert not delete_unbound(client, namespace, "p", waiting)
     assert tries == [1]
-    found = client.get(PODS, "p", namespace)
-    assert found["spec"]["nodeName"] == "late-node"
-    assert "deletionTimestamp" not in found["metadata"]
+    pod = client.get(PODS, "p", namespace)
+    assert pod["spec"]["nodeName"] == "late-node"
+    assert "deletionTimestamp" not in pod["metadata"]

@@ -169,8 +169,8 @@ def _rejection(pod: SeenPod) -> str:
 
 def _planned(runs: list[SeenRun]) -> float | None:
     first = [run.plans[-1].placement.spec.first_makespan_seconds for run in runs if run.plans]
-    known = [seconds for seconds in first if seconds is not None]
-    return max(known, default=None)
+    makespans = [seconds for seconds in first if seconds is not None]
+    return max(makespans, default=None)
 
 
 def _is_deviating(pod: SeenPod, run: SeenRun) -> bool:

@@ -11,8 +11,8 @@ _SEARCH_PROCESS = "search of plan"
 
 def remember(seen: dict[str, int], installation: Installation, names: Iterable[str]) -> None:
     """Look at some processes and at what searches for the planner."""
-    found = {name: installation.processes[name].pid for name in names}
-    sizes = {name: memory_bytes(pid) for name, pid in found.items()}
+    pids = {name: installation.processes[name].pid for name in names}
+    sizes = {name: memory_bytes(pid) for name, pid in pids.items()}
     searching = descendants(installation.processes[PLANNER].pid)
     sizes[_SEARCH_PROCESS] = max(map(memory_bytes, searching), default=0)
     for name, size in sizes.items():

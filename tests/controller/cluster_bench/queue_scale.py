@@ -115,8 +115,8 @@ class ManyWaitingRuns:
                     for how in _CREATED:
                         for is_held in (True, False) if pair % 2 else (False, True):
                             team = queued if is_held else free
-                            found = self._create(plane, how, team, is_held=is_held)
-                            self._measured.creations.setdefault((how, is_held), []).append(found)
+                            creation = self._create(plane, how, team, is_held=is_held)
+                            self._measured.creations.setdefault((how, is_held), []).append(creation)
         installation.wait_at_work()
 
     def _create(self, plane: ControlPlane, how: str, namespace: str, *, is_held: bool) -> Creation:

@@ -179,9 +179,9 @@ def _creations(measured: QueueMeasured) -> Table:
         free = measured.creations.get((how, False), [])
         differences = _differences(measured, how)
         batches = (("held", held), ("not held", free), ("difference", differences))
-        for name, found in batches:
-            server = median(each.server_cpu for each in found) if found else None
-            wall = _scaled(_middle(found), 1e3, "ms")
+        for name, batch in batches:
+            server = median(each.server_cpu for each in batch) if batch else None
+            wall = _scaled(_middle(batch), 1e3, "ms")
             rows.append([how, name, wall, _scaled(server, 1e3, "ms")])
         if how in measured.at_work:
             rows.append([how, "held, all at work", f"{1e3 * measured.at_work[how]:.1f} ms", "-"])
@@ -204,8 +204,8 @@ def _event_cost(measured: QueueMeasured, what: str) -> float | None:
     return work.cpu / work.events if work is not None and work.events else None
 
 
-def _middle(found: Sequence[Creation]) -> float | None:
-    return median(each.wall for each in found) if found else None
+def _middle(creations: Sequence[Creation]) -> float | None:
+    return median(each.wall for each in creations) if creations else None
 
 
 def _scaled(value: float | None, scale: float, unit: str) -> str:

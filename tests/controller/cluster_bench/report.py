@@ -64,8 +64,8 @@ def measured_table(results: Results, scenarios: Sequence[Scenario]) -> Table:
     rows = []
     for scenario in scenarios:
         for actuator in Actuator:
-            found = results.of(scenario.name, actuator)
-            good = [each for each in found.values() if not each.failed_runs]
+            outcomes = results.of(scenario.name, actuator)
+            good = [each for each in outcomes.values() if not each.failed_runs]
             rows.append(
                 [
                     scenario.name,
@@ -127,8 +127,8 @@ def simulated_table(results: Results, scenarios: Sequence[Scenario]) -> Table:
     )
     rows = []
     for scenario in scenarios:
-        found = [each for (name, _), each in results.simulated.items() if name == scenario.name]
-        rows.append([scenario.name, *(_mean(map(take, found)) for take in chosen)])
+        outcomes = [each for (name, _), each in results.simulated.items() if name == scenario.name]
+        rows.append([scenario.name, *(_mean(map(take, outcomes)) for take in chosen)])
     headings = ["cluster", "kube-default", "HEFT", "plan, ready", "plan, ordered", "lower bound"]
     return Table("Simulated from the same inputs: makespans, s, means", headings, rows)
 
@@ -141,8 +141,8 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _mean(values: Iterable[float | None], form: str = "{:.1f}") -> str:
-    known = [value for value in values if value is not None]
-    return form.format(statistics.mean(known)) if known else "-"
+    numbers = [value for value in values if value is not None]
+    return form.format(statistics.mean(numbers)) if numbers else "-"
 
 
 def _change(ratio: float | None) -> str:

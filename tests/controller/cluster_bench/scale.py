@@ -114,14 +114,14 @@ class LargeCluster:
             begun = {"status": {"phase": "Running"}}
             installation.api.patch(installation.workflow(name, namespace), begun)
         say(f"{len(submitted)} runs submitted")
-        for found, what in ((seen.first_at, "planned"), (seen.improved_at, "improved")):
+        for moments, what in ((seen.first_at, "planned"), (seen.improved_at, "improved")):
             wait_until(
-                lambda found=found: found.keys() >= submitted.keys(),  # type: ignore[misc]
+                lambda moments=moments: moments.keys() >= submitted.keys(),  # type: ignore[misc]
                 f"{len(submitted)} runs to be {what}",
                 _PLANNED_TIMEOUT_SECONDS,
-                lambda found=found: f"{len(found)} of them",  # type: ignore[misc]
+                lambda moments=moments: f"{len(moments)} of them",  # type: ignore[misc]
             )
-            taken = [found[name] - at for name, at in submitted.items()]
+            taken = [moments[name] - at for name, at in submitted.items()]
             self._measured.plans[what] = (median(taken), max(taken))
             say(f"all {what} after {max(taken):.1f} s")
         watch.stop()

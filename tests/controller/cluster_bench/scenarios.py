@@ -37,10 +37,10 @@ class ForeignPod:
         """As it is created."""
         requests = {"cpu": f"{self.cpu_milli}m", "memory": "256Mi"}
         spec: dict[str, Any] = {"nodeName": self.node} if self.node else {}
-        found = objects.pod(self.name, namespace, requests, **spec)
+        pod = objects.pod(self.name, namespace, requests, **spec)
         hints = json.dumps({"v": 1, "duration": f"{1000 * self.seconds:.0f}ms"})
-        found["metadata"]["annotations"] = {HINTS_ANNOTATION: hints}
-        return found
+        pod["metadata"]["annotations"] = {HINTS_ANNOTATION: hints}
+        return pod
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,9 @@ def test_a_seed_draws_the_same_again_and_no_figure_beats_the_bound(scenario):
     drawn = scenario.draw(0)
     assert drawn == scenario.draw(0)
     assert drawn != scenario.draw(1)
-    found = simulate(scenario.nodes(), drawn, 1.0, 0.5, budget_seconds=0.05)
-    assert found.bound > 1.0
-    assert min(found.kube_default, found.heft, found.ready, found.ordered) >= found.bound
+    ends = simulate(scenario.nodes(), drawn, 1.0, 0.5, budget_seconds=0.05)
+    assert ends.bound > 1.0
+    assert min(ends.kube_default, ends.heft, ends.ready, ends.ordered) >= ends.bound
 
 
 def test_quantiles_lie_between_the_limits_of_their_bucket():
@@ -143,6 +143,6 @@ def metrics_of_queue(events, writes, decisions, seconds):
 
 def test_the_work_of_a_queue_is_what_its_metrics_have_grown_by():
     before, after = metrics_of_queue(10, 5, 2, 0.1), metrics_of_queue(110, 25, 4, 0.3)
-    found = work_between(before, after, wall=20.0, computed=0.2)
-    assert (found.events, found.writes, found.decisions) == (100, {"RunRequest": 20}, 2)
-    assert found.decision_seconds == pytest.approx(0.2)
+    work = work_between(before, after, wall=20.0, computed=0.2)
+    assert (work.events, work.writes, work.decisions) == (100, {"RunRequest": 20}, 2)
+    assert work.decision_seconds == pytest.approx(0.2)

@@ -38,20 +38,20 @@ class RunWrites:
     @classmethod
     def of(cls, written: Sequence[SeenPlan]) -> Self:
         """Sort all versions of a placement, from the first one on."""
-        found = cls(seconds=written[-1].seconds - written[0].seconds)
+        writes = cls(seconds=written[-1].seconds - written[0].seconds)
         before: PipelinePlacement | None = None
         with_plan = False
         for placement in (each.placement for each in written):
             is_plan = before is None or placement.spec != before.spec
             if is_plan or with_plan:
-                found.stages[placement.spec.revision] += 1
+                writes.stages[placement.spec.revision] += 1
             elif before is not None and _news(placement) != _news(before):
-                found.news.append(_news(placement))
+                writes.news.append(_news(placement))
             else:
-                found.rows += 1
-            found.holds += _is_held(placement) and not (before is not None and _is_held(before))
+                writes.rows += 1
+            writes.holds += _is_held(placement) and not (before is not None and _is_held(before))
             before, with_plan = placement, is_plan
-        return found
+        return writes
 
     @property
     def total(self) -> int:

@@ -77,7 +77,7 @@ def nodes() -> list[JsonObject]:
         "c": ("15", "12", "0.8"),
         "d": ("9.8", "0.5", "20"),
     }
-    found = []
+    all_nodes = []
     for name, (home, cloud, nitlab) in round_trips.items():
         labels = {
             "HOME-EDGE": home,
@@ -87,8 +87,8 @@ def nodes() -> list[JsonObject]:
             "kfp-placement.dev/store-bandwidth": "1T",
         }
         room = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "2"}
-        found.append(objects.node(name, room, labels))
-    return found
+        all_nodes.append(objects.node(name, room, labels))
+    return all_nodes
 
 
 def options_for(
@@ -163,9 +163,9 @@ def ended(team: Team, recorded: Recorded, history: History) -> EndedRun:
     workflow = team.wait_for_end(recorded.run, TIMEOUT_SECONDS)
 
     def closed() -> PipelinePlacement | None:
-        found = team.placement(recorded.run)
-        over = found is not None and found.status is not None and found.status.phase in OVER
-        return found if over else None
+        stored = team.placement(recorded.run)
+        over = stored is not None and stored.status is not None and stored.status.phase in OVER
+        return stored if over else None
 
     placement = wait_until(closed, f"the end of {recorded.run}'s placement")
     assert placement is not None

@@ -35,8 +35,8 @@ def wait_until_none_is_held(team: Team) -> None:
 
 
 def status(team: Team) -> JsonObject:
-    found = team.api.get(API_VERSION, "RunQueue", "default", team.name)
-    return dict(found.get("status", {}))
+    queue = team.api.get(API_VERSION, "RunQueue", "default", team.name)
+    return dict(queue.get("status", {}))
 
 
 def are_past_deadline(installation: Installation, seconds: float) -> bool:

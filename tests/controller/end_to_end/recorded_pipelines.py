@@ -50,13 +50,13 @@ class Recorded:
         """The Workflow to submit."""
         folder = "labelled" if self.labelled else "kfp-2.17.0"
         text = data_path(folder, "workflows", f"{self.name}.yaml").read_text("utf-8")
-        found = yaml.load(text, yaml.CSafeLoader)
+        submitted = yaml.load(text, yaml.CSafeLoader)
         if self.labelled:
-            found = with_durations(found, LABELLED_FACTOR)
+            submitted = with_durations(submitted, LABELLED_FACTOR)
         else:
-            found = _on_local_volumes(with_marks(found, self._mark_of))
-        found["metadata"]["name"] = self.run
-        return found
+            submitted = _on_local_volumes(with_marks(submitted, self._mark_of))
+        submitted["metadata"]["name"] = self.run
+        return submitted
 
     def _mark_of(self, task: str) -> Mark:
         """From 0.5 to 3 s, by the task's name; long enough to be deleted meanwhile."""

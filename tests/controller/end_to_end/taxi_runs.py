@@ -35,9 +35,9 @@ def step_of(pod: JsonObject) -> str:
     """The step of an executor pod, by how KFP names its levels."""
     name = pod["metadata"]["annotations"][ANNOTATION_NODE_NAME]
     # Every level has its number of attempts behind it.
-    found = re.fullmatch(r"[^.]+\.root\.([a-z0-9-]+)\.executor", re.sub(r"\(\d+\)", "", name))
-    assert found, name
-    return found[1]
+    match = re.fullmatch(r"[^.]+\.root\.([a-z0-9-]+)\.executor", re.sub(r"\(\d+\)", "", name))
+    assert match, name
+    return match[1]
 
 
 def is_marked(pod: JsonObject) -> bool:

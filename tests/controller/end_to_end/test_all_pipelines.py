@@ -46,9 +46,9 @@ def is_executor(pod: JsonObject) -> bool:
 def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):
     with team_of(installation, ALL) as team:
         run = team.submit(RUN)
-        found = schedulers_at_end(team, run, is_executor)
+        schedulers = schedulers_at_end(team, run, is_executor)
         ours = dict.fromkeys(STEPS, DEFAULT_SCHEDULER)
-        assert found == {**ours, "left": KUBERNETES_SCHEDULER}
+        assert schedulers == {**ours, "left": KUBERNETES_SCHEDULER}
         for name, pod in executors(team, is_executor).items():
             if name in STEPS:
                 assert pod["spec"]["nodeName"] in history.planned_for(pod)
@@ -89,8 +89,8 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
 def test_gates_hold_such_steps_back_until_it_is_their_turn(gated_installation):
     with team_of(gated_installation, ALL) as team:
         run = team.submit(RUN)
-        found = schedulers_at_end(team, run, is_executor)
-        assert set(found.values()) == {KUBERNETES_SCHEDULER}
+        schedulers = schedulers_at_end(team, run, is_executor)
+        assert set(schedulers.values()) == {KUBERNETES_SCHEDULER}
         pods = executors(team, is_executor)
         # A gate comes off with the node that the pod prefers.
         assert {name for name, pod in pods.items() if pod["spec"].get("affinity")} == STEPS

@@ -116,7 +116,7 @@ def start(control_plane_programs, tmp_path):
 def test_it_tells_what_is_placed_where_and_why_and_ends(start, tmp_path):
     demo = start("demo_cluster", "taxi", "--shorter", "400")
     assert demo.wait() == 0, demo.lines
-    placed = {found[1]: found[2] for found in map(PLACED.match, demo.lines) if found}
+    placed = {match[1]: match[2] for match in map(PLACED.match, demo.lines) if match}
     assert set(placed) == STEPS, demo.lines
     assert placed["predict"] == "home-edge-node"
     assert any(
@@ -131,10 +131,10 @@ def test_the_lead_case_is_shown_by_the_default_scheduler_and_with_gates(start, t
     demo = start("demo_cluster")
     assert demo.wait() == 0, demo.lines
     assert sum(line.endswith("the run has succeeded") for line in demo.lines) == 2
-    found = re.fullmatch(r"Gates end ([0-9.]+)% earlier than .*", demo.lines[-1])
+    match = re.fullmatch(r"Gates end ([0-9.]+)% earlier than .*", demo.lines[-1])
     # 24% on a machine with nothing else to do.
-    assert found is not None, demo.lines
-    assert float(found[1]) > 5, demo.lines
+    assert match is not None, demo.lines
+    assert float(match[1]) > 5, demo.lines
     default, gates = (
         next(index for index, line in enumerate(demo.lines) if line.startswith(title))
         for title in ("The default scheduler: ", "Gates, by the plan: ")
@@ -152,12 +152,12 @@ def drawn_at(lines: list[str], step: str) -> int:
 def test_three_runs_use_one_gpu_in_turn_and_commands_can_be_tried_then(start, tmp_path):
     demo = start("demo_queue", "--keep")
     demo.wait_for("The cluster stays until Ctrl-C.")
-    told = [found.groups() for found in map(TOLD.match, demo.lines) if found]
+    messages = [match.groups() for match in map(TOLD.match, demo.lines) if match]
     lacks = "lacks 1 nvidia.com/gpu of the quota"
     for name in ("trial", "urgent"):
-        texts = [text for run, text in told if run == name]
+        texts = [text for run, text in messages if run == name]
         assert any(lacks in text for text in texts), demo.lines
-    order = [run for run, text in told if text == "train runs on the GPU"]
+    order = [run for run, text in messages if text == "train runs on the GPU"]
     assert order == ["daily", "urgent", "trial"]
     table = demo.lines[next(at for at, line in enumerate(demo.lines) if line.startswith("RUN ")) :]
     assert [row.split()[-1] for row in table[1:4]] == ["0", "0", "0"]

@@ -64,9 +64,9 @@ def is_noticed(installation: Installation) -> None:
 def reason_not_ready(installation: Installation) -> str:
     """What the policy says of our scheduler, which must not be good."""
     conditions = installation.policy()["status"]["conditions"]
-    (found,) = (each for each in conditions if each["type"] == "SchedulerReady")
-    assert found["status"] == "False"
-    return str(found["reason"])
+    (condition,) = (each for each in conditions if each["type"] == "SchedulerReady")
+    assert condition["status"] == "False"
+    return str(condition["reason"])
 
 
 def test_pods_of_a_dead_scheduler_are_made_again_for_the_stock_one(installation, team):

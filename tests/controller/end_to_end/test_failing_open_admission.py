@@ -68,8 +68,8 @@ def failed_open(installation: Installation) -> float:
     """How often the API server has gone on without a webhook, by its own count."""
     text = installation.api.request("GET", "/metrics")
     name = "apiserver_admission_webhook_fail_open_count{"
-    found = [line for line in text.splitlines() if line.startswith(name)]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in found)
+    samples = [line for line in text.splitlines() if line.startswith(name)]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in samples)
 
 
 def test_a_webhook_whose_server_is_dead_or_deaf_stops_no_pod(installation, team):

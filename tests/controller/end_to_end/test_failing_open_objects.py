@@ -71,8 +71,8 @@ def hints(text: str) -> Callable[[JsonObject], Any]:
 
 
 def parameter(arguments: JsonObject, name: str) -> JsonObject:
-    found: JsonObject = next(each for each in arguments["parameters"] if each["name"] == name)
-    return found
+    entry: JsonObject = next(each for each in arguments["parameters"] if each["name"] == name)
+    return entry
 
 
 def deep_component(workflow: JsonObject) -> None:
@@ -232,5 +232,5 @@ def placement(team: Team, run: str) -> JsonObject:
 
 
 def phase(team: Team, run: str) -> str | None:
-    found: str | None = placement(team, run).get("status", {}).get("phase")
-    return found
+    stored_phase: str | None = placement(team, run).get("status", {}).get("phase")
+    return stored_phase

@@ -75,9 +75,9 @@ def a_run(name: str = "pipeline_with_loops") -> Json:
 
 
 def placement(team: Team, run: str) -> PipelinePlacement:
-    found = team.placement(run)
-    assert found is not None
-    return found
+    stored = team.placement(run)
+    assert stored is not None
+    return stored
 
 
 def run_to_end(teams: Iterable[Team]) -> dict[Team, str]:
@@ -97,8 +97,8 @@ def run_and_learn(teams: list[Team]) -> dict[Team, str]:
 
 
 def histories(team: Team) -> list[PipelineHistory]:
-    found = team.api.list(HISTORIES, "PipelineHistory", team.name)
-    return [read_resource(PipelineHistory, each) for each in found]
+    raws = team.api.list(HISTORIES, "PipelineHistory", team.name)
+    return [read_resource(PipelineHistory, each) for each in raws]
 
 
 def is_known(team: Team, run: str) -> bool:
@@ -139,13 +139,13 @@ def test_promises_of_runs_without_a_mark_hold(installation):
                 installation.restart(PLANNER)
             runs = run_and_learn(teams)
             for team, run in runs.items():
-                found = placement(team, run)
-                assert found.spec.steps, "the run was not planned"
+                run_placement = placement(team, run)
+                assert run_placement.spec.steps, "the run was not planned"
                 if number == 0:
-                    assert found.spec.first_ends is None
+                    assert run_placement.spec.first_ends is None
                 if number < KNOWN_AFTER:
                     continue
-                ends, status = found.spec.first_ends, found.status
+                ends, status = run_placement.spec.first_ends, run_placement.status
                 assert ends is not None
                 assert status is not None
                 took = status.makespan_seconds

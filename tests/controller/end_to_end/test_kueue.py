@@ -114,12 +114,12 @@ def events_of(team: Team, run: str) -> list[JsonObject]:
 
 def workload_of(team: Team, run: str) -> JsonObject:
     """The Workload of a run."""
-    (found,) = [
+    (workload,) = [
         each
         for each in team.api.list(KUEUE_VERSION, "Workload", team.name)
         if each["metadata"]["ownerReferences"][0]["name"] == run
     ]
-    return found
+    return workload
 
 
 def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(team):

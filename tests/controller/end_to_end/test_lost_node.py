@@ -61,5 +61,5 @@ def test_a_lost_node_loses_no_run(installation, team, doomed_node):
 
 def phase_of(installation: Installation, pod: JsonObject) -> str:
     metadata = pod["metadata"]
-    found = installation.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
-    return str(found["status"].get("phase", ""))
+    stored_pod = installation.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
+    return str(stored_pod["status"].get("phase", ""))

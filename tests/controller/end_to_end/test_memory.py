@@ -66,9 +66,9 @@ def two_steps() -> JsonObject:
     return compiled("memory", body)
 
 
-def known(installation: Installation, team: str) -> PastRun | None:
-    found = installation.api.list("kfp-placement.dev/v1alpha1", "PipelineHistory", team)
-    runs = [run for raw in found for run in read_resource(PipelineHistory, raw).past_runs()]
+def learned_run(installation: Installation, team: str) -> PastRun | None:
+    raws = installation.api.list("kfp-placement.dev/v1alpha1", "PipelineHistory", team)
+    runs = [run for raw in raws for run in read_resource(PipelineHistory, raw).past_runs()]
     return runs[0] if runs else None
 
 
@@ -76,8 +76,8 @@ def test_peaks_and_kills_are_learned(installation):
     with installation.namespace() as team:
         run = installation.submit(two_steps(), team)
         assert installation.wait_for_end(run, team)["status"]["phase"] == "Failed"
-        wait_until(lambda: known(installation, team), "what it taught", 90)
-        past = known(installation, team)
+        wait_until(lambda: learned_run(installation, team), "what it taught", 90)
+        past = learned_run(installation, team)
         assert past is not None
         by_step = {each.identity.step: each for each in past.steps}
         assert (by_step["s1"].seconds or 0) > 0

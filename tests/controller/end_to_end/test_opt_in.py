@@ -21,9 +21,9 @@ LONG = chain("long", 4.0, 0.1)
 
 def readiness(team: Team) -> tuple[bool, str]:
     """What RunQueue `default` says of new runs, and why."""
-    found = status(team)
-    reasons = [each["reason"] for each in found.get("conditions", ()) if each["type"] == "Ready"]
-    return found.get("ready") is True, "".join(reasons)
+    state = status(team)
+    reasons = [each["reason"] for each in state.get("conditions", ()) if each["type"] == "Ready"]
+    return state.get("ready") is True, "".join(reasons)
 
 
 def set_closed_queue(team: Team, **spec: Any) -> None:

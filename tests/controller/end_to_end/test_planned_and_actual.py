@@ -116,8 +116,8 @@ def relative_errors(team: Team, rng: random.Random) -> list[float]:
     learned = team.installation.metric(PLANNER, "learned_seconds", what="driver")
     assert learned > 0
     runs = run_in_turn(team, [layered(rng, 8, 20) for _ in range(RUNS)])
-    told = (partial(figures, team, run) for run in runs)
-    pairs = [found for each in told if (found := wait_until(each, "the makespan"))]
+    figures_of_runs = (partial(figures, team, run) for run in runs)
+    pairs = [pair for each in figures_of_runs if (pair := wait_until(each, "the makespan"))]
     assert len(pairs) == RUNS
     errors = [abs(planned - actual) / actual for planned, actual in pairs]
     print(f"learned {learned:.2f} s a driver; planned and actual {pairs}")

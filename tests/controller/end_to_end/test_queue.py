@@ -57,7 +57,7 @@ def test_runs_go_one_after_the_other(team):
     released(team, first)
     second = team.submit(LONG)
     waiting = wait_until(
-        lambda: found if phase(found := team.workflow(second)) == "Pending" else None,
+        lambda: workflow if phase(workflow := team.workflow(second)) == "Pending" else None,
         "the second to wait",
     )
     assert waiting is not None

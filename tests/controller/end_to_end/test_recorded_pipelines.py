@@ -43,8 +43,8 @@ def runs(way, control_plane_programs, argo_program):
 
 
 def test_every_run_ends_as_it_should(runs):
-    found = {name: run.workflow["status"]["phase"] for name, run in runs.items()}
-    assert found == {name: run.recorded.phase for name, run in runs.items()}
+    phases = {name: run.workflow["status"]["phase"] for name, run in runs.items()}
+    assert phases == {name: run.recorded.phase for name, run in runs.items()}
 
 
 def test_no_kubelet_rejects_a_pod(runs):
@@ -76,8 +76,8 @@ def test_marked_pods_are_where_they_are_planned_or_an_event_says_why_not(runs):
 def test_pods_have_the_scheduler_of_their_kind(runs, way):
     ours = STOCK if way == GATES else DEFAULT_SCHEDULER
     for name, run in runs.items():
-        found = {(is_marked(pod), pod["spec"]["schedulerName"]) for pod in run.pods}
-        assert found == {(True, ours), (False, STOCK)}, name
+        kinds = {(is_marked(pod), pod["spec"]["schedulerName"]) for pod in run.pods}
+        assert kinds == {(True, ours), (False, STOCK)}, name
 
 
 def test_unmarked_pods_are_left_alone(runs):

@@ -48,9 +48,9 @@ def test_steps_that_share_a_volume_meet_on_one_node(team):
             task = step(f"reader-{number}", duration="500ms", cpu="1")
             kubernetes.mount_pvc(task, pvc_name="shared", mount_path="/data")
 
-    found = succeeds(team, compiled("sharing", body))
-    assert len(found) == 4
-    assert len(set(found.values())) == 1
+    step_nodes = succeeds(team, compiled("sharing", body))
+    assert len(step_nodes) == 4
+    assert len(set(step_nodes.values())) == 1
 
 
 def test_a_workspace_keeps_its_steps_together(team):
@@ -63,9 +63,9 @@ def test_a_workspace_keeps_its_steps_together(team):
     claim = objects.claim_spec(LOCAL_STORAGE_CLASS)
     settings = dsl.KubernetesWorkspaceConfig(pvcSpecPatch=claim)
     config = dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi", kubernetes=settings))
-    found = succeeds(team, compiled("workspace", body, pipeline_config=config))
-    assert set(found) == {"first", "second", "third"}
-    assert len(set(found.values())) == 1
+    step_nodes = succeeds(team, compiled("workspace", body, pipeline_config=config))
+    assert set(step_nodes) == {"first", "second", "third"}
+    assert len(set(step_nodes.values())) == 1
 
 
 # Nodes that are not for everybody.
@@ -95,9 +95,9 @@ def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(team, gpu_node):
     # Times are written in tenths of a second.
     assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) > 0.45, starts
     team.wait_for_end(run)
-    found = bound(team)
-    assert found["on-gpu-0"] == found["on-gpu-1"] == gpu_node
-    assert found["plain"] == CLOUD
+    step_nodes = bound(team)
+    assert step_nodes["on-gpu-0"] == step_nodes["on-gpu-1"] == gpu_node
+    assert step_nodes["plain"] == CLOUD
 
 
 def test_a_cordoned_node_gets_no_further_step(team):
@@ -114,8 +114,8 @@ def test_a_cordoned_node_gets_no_further_step(team):
         team.wait_for_success(run)
     finally:
         team.api.patch(node, {"spec": {"unschedulable": None}})
-    found = bound(team)
-    assert {found["s2"], found["s3"]} <= {HOME, NITLAB}
+    step_nodes = bound(team)
+    assert {step_nodes["s2"], step_nodes["s3"]} <= {HOME, NITLAB}
 
 
 # No room.
@@ -167,9 +167,9 @@ def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(team):
     wait_until(
         lambda: "huge" in complaint(), "the condition to name the step", 30, lambda: complaint()
     )
-    found = condition(team, run, ConditionType.SCHEDULABLE)
-    assert found["status"] == "False"
-    assert found["reason"] == ConditionReason.NO_MATCHING_NODE
+    schedulable = condition(team, run, ConditionType.SCHEDULABLE)
+    assert schedulable["status"] == "False"
+    assert schedulable["reason"] == ConditionReason.NO_MATCHING_NODE
     team.wait_for_success(other)
     wait_until(
         lambda: (row := state_of(team, run, "small")) and row.state == "succeeded",
@@ -180,8 +180,8 @@ def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(team):
 
 def condition(team: Team, run: str, kind: ConditionType) -> dict[str, str]:
     """A condition of a run's placement; empty = it has none of that type."""
-    found = team.api.find(API_VERSION, "PipelinePlacement", run, team.name) or {}
-    rows = found.get("status", {}).get("conditions", ())
+    placement = team.api.find(API_VERSION, "PipelinePlacement", run, team.name) or {}
+    rows = placement.get("status", {}).get("conditions", ())
     return next((dict(row) for row in rows if row["type"] == kind), {})
 
 

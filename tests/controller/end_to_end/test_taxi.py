@@ -41,11 +41,11 @@ def test_predictions_go_to_the_node_nearest_to_their_users(team, tmp_path):
     for run in runs.values():
         team.wait_for_end(run)
 
-    found = {}
+    location_nodes = {}
     for pod in team.pods():
         if is_marked(pod) and step_of(pod) == "predict":
-            found[pod["metadata"]["labels"][LOCATION_LABEL]] = pod["spec"]["nodeName"]
-    assert found == NEAREST
+            location_nodes[pod["metadata"]["labels"][LOCATION_LABEL]] = pod["spec"]["nodeName"]
+    assert location_nodes == NEAREST
 
 
 def test_a_latency_that_changes_moves_the_next_prediction(installation, team):

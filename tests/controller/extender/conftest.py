@@ -126,15 +126,15 @@ def extender(control_plane):
         *("--extender-port", str(port), "--probe-port", str(probe_port)),
     )
     process = ManagedProcess("extend", command, control_plane.folder / "extend.log")
-    found = Extender(api, process, port, probe_port)
+    started = Extender(api, process, port, probe_port)
     try:
-        found.start()
+        started.start()
         (shipped,) = of_kind(items, "ConfigMap")
         configuration = yaml.safe_load(shipped["data"]["scheduler-config.yaml"])
         (asked,) = configuration["extenders"]
         asked["urlPrefix"] = asked["urlPrefix"].replace(":8888", f":{port}")
         control_plane.add_scheduler(SCHEDULER, configuration, token)
-        yield found
+        yield started
     finally:
         if SCHEDULER in control_plane.processes:
             control_plane.remove(SCHEDULER)

@@ -200,18 +200,18 @@ class Cluster:
 
     def location(self, named: str, **spec: Any) -> None:
         """A Location is written."""
-        found = {"metadata": {"name": named}, "spec": spec}
+        raw = {"metadata": {"name": named}, "spec": spec}
         self.store.location_changed(
-            Change(("", named), None, read_resource(Location, found).stated())
+            Change(("", named), None, read_resource(Location, raw).stated())
         )
 
     def claim(self, name: str, *modes: str) -> None:
         """A claim appears or changes."""
-        found = {
+        raw = {
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {"accessModes": list(modes)},
         }
-        self.store.claim_changed(Change((NAMESPACE, name), None, observe_claim(found)))
+        self.store.claim_changed(Change((NAMESPACE, name), None, observe_claim(raw)))
 
 
 def planned_cluster() -> Cluster:

@@ -94,9 +94,9 @@ def test_time_is_counted(answers):
 
 def ready(cluster, **spec):
     status = {"schedulerReady": True, "gatesReady": True}
-    found = {"metadata": {"name": "default"}, "spec": spec, "status": status}
+    policy = {"metadata": {"name": "default"}, "spec": spec, "status": status}
     cluster.store.policy_changed(
-        Change(("", "default"), None, read_resource(PlacementPolicy, found))
+        Change(("", "default"), None, read_resource(PlacementPolicy, policy))
     )
 
 
@@ -154,9 +154,9 @@ def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     cluster = planned_cluster()
     answers = Answers(lambda: cluster.knowledge, lambda *_: None)
     answer = answers.filter(question(Pod=pod, NodeNames=names))
-    found = json.loads(answer.body)
-    assert set(found["NodeNames"]) <= set(names)
-    assert bool(found["NodeNames"]) is bool(names)
+    body = json.loads(answer.body)
+    assert set(body["NodeNames"]) <= set(names)
+    assert bool(body["NodeNames"]) is bool(names)
     assert isinstance(json.loads(answers.prioritize(question(Pod=pod, NodeNames=names)).body), list)
 
 
@@ -176,14 +176,14 @@ def held_back(cluster: Cluster) -> Answers:
 def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):
     answers = held_back(cluster)
     before = count("yielded")
-    found = answers.filter(ONE_CPU)
-    assert 0 < found.pause_seconds <= MAX_PAUSE_SECONDS
+    answer = answers.filter(ONE_CPU)
+    assert 0 < answer.pause_seconds <= MAX_PAUSE_SECONDS
     assert count("yielded") == before + 1
-    cluster.now += found.pause_seconds
+    cluster.now += answer.pause_seconds
     cluster.pod(name="theirs", cpu="8", scheduler="other", node="a")
-    found = answers.filter(ONE_CPU, found.pause_seconds)
-    assert (found.outcome, found.pause_seconds) == ("taken", 0)
-    failed = json.loads(found.body)["FailedAndUnresolvableNodes"]
+    answer = answers.filter(ONE_CPU, answer.pause_seconds)
+    assert (answer.outcome, answer.pause_seconds) == ("taken", 0)
+    failed = json.loads(answer.body)["FailedAndUnresolvableNodes"]
     assert list(failed) == ["a"]
     golden(failed["a"])
 
@@ -192,8 +192,8 @@ def test_room_that_the_other_leaves_is_given_after_a_pause(cluster):
     answers = held_back(cluster)
     pause = answers.filter(ONE_CPU).pause_seconds
     cluster.now += pause
-    found = answers.filter(ONE_CPU, pause)
-    assert (found.outcome, json.loads(found.body)["NodeNames"]) == ("plan", ["a"])
+    answer = answers.filter(ONE_CPU, pause)
+    assert (answer.outcome, json.loads(answer.body)["NodeNames"]) == ("plan", ["a"])
 
 
 def test_nobody_waits_longer_than_kube_scheduler_does(cluster):
@@ -207,8 +207,8 @@ def test_where_there_is_a_choice_settled_nodes_are_chosen(cluster):
     answers = held_back(cluster)
     cluster.node("c")
     pod = pod_object("unheard-of", cpu="1")
-    found = answers.filter(question(Pod=pod, NodeNames=["a", "c"]))
-    assert json.loads(found.body)["NodeNames"] == ["c"]
+    answer = answers.filter(question(Pod=pod, NodeNames=["a", "c"]))
+    assert json.loads(answer.body)["NodeNames"] == ["c"]
 
 
 def test_the_best_node_is_worth_a_pause_even_where_others_are_settled(cluster):

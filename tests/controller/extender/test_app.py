@@ -116,9 +116,9 @@ def test_bad_requests_do_not_harm_others():
             bad = [b"", b"{", b"\x00" * 1000, b"[" * 100_000, b" " * (MAX_BODY_BYTES + 1)]
             good = json.dumps(QUESTION)
             questions = [each for one in bad for each in (one, good)]
-            found = await asyncio.gather(*(ask("/scheduler/filter", each) for each in questions))
-            assert [status for status, _ in found[::2]] == [400, 400, 400, 400, 413]
-            assert all(json.loads(body)["NodeNames"] == ["a"] for _, body in found[1::2])
+            replies = await asyncio.gather(*(ask("/scheduler/filter", each) for each in questions))
+            assert [status for status, _ in replies[::2]] == [400, 400, 400, 400, 413]
+            assert all(json.loads(body)["NodeNames"] == ["a"] for _, body in replies[1::2])
 
     asyncio.run(check())
 

@@ -47,9 +47,9 @@ def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
 @pytest.fixture
 def cluster():
     """Two nodes, and another scheduler that has placed a pod before."""
-    found = Cluster("a", "b")
-    found.seen_to_bind(OTHERS)
-    return found
+    knowing = Cluster("a", "b")
+    knowing.seen_to_bind(OTHERS)
+    return knowing
 
 
 def test_room_that_nobody_else_waits_for_is_given_at_once(cluster):

@@ -41,8 +41,8 @@ def edge_cluster(*row, **latencies: str) -> Cluster:
 
 def answer(cluster, pod, offered=NODES) -> tuple[str, DecisionReason]:
     """The nodes that remain, by their letters, and why."""
-    found = filter_nodes(cluster.knowledge, pod, list(offered))
-    return "".join(found.nodes), found.reason
+    choice = filter_nodes(cluster.knowledge, pod, list(offered))
+    return "".join(choice.nodes), choice.reason
 
 
 def left(cluster, pod, offered=NODES) -> str:
@@ -55,8 +55,8 @@ def scores(cluster, pod, names=NODES):
 
 def test_the_planned_node_remains_alone_even_where_it_is_tight():
     for pod in (asked("train"), asked("train", cpu="8")):
-        found = filter_nodes(a_cluster().knowledge, pod, NODES)
-        assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
+        choice = filter_nodes(a_cluster().knowledge, pod, NODES)
+        assert (choice.nodes, choice.reason, choice.planned) == (("b",), DecisionReason.PLAN, "b")
 
 
 def test_without_the_planned_node_those_of_least_loss_remain():
@@ -130,8 +130,8 @@ def test_a_step_that_the_plan_puts_nowhere_keeps_every_node():
 
 
 def test_no_nodes_are_answered_with_no_nodes():
-    found = filter_nodes(a_cluster().knowledge, asked("train"), [])
-    assert (found.nodes, dict(found.reasons)) == ((), {})
+    choice = filter_nodes(a_cluster().knowledge, asked("train"), [])
+    assert (choice.nodes, dict(choice.reasons)) == ((), {})
     assert scores(a_cluster(), asked("train"), []) == {}
 
 
@@ -171,8 +171,8 @@ def test_a_moved_label_moves_the_next_pod_at_once():
     assert left(cluster, predict(), "abc") == "a"
     cluster.node("a", {"HOME-EDGE": "50"})
     cluster.node("c", {"HOME-EDGE": "0.3"})
-    found = filter_nodes(cluster.knowledge, predict(), "abc")
-    assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.LATENCY, "a")
+    choice = filter_nodes(cluster.knowledge, predict(), "abc")
+    assert (choice.nodes, choice.reason, choice.planned) == (("c",), DecisionReason.LATENCY, "a")
 
 
 @pytest.mark.parametrize(
@@ -206,16 +206,16 @@ def test_points_follow_the_round_trip():
 def test_a_hard_limit_excludes_nodes_even_planned_ones():
     cluster = edge_cluster("work", 1, a="0.3", b="30", c="")
     pod = asked("work", labels={"OurLocation": "home-edge"}, hints=LIMIT)
-    found = filter_nodes(cluster.knowledge, pod, "abc")
-    assert (found.nodes, found.reason, found.planned) == (("a",), DecisionReason.LIMIT, "b")
+    choice = filter_nodes(cluster.knowledge, pod, "abc")
+    assert (choice.nodes, choice.reason, choice.planned) == (("a",), DecisionReason.LIMIT, "b")
 
 
 def test_where_no_node_is_within_the_limit_every_node_gets_a_reason(golden):
     cluster = edge_cluster(a="20.1", b="30", c="")
-    found = filter_nodes(cluster.knowledge, predict(hints=LIMIT), "abc")
-    assert (found.nodes, found.reason) == ((), DecisionReason.REFUSED)
-    golden(f"{node}: {reason}" for node, reason in found.reasons.items())
-    assert ["over 20ms" in found.reasons[node] for node in "abc"] == [True, True, False]
+    choice = filter_nodes(cluster.knowledge, predict(hints=LIMIT), "abc")
+    assert (choice.nodes, choice.reason) == ((), DecisionReason.REFUSED)
+    golden(f"{node}: {reason}" for node, reason in choice.reasons.items())
+    assert ["over 20ms" in choice.reasons[node] for node in "abc"] == [True, True, False]
 
 
 def test_a_node_that_we_have_not_seen_yet_is_not_refused():
@@ -255,8 +255,8 @@ def test_a_running_user_of_the_claim_pins_the_pod():
     cluster = with_users(a_cluster(), "c")
     cluster.claim("data", "ReadWriteOnce")
     pod = asked("train", claims=["data"])
-    found = filter_nodes(cluster.knowledge, pod, NODES)
-    assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.VOLUME, "b")
+    choice = filter_nodes(cluster.knowledge, pod, NODES)
+    assert (choice.nodes, choice.reason, choice.planned) == (("c",), DecisionReason.VOLUME, "b")
     assert answer(cluster, asked("x", claims=["data"])) == ("c", DecisionReason.VOLUME)
     assert scores(cluster, pod)["c"] > scores(cluster, pod)["b"] == 0
 
@@ -339,24 +339,24 @@ pods = st.builds(
 
 @given(clusters(), pods, st.lists(names, unique=True))
 def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
-    found = filter_nodes(cluster.knowledge, pod, offered)
-    assert set(found.nodes) <= set(offered)
-    assert len(set(found.nodes)) == len(found.nodes)
-    if found.nodes or not offered:
-        assert not found.reasons
+    choice = filter_nodes(cluster.knowledge, pod, offered)
+    assert set(choice.nodes) <= set(offered)
+    assert len(set(choice.nodes)) == len(choice.nodes)
+    if choice.nodes or not offered:
+        assert not choice.reasons
     else:
-        assert found.reason is DecisionReason.REFUSED
-        assert set(found.reasons) == set(offered)
-        assert all(found.reasons.values())
-    if found.reason not in (DecisionReason.NOTHING_KNOWN, DecisionReason.REFUSED):
-        assert len(found.nodes) <= CANDIDATES
+        assert choice.reason is DecisionReason.REFUSED
+        assert set(choice.reasons) == set(offered)
+        assert all(choice.reasons.values())
+    if choice.reason not in (DecisionReason.NOTHING_KNOWN, DecisionReason.REFUSED):
+        assert len(choice.nodes) <= CANDIDATES
     points = prioritize_nodes(cluster.knowledge, pod, offered)
     assert list(points) == list(offered)
     assert all(0 <= score <= 10 for score in points.values())
-    if found.nodes:
+    if choice.nodes:
         assert max(points.values()) > 0
-    if found.reason is DecisionReason.PLAN:
-        assert max(points, key=points.__getitem__) == found.planned
+    if choice.reason is DecisionReason.PLAN:
+        assert max(points, key=points.__getitem__) == choice.planned
 
 
 @given(pods, st.lists(names, unique=True))

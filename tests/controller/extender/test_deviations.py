@@ -23,9 +23,9 @@ class DeviationRecorder:
         """The scheduler binds; None: the pod is deleted."""
         old = asked(name=name, **given)
         new = None if node is None else asked(name=name, node=node, **given)
-        found = self.notes.pod_changed(Change((old.namespace, name), old, new))
-        if found is not None:
-            self.events.append((found.pod.name, found.message))
+        deviation = self.notes.pod_changed(Change((old.namespace, name), old, new))
+        if deviation is not None:
+            self.events.append((deviation.pod.name, deviation.message))
 
 
 @pytest.fixture

@@ -67,8 +67,8 @@ def test_room_is_what_the_pods_of_the_moment_take(changes):
     for node, _, claims in alive.values():
         for claim in claims if node else ():
             mounted.setdefault((NAMESPACE, claim), set()).add(node)
-    found = {claim: set(nodes) for claim, nodes in cluster.knowledge.claim_nodes.items()}
-    assert found == mounted
+    claim_nodes = {claim: set(nodes) for claim, nodes in cluster.knowledge.claim_nodes.items()}
+    assert claim_nodes == mounted
 
 
 def test_what_was_taken_as_known_does_not_change_any_more():
@@ -137,11 +137,11 @@ def test_only_the_policy_called_default_counts(cluster):
 
 
 def test_plans_of_later_revisions_are_read_as_far_as_known():
-    found = plan_object(["train", 0, 0, 9, [], [[1, 5]], "more"], ["x", 1])
-    found["spec"]["revision"] = 77
-    found["spec"]["newField"] = {"a": 1}
-    found["status"] = {"unknown": []}
-    plan = read_plan(found)
+    raw = plan_object(["train", 0, 0, 9, [], [[1, 5]], "more"], ["x", 1])
+    raw["spec"]["revision"] = 77
+    raw["spec"]["newField"] = {"a": 1}
+    raw["status"] = {"unknown": []}
+    plan = read_plan(raw)
     assert plan.steps["train"].node == "a"
     assert plan.steps["train"].losses == {"b": 5.0}
     assert plan.steps["x"].node == "b"
@@ -151,13 +151,13 @@ def test_plans_of_later_revisions_are_read_as_far_as_known():
     "row", [[], ["", 0], [3, 0], ["x", 99], ["x", "a"], ["x", 0, 0, 0, 0, 0], "x", None]
 )
 def test_a_row_that_cannot_be_read_does_not_harm_the_others(row):
-    found = plan_object(["train", 0])
-    found["spec"]["steps"].append(row)
+    raw = plan_object(["train", 0])
+    raw["spec"]["steps"].append(row)
     if isinstance(row, list):
-        assert set(read_plan(found).steps) == {"train"}
+        assert set(read_plan(raw).steps) == {"train"}
     else:
         with pytest.raises(InputError):
-            read_plan(found)
+            read_plan(raw)
 
 
 def test_a_plan_goes_with_its_object():

@@ -33,12 +33,12 @@ def test_every_marked_pod_goes_where_its_step_is_planned(name):
     for pod in pods:
         raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
         raw["metadata"].pop("ownerReferences", None)
-        found = filter_nodes(cluster.knowledge, DEFAULT_SOURCES.observe_pod(raw), NODES)
-        if found.reason is DecisionReason.NOTHING_KNOWN:
+        decision = filter_nodes(cluster.knowledge, DEFAULT_SOURCES.observe_pod(raw), NODES)
+        if decision.reason is DecisionReason.NOTHING_KNOWN:
             # Loops whose width a plan can only assume.
             assert "iteration-iterations" in str(pod["metadata"]["annotations"])
             continue
-        assert found.reason is DecisionReason.PLAN
-        asked.add(found.nodes[0])
+        assert decision.reason is DecisionReason.PLAN
+        asked.add(decision.nodes[0])
     assert len(pods) >= 3
     assert len(asked) > 1

@@ -61,9 +61,9 @@ def asked(workflow: Any, **request: Any) -> bytes:
 @pytest.fixture
 def webhook():
     """One that knows a ready queue in `team-a`."""
-    found = Webhook()
-    found.queue("team-a", READY)
-    return found
+    ready_webhook = Webhook()
+    ready_webhook.queue("team-a", READY)
+    return ready_webhook
 
 
 @pytest.mark.parametrize("case", NEW, ids=[case.name for case in NEW])

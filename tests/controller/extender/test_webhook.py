@@ -45,12 +45,12 @@ def path_of(hook: Any) -> str:
 def policy_of(case: AdmissionCase) -> PlacementPolicy | None:
     if case.policy is None:
         return None
-    found = {
+    policy = {
         "metadata": {"name": "default"},
         "spec": dict(case.policy),
         "status": dict(case.status),
     }
-    return read_resource(PlacementPolicy, found)
+    return read_resource(PlacementPolicy, policy)
 
 
 def selects(hook: Any, case: AdmissionCase, namespace: str) -> bool:
@@ -100,10 +100,10 @@ def test_our_own_namespace_may_have_another_name():
 
 
 def test_a_review_is_read_and_answered():
-    found = read_review(review({"spec": {}}))
-    assert found == Review("u1", "team-a", "", "", "", {"spec": {}}, {})
+    request = read_review(review({"spec": {}}))
+    assert request == Review("u1", "team-a", "", "", "", {"spec": {}}, {})
     operations = [{"op": "add", "path": "/spec/schedulerName", "value": "kfp-placement"}]
-    answer = json.loads(review_answer(found.uid, operations))
+    answer = json.loads(review_answer(request.uid, operations))
     assert answer["apiVersion"] == "admission.k8s.io/v1"
     response = answer["response"]
     assert (response["uid"], response["allowed"], response["patchType"]) == (

@@ -46,8 +46,8 @@ class Webhook:
         """Know the policy of a case."""
         policy = None
         if case.policy is not None:
-            found = {"spec": dict(case.policy), "status": dict(case.status)}
-            policy = read_resource(PlacementPolicy, found)
+            raw = {"spec": dict(case.policy), "status": dict(case.status)}
+            policy = read_resource(PlacementPolicy, raw)
         self.knowledge = Knowledge(DEFAULT_SOURCES, policy=policy)
 
 

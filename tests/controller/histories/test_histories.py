@@ -178,14 +178,14 @@ def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
         4, coordinator=simulated_cluster.a_coordinator(evaluation_seconds=5)
     )
     cluster.hand_over()
-    known = []
+    learned_counts = []
     for _ in range(12):
         cluster.look()
         runs = cluster.coordinator.registry.runs.values()
-        known.append(sum(each.learned_end is not None for each in runs))
+        learned_counts.append(sum(each.learned_end is not None for each in runs))
         cluster.now += timedelta(seconds=5)
-    assert 0 < known[1] < 4
-    assert known[-1] == 4
+    assert 0 < learned_counts[1] < 4
+    assert learned_counts[-1] == 4
 
 
 def test_a_promise_counts_once_though_the_next_planner_learns_from_its_run_again():

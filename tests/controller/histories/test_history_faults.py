@@ -102,11 +102,11 @@ def test_two_leaders_learn_nothing_twice(cluster):
     before = cluster.coordinator
     cluster.hand_over()
     run = cluster.begin_run(10)
-    told = cluster.coordinator.handle
+    handle = cluster.coordinator.handle
 
     def tell_both(kind: Any, change: Any, now: Any) -> None:
         before.handle(kind, change, now)
-        told(kind, change, now)
+        handle(kind, change, now)
 
     cluster.coordinator.handle = tell_both
     cluster.run()

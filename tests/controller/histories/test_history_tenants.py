@@ -118,17 +118,17 @@ def test_secrets_are_in_no_object_event_or_metric(caplog):
     assert simulated.first_ends(f"nightly-{RUNS - 1}")
     requests = {each.key.name: each.spec.model_dump(mode="json") for each in cluster.writes}
     assert "waiting" in requests
-    found = {
+    texts = {
         "objects": json.dumps(objects_of(simulated, "team")),
         "requests": json.dumps(requests),
         "events": "\n".join(cluster.said),
         "metrics": generate_latest(REGISTRY).decode(),
         "log": caplog.text,
     }
-    assert "nightly" in found["objects"]
+    assert "nightly" in texts["objects"]
     assert simulated.announced
-    assert "kfp_placement_histories" in found["metrics"]
-    assert [name for name, text in found.items() if SECRET in text] == []
+    assert "kfp_placement_histories" in texts["metrics"]
+    assert [name for name, text in texts.items() if SECRET in text] == []
 
 
 def test_promises_are_counted(monkeypatch):

@@ -35,28 +35,28 @@ from tests.support.defects import DEFECT, fail
 from tests.support.histories import a_history
 
 
-def store(known: Histories, raw: JsonObject) -> None:
+def store(histories: Histories, raw: JsonObject) -> None:
     metadata = raw["metadata"]
     key = (metadata["namespace"], metadata["name"])
-    known.changed(Change(key, None, observe_history(raw)))
+    histories.changed(Change(key, None, observe_history(raw)))
 
 
-def due(known: Histories, at: datetime = START) -> list[HistoryAction]:
-    return known.due(at.timestamp())
+def due(histories: Histories, at: datetime = START) -> list[HistoryAction]:
+    return histories.due(at.timestamp())
 
 
 def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> Histories:
-    known = Histories(enabled=True)
-    store(known, a_history(pipeline, runs, namespace))
-    return known
+    histories = Histories(enabled=True)
+    store(histories, a_history(pipeline, runs, namespace))
+    return histories
 
 
-def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> KnownPast:
+def built(histories: Histories, namespace: str = "team", pipeline: str = "p") -> KnownPast:
     for _ in range(10_000):
-        past = known.past(namespace, pipeline)
+        past = histories.past(namespace, pipeline)
         if past is not None:
             return past
-        known.pasts.build()
+        histories.pasts.build()
     raise AssertionError("it is not built")
 
 
@@ -91,18 +91,18 @@ def many_histories() -> Iterator[dict[str, Any]]:
 
 def many_pipelines() -> Histories:
     """The planner knows them."""
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     for each in many_histories():
-        store(known, each)
-    return known
+        store(histories, each)
+    return histories
 
 
 def full_namespace() -> Histories:
     """There are as many histories as there may be."""
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     for number in range(MOST_PIPELINES):
-        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
-    return known
+        store(histories, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    return histories
 
 
 def next_run(pipeline: str) -> RunGraph:
@@ -114,17 +114,17 @@ def next_run(pipeline: str) -> RunGraph:
     return RunGraph(pipeline, "made up", steps)
 
 
-def learned(known: Histories, pipeline: str) -> LearnedRun:
+def learned(histories: Histories, pipeline: str) -> LearnedRun:
     """What its planner knows of it."""
-    found = built(known, pipeline=pipeline).learned_run(next_run(pipeline), CONFIDENCE)
-    assert found is not None
-    return found
+    learned_run = built(histories, pipeline=pipeline).learned_run(next_run(pipeline), CONFIDENCE)
+    assert learned_run is not None
+    return learned_run
 
 
 def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_before():
-    known, other = many_pipelines(), many_pipelines()
+    histories, other = many_pipelines(), many_pipelines()
     names = [f"p{number}" for number in range(10)]
-    asked = {name: learned(known, name) for name in names}
+    asked = {name: learned(histories, name) for name in names}
     assert asked == {name: learned(other, name) for name in reversed(names)}
     step, new = asked["p3"].graph.steps
     assert (step.duration_basis, new.duration_basis) == (
@@ -142,13 +142,13 @@ def test_a_plan_before_submission_knows_what_the_planner_does(pipeline):
 
 
 def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
-    known, restarted = many_pipelines(), many_pipelines()
-    learned(known, "p3")
+    histories, restarted = many_pipelines(), many_pipelines()
+    learned(histories, "p3")
     run = a_past_run("p3", 5_000, seconds=500, steps=5, component="c" * 8)
     runs = [*read_resource(PipelineHistory, list(many_histories())[3]).past_runs(), run]
-    for each in (known, restarted):
+    for each in (histories, restarted):
         store(each, a_history("p3", runs))
-    after, anew = (learned(each, "p3").graph.steps[0] for each in (known, restarted))
+    after, anew = (learned(each, "p3").graph.steps[0] for each in (histories, restarted))
     assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
 
 
@@ -159,170 +159,176 @@ LARGE_RUNS = [a_past_run("p", number, steps=200) for number in range(20)]
 @pytest.mark.parametrize("kind", ["MOST_NAMESPACES", "MOST_PIPELINES"])
 def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind):
     monkeypatch.setattr(known_pasts, kind, 2)
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     keys = [("team", name) if kind == "MOST_PIPELINES" else (name, "p") for name in "abc"]
     for namespace, pipeline in keys:
-        store(known, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
-    pasts = [built(known, *key) for key in keys]
+        store(histories, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
+    pasts = [built(histories, *key) for key in keys]
     assert [past.runs for past in pasts] == [1, 1, 1]
     # From the last on: the first is built again, which lets another go.
-    kept = [built(known, *key) is past for key, past in reversed([*zip(keys, pasts, strict=True)])]
+    kept = [
+        built(histories, *key) is past for key, past in reversed([*zip(keys, pasts, strict=True)])
+    ]
     assert kept == [True, True, False]
-    assert forecast_seconds(built(known, *keys[0]), keys[0][1]) == pytest.approx(60, rel=0.01)
+    assert forecast_seconds(built(histories, *keys[0]), keys[0][1]) == pytest.approx(60, rel=0.01)
 
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
-    known = with_runs(*LARGE_RUNS)
-    assert known.past("team", "p") is None
-    assert known.pasts.is_building
+    histories = with_runs(*LARGE_RUNS)
+    assert histories.past("team", "p") is None
+    assert histories.pasts.is_building
     parts = 0
-    while known.past("team", "p") is None:
-        known.pasts.build()
+    while histories.past("team", "p") is None:
+        histories.pasts.build()
         parts += 1
     assert parts >= 20 * 200 / STEPS_AT_ONCE - 1
-    assert not known.pasts.is_building
+    assert not histories.pasts.is_building
 
 
 def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     """Otherwise a namespace in which runs end often would never be known."""
-    known = with_runs(*LARGE_RUNS)
+    histories = with_runs(*LARGE_RUNS)
     runs = [a_past_run("q", number, seconds=600) for number in range(100, 200)]
     for number in range(100):
-        if known.past("team", "p") is not None:
+        if histories.past("team", "p") is not None:
             break
-        known.pasts.build()
-        store(known, a_history("q", runs[max(0, number - 20) : number]))
-    past = built(known)
+        histories.pasts.build()
+        store(histories, a_history("q", runs[max(0, number - 20) : number]))
+    past = built(histories)
     assert forecast_seconds(past, "q") == pytest.approx(600, rel=0.01)
 
 
 def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built():
-    known = with_runs(*LARGE_RUNS)
-    store(known, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other"))
+    histories = with_runs(*LARGE_RUNS)
+    store(
+        histories, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other")
+    )
     for number in range(100):
-        known.past("team", "p")
-        if known.past("other", "p") is not None:
+        histories.past("team", "p")
+        if histories.past("other", "p") is not None:
             return
-        known.pasts.build()
+        histories.pasts.build()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
-        store(known, a_history("p", edited))
+        store(histories, a_history("p", edited))
     raise AssertionError("the other namespace is never built")
 
 
 def test_nothing_is_learned_twice():
-    known = with_runs(a_past_run("p", 1))
-    assert not known.run_ended("team", a_past_run("p", 1))
-    assert not due(known)
-    assert known.run_ended("team", a_past_run("p", 2))
-    assert not known.run_ended("team", a_past_run("p", 2))
-    (write,) = due(known)
+    histories = with_runs(a_past_run("p", 1))
+    assert not histories.run_ended("team", a_past_run("p", 1))
+    assert not due(histories)
+    assert histories.run_ended("team", a_past_run("p", 2))
+    assert not histories.run_ended("team", a_past_run("p", 2))
+    (write,) = due(histories)
     assert isinstance(write, WriteHistory)
     assert [run.uid for run in write.runs] == ["uid-2"]
 
 
 def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
-    known = with_runs(a_past_run("p", 1))
+    histories = with_runs(a_past_run("p", 1))
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1), seconds=600)
-    assert not known.run_ended("team", again)
-    (write,) = due(known)
+    assert not histories.run_ended("team", again)
+    (write,) = due(histories)
     assert isinstance(write, WriteHistory)
     assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
-    built(known)
-    store(known, a_history("p", write.runs))
-    assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
+    built(histories)
+    store(histories, a_history("p", write.runs))
+    assert forecast_seconds(built(histories)) == pytest.approx(600, rel=0.01)
 
 
 def test_runs_that_were_cut_off_a_full_history_are_not_learned_again():
     runs = [a_past_run("p", number) for number in range(100)]
-    known = with_runs(*runs)
+    histories = with_runs(*runs)
     raw = a_history("p", runs)
     raw["status"]["runsSeen"] = 100
-    store(known, raw)
-    assert not known.run_ended("team", runs[0])
-    assert not due(known)
+    store(histories, raw)
+    assert not histories.run_ended("team", runs[0])
+    assert not due(histories)
 
 
 def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     before = START + timedelta(days=1)
-    store(known, a_history("p", [], forget_before=before))
-    assert not known.run_ended("team", a_past_run("p", 1))
-    assert not due(known)
+    store(histories, a_history("p", [], forget_before=before))
+    assert not histories.run_ended("team", a_past_run("p", 1))
+    assert not due(histories)
 
 
 def test_a_namespace_has_at_most_two_hundred_histories():
     """Every name a new one: the oldest go, as those of each decision are written."""
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     stored: dict[str, PastRun] = {}
     most = 0
     for number in range(MOST_PIPELINES + 50):
-        known.run_ended("greedy", a_past_run(f"p{number}", number))
+        histories.run_ended("greedy", a_past_run(f"p{number}", number))
         if number % 10:
             continue
-        while actions := due(known):
+        while actions := due(histories):
             for action in actions:
                 if isinstance(action, DeleteHistory):
                     del stored[action.name]
-                    known.changed(Change((action.namespace, action.name), None, None))
+                    histories.changed(Change((action.namespace, action.name), None, None))
                 else:
                     stored[action.pipeline] = action.runs[-1]
-                    store(known, a_history(action.pipeline, action.runs, "greedy"))
-                known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
+                    store(histories, a_history(action.pipeline, action.runs, "greedy"))
+                histories.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
                 most = max(most, len(stored))
     assert most == MOST_PIPELINES
-    assert known.objects == MOST_PIPELINES
+    assert histories.objects == MOST_PIPELINES
     assert "p0" not in stored
     assert f"p{MOST_PIPELINES + 40}" in stored
 
 
 def test_an_object_is_removed_once_and_again_if_that_failed():
-    known = full_namespace()
-    known.run_ended("team", a_past_run("new", 1000))
-    delete, write = due(known)
+    histories = full_namespace()
+    histories.run_ended("team", a_past_run("new", 1000))
+    delete, write = due(histories)
     assert delete == DeleteHistory("team", "p0")
     later = START + timedelta(minutes=1)
-    assert not [each for each in due(known, later) if isinstance(each, DeleteHistory)]
+    assert not [each for each in due(histories, later) if isinstance(each, DeleteHistory)]
     for action in (delete, write):
-        known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later.timestamp())
-    assert delete in due(known, later + timedelta(minutes=1))
+        histories.answered(
+            HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later.timestamp()
+        )
+    assert delete in due(histories, later + timedelta(minutes=1))
 
 
 def test_an_object_that_a_finalizer_holds_is_not_removed_again():
-    known = full_namespace()
-    known.run_ended("team", a_past_run("new", 1000))
-    for action in due(known):
-        known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
+    histories = full_namespace()
+    histories.run_ended("team", a_past_run("new", 1000))
+    for action in due(histories):
+        histories.answered(HistoryAnswer(action, HistoryOutcome.DONE), START.timestamp())
     held = a_history("p0", [a_past_run("p0", 0)])
     held["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:00Z"
-    store(known, held)
-    store(known, a_history("new", [a_past_run("new", 1000)]))
-    known.run_ended("team", a_past_run("newer", 1001))
-    removed = [each.name for each in due(known) if isinstance(each, DeleteHistory)]
+    store(histories, held)
+    store(histories, a_history("new", [a_past_run("new", 1000)]))
+    histories.run_ended("team", a_past_run("newer", 1001))
+    removed = [each.name for each in due(histories) if isinstance(each, DeleteHistory)]
     assert removed == ["p1"]
 
 
 def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_said_once(caplog):
     raw = a_history("p", [a_past_run("p", number) for number in range(5)])
     raw["status"]["runs"][2]["steps"][0][1][0][0] = 1e300
-    known = with_runs(a_past_run("q", 10, seconds=30), pipeline="q")
+    histories = with_runs(a_past_run("q", 10, seconds=30), pipeline="q")
     for _ in range(3):
-        store(known, raw)
-        known.pasts.outdated("team")
-        past = built(known)
-    assert forecast_seconds(past) == forecast_seconds(built(known, pipeline="q"), "p")
+        store(histories, raw)
+        histories.pasts.outdated("team")
+        past = built(histories)
+    assert forecast_seconds(past) == forecast_seconds(built(histories, pipeline="q"), "p")
     (said,) = caplog.messages
     assert "team: PipelineHistory 'p': status.runs.2.steps.0.1.0.0: must be" in said
 
 
 def test_a_run_that_leaves_an_object_and_comes_again_is_learned_from_once():
     runs = [a_past_run("p", number) for number in range(2)]
-    known = with_runs(*runs)
-    built(known)
+    histories = with_runs(*runs)
+    built(histories)
     for _ in range(3):
-        store(known, a_history("p", runs[:1]))
-        store(known, a_history("p", runs))
-    assert built(known).runs == 2
+        store(histories, a_history("p", runs[:1]))
+        store(histories, a_history("p", runs))
+    assert built(histories).runs == 2
 
 
 def test_components_that_change_daily_keep_a_step_known():
@@ -351,40 +357,40 @@ def test_what_is_no_json_is_not_read(bad):
 
 def test_a_hand_edited_year_does_not_keep_others_from_counting():
     future = a_past_run("p", 0, ended_at=START + timedelta(days=365_000), seconds=10)
-    known = with_runs(future, *(a_past_run("p", number) for number in range(1, 10)))
-    assert forecast_seconds(built(known)) == pytest.approx(60, rel=0.05)
+    histories = with_runs(future, *(a_past_run("p", number) for number in range(1, 10)))
+    assert forecast_seconds(built(histories)) == pytest.approx(60, rel=0.05)
 
 
 def test_a_learner_with_a_defect_is_left_alone_and_says_so_once(monkeypatch, caplog):
     monkeypatch.setattr(Past, "observe", fail)
     runs = [a_past_run("p", number) for number in range(10)]
-    known = with_runs(*runs[:5])
-    past = built(known)
-    store(known, a_history("p", runs))
+    histories = with_runs(*runs[:5])
+    past = built(histories)
+    store(histories, a_history("p", runs))
     assert forecast_seconds(past) is None
     assert len(caplog.messages) == 1
     assert DEFECT in caplog.messages[0]
 
 
 def test_sizes_of_all_objects_are_known():
-    known = with_runs(a_past_run("p", 1))
-    store(known, a_history("q", [a_past_run("q", 1)]))
-    assert known.objects == 2
-    assert known.json_bytes > 0
+    histories = with_runs(a_past_run("p", 1))
+    store(histories, a_history("q", [a_past_run("q", 1)]))
+    assert histories.objects == 2
+    assert histories.json_bytes > 0
     for name in "pq":
-        known.changed(Change(("team", name), None, None))
-    assert (known.objects, known.json_bytes) == (0, 0)
+        histories.changed(Change(("team", name), None, None))
+    assert (histories.objects, histories.json_bytes) == (0, 0)
 
 
 def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known(caplog):
-    known = Histories(enabled=True)
+    histories = Histories(enabled=True)
     for _ in range(2):
-        known.readable(False)
-    assert known.run_ended("team", a_past_run("p", 1, seconds=600))
-    store(known, a_history("p", [a_past_run("p", 0, seconds=600)]))
-    assert known.past("team", "p") is None
-    assert not due(known)
-    known.readable(True)
-    assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
-    assert len(due(known)) == 1
+        histories.readable(False)
+    assert histories.run_ended("team", a_past_run("p", 1, seconds=600))
+    store(histories, a_history("p", [a_past_run("p", 0, seconds=600)]))
+    assert histories.past("team", "p") is None
+    assert not due(histories)
+    histories.readable(True)
+    assert forecast_seconds(built(histories)) == pytest.approx(600, rel=0.01)
+    assert len(due(histories)) == 1
     assert len(caplog.messages) == 1

@@ -47,7 +47,7 @@ class UnplannedCluster(SimulatedCluster):
         super().__init__(
             node_object("n0"), coordinator=a_coordinator(opt_in=opt_in, history=history)
         )
-        self.told: list[EndedPipeline] = []
+        self.handed_over: list[EndedPipeline] = []
         self.place = lambda _pod: "n0"
         self.ended = EndedPipelines(PlannedPipelines(), self._tell, "", opt_in)
         self.read[WORKFLOWS] = partial(self.ended.read, ArgoSource())
@@ -80,7 +80,7 @@ class UnplannedCluster(SimulatedCluster):
         self.settle()
 
     def _tell(self, run: EndedPipeline) -> None:
-        self.told.append(run)
+        self.handed_over.append(run)
         self.coordinator.pipeline_ended(run)
 
 
@@ -118,7 +118,7 @@ def test_it_is_learned_from_once_however_often_its_object_changes(cluster):
     workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
     cluster.is_changed = True
     cluster.settle()
-    assert len(cluster.told) == 1
+    assert len(cluster.handed_over) == 1
     assert len(cluster.history().past_runs()) == 1
 
 
@@ -131,17 +131,17 @@ def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_delete
     started.ended.changed(PIPELINE_HISTORIES, Change(key, None, kept))
     started.ended.changed(PIPELINE_HISTORIES, Change(key, kept, None))
     started.ended.read(ArgoSource(), cluster.workflows["run"].workflow)
-    assert cluster.told
-    assert started.told == []
+    assert cluster.handed_over
+    assert started.handed_over == []
 
 
 def test_a_planner_that_starts_learns_from_what_is_there_still():
     cluster = UnplannedCluster(history=False)
     cluster.teach()
     assert not cluster.histories.stored
-    told = list(cluster.told)
+    ended_pipelines = list(cluster.handed_over)
     cluster.hand_over(a_coordinator())
-    for each in told:
+    for each in ended_pipelines:
         cluster.coordinator.pipeline_ended(each)
     cluster.settle()
     (past,) = cluster.history().past_runs()
@@ -165,7 +165,7 @@ def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
     cluster = UnplannedCluster(opt_in=opt_in)
     cluster.says(says or ObservedNamespace("no"))
     cluster.teach()
-    assert cluster.told == []
+    assert cluster.handed_over == []
     assert not cluster.histories.stored
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_is_deleted_before_its_end_teaches_nothing(cluster):
     del cluster.workflows["run"]
     cluster.is_changed = True
     cluster.settle()
-    assert cluster.told == []
+    assert cluster.handed_over == []
     assert not cluster.histories.stored
 
 
@@ -191,7 +191,7 @@ def test_workflows_that_are_no_pipelines_are_left_alone(cluster):
     del run["spec"]["arguments"]
     raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
     assert ArgoSource().pipeline_end(raw) is None
-    assert cluster.told == []
+    assert cluster.handed_over == []
 
 
 @pytest.mark.parametrize("phase", [{}, ["Succeeded"], 7, None])
@@ -267,8 +267,8 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     runs = a_coordinator().learning.unplanned
     for number in range(2 * OTHERS):
         runs.add(waiting(number), START.timestamp())
-    found = runs.due(after(10).timestamp())
-    assert [each.key.name for each in found] == [
+    due_runs = runs.due(after(10).timestamp())
+    assert [each.key.name for each in due_runs] == [
         f"r{number}" for number in range(OTHERS, 2 * OTHERS)
     ]
     assert runs.pause_seconds(after(10).timestamp()) is None
@@ -281,13 +281,13 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
         runs.add(waiting(number), START.timestamp())
     for number in range(10 * OTHERS):
         runs.add(waiting(100 + number, 1_000, "greedy"), START.timestamp())
-    found = []
+    due_runs = []
     while runs.pause_seconds(after(1_000).timestamp()) is not None:
-        found += runs.due(after(1_000).timestamp())
-    assert [each.key.namespace for each in found[:4]] == ["team", "greedy"] * 2
-    assert [each.key.namespace for each in found].count("team") == OTHERS
-    assert len(found) == OTHERS + 9
-    assert found[-1].key.name == f"r{99 + 10 * OTHERS}"
+        due_runs += runs.due(after(1_000).timestamp())
+    assert [each.key.namespace for each in due_runs[:4]] == ["team", "greedy"] * 2
+    assert [each.key.namespace for each in due_runs].count("team") == OTHERS
+    assert len(due_runs) == OTHERS + 9
+    assert due_runs[-1].key.name == f"r{99 + 10 * OTHERS}"
     assert len(caplog.messages) == 1
     assert "namespace greedy: more runs have ended" in caplog.messages[0]
 
@@ -329,16 +329,16 @@ def test_what_cannot_be_read_teaches_nothing_and_stops_nothing(cluster):
 def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from(cluster):
     """A Workflow a second that says it ended years ago, each before the one before."""
     cluster.teach()
-    (told,) = cluster.told
+    (pipeline,) = cluster.handed_over
     unplanned, now = cluster.coordinator.learning.unplanned, cluster.now
-    victim = replace(told, key=RunKey("team", "victim"), ended_at=now)
+    victim = replace(pipeline, key=RunKey("team", "victim"), ended_at=now)
     unplanned.add(victim, now.timestamp())
     learned: list[str] = []
     for second in range(5):
         at = now + timedelta(seconds=second)
         old = now - timedelta(days=365, seconds=second)
         unplanned.add(
-            replace(told, key=RunKey("team", f"old-{second}"), ended_at=old), at.timestamp()
+            replace(pipeline, key=RunKey("team", f"old-{second}"), ended_at=old), at.timestamp()
         )
         learned += [
             each.key.name for each in unplanned.due((at + timedelta(milliseconds=100)).timestamp())

@@ -47,8 +47,8 @@ class FollowedScene(Scene):
         self.pass_time(RETRY_SECONDS + 1)
         self.following.follow(self.coordinator)
         (said,) = self.statuses()
-        (found,) = [each for each in said["conditions"] if each["type"] == "BackendReady"]
-        return found["status"], found["message"]
+        (condition,) = [each for each in said["conditions"] if each["type"] == "BackendReady"]
+        return condition["status"], condition["message"]
 
 
 @pytest.fixture

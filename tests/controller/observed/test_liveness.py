@@ -39,7 +39,7 @@ def both_say(*leases: dict[str, Any] | None) -> list[str]:
         clock=lambda: now[0],
         monotonic=lambda: now[0].timestamp(),
     )
-    found = []
+    reasons = []
     for raw in leases:
         now[0] += timedelta(seconds=1)
         held = None if raw is None else observe_held_lease(raw)
@@ -51,12 +51,12 @@ def both_say(*leases: dict[str, Any] | None) -> list[str]:
         )
         by_extend = [each for each in guard.findings() if each != gates_finding(leads=False)]
         assert by_extend == ([] if by_plan is None else [by_plan])
-        found.append("unknown" if by_plan is None else by_plan.reason)
-    return found
+        reasons.append("unknown" if by_plan is None else by_plan.reason)
+    return reasons
 
 
 @pytest.mark.parametrize(
-    ("leases", "found"),
+    ("leases", "reasons"),
     [
         ([a_lease(), a_lease(renewed=SECOND)], ["unknown", "LeaseFresh"]),
         ([a_lease(), a_lease()], ["unknown", "unknown"]),
@@ -68,8 +68,8 @@ def both_say(*leases: dict[str, Any] | None) -> list[str]:
     ],
     ids=["renewed", "not", "another holder", "not renewed", "no time", "given back", "gone"],
 )
-def test_plan_and_extend_agree_on_what_a_renewal_is(leases, found):
-    assert both_say(*leases) == found
+def test_plan_and_extend_agree_on_what_a_renewal_is(leases, reasons):
+    assert both_say(*leases) == reasons
 
 
 def test_nobody_holds_a_lease_without_a_name():

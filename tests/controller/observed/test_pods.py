@@ -32,8 +32,8 @@ def a_pod(status=None, metadata=None, **spec):
 
 def run_of(pod):
     """Name and uid of the Workflow that a pod is of."""
-    found = DEFAULT_SOURCES.run_of(pod)
-    return ("", "") if found is None else (found.key[1], found.uid)
+    pod_run = DEFAULT_SOURCES.run_of(pod)
+    return ("", "") if pod_run is None else (pod_run.key[1], pod_run.uid)
 
 
 def node_name(pod):

@@ -112,9 +112,9 @@ def a_workflow(
 
 def observed(raw: dict[str, Any], **options: Any) -> Any:
     """A Workflow that gets a plan, as an `ObservedRun`."""
-    found = observe_workflow(raw, **options)
-    assert found is not None
-    return found
+    workflow = observe_workflow(raw, **options)
+    assert workflow is not None
+    return workflow
 
 
 def a_tracked_run(raw: dict[str, Any], policy: Any = NO_POLICY) -> TrackedRun:

@@ -464,17 +464,17 @@ class SimulatedCluster(SetClock):
         ]
 
     def _objects(self) -> dict[tuple[Kind, tuple[str, str]], Json]:
-        found: dict[tuple[Kind, tuple[str, str]], Json] = {
+        objects: dict[tuple[Kind, tuple[str, str]], Json] = {
             (NODES, ("", name)): node for name, node in self._nodes.items()
         }
         for run, simulated in self.workflows.items():
-            found[WORKFLOWS, (self.namespaces[run], run)] = self._shown(simulated)
+            objects[WORKFLOWS, (self.namespaces[run], run)] = self._shown(simulated)
         for pod in self.pods():
             metadata = pod["metadata"]
-            found[PODS, (metadata["namespace"], metadata["name"])] = pod
+            objects[PODS, (metadata["namespace"], metadata["name"])] = pod
         for name, history in self.histories.stored.items():
-            found[PIPELINE_HISTORIES, name] = history
-        return found
+            objects[PIPELINE_HISTORIES, name] = history
+        return objects
 
     def _shown(self, simulated: SimulatedWorkflow) -> Json:
         """The Workflow as the API server has it."""

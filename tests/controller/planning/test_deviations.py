@@ -75,10 +75,10 @@ class Scene:
 
     def deviations(self):
         """[(ground, reason)] since the last call."""
-        found = self.watch.noticed()
-        for each in found:
+        noticed = self.watch.noticed()
+        for each in noticed:
             assert each.message == f"planned on a, placed on b: {each.why}"
-        return [(each.reason, each.why) for each in found]
+        return [(each.reason, each.why) for each in noticed]
 
     def reasons(self):
         return [reason for reason, _ in self.deviations()]

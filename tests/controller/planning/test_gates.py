@@ -61,8 +61,8 @@ def filled(seconds: float, *, running=BUSY, big=True, is_allowed=False, others=(
     start = after(planned).timestamp()
     first = turn("big", start, cpu=2000, is_allowed=is_allowed)
     rest = [turn(name, start + 1, seconds=seconds) for name in ("small", *others)]
-    found = opened(pods, [first, *rest], nodes=GAP_NODES, running={"n1": running})
-    return [each.pod.name for each in found]
+    gates = opened(pods, [first, *rest], nodes=GAP_NODES, running={"n1": running})
+    return [each.pod.name for each in gates]
 
 
 def test_a_step_that_ends_before_the_next_can_begin_fills_the_gap():
@@ -93,8 +93,8 @@ def test_room_of_a_pod_that_is_on_its_way_is_taken():
 def test_starts_follow_the_plan_not_the_order_of_creation():
     first_created = gated("late", requests={"cpu": 2000})
     planned_steps = [turn("late", 20, cpu=2000), turn("soon", 5, cpu=2000)]
-    found = opened([first_created, gated("soon", requests={"cpu": 2000})], planned_steps)
-    assert [each.pod.name for each in found] == ["soon"]
+    gates = opened([first_created, gated("soon", requests={"cpu": 2000})], planned_steps)
+    assert [each.pod.name for each in gates] == ["soon"]
 
 
 @pytest.mark.parametrize("step", ["", "not planned"])
@@ -131,10 +131,10 @@ def test_a_pod_of_unknown_age_is_overdue():
 def test_no_node_is_overbooked_and_nothing_outlives_its_deadline(steps, seconds):
     pods = [gated(f"s{i}", requests={"cpu": cpu}) for i, (_, cpu, _) in enumerate(steps)]
     planned_steps = [turn(f"s{i}", start, node, cpu) for i, (start, cpu, node) in enumerate(steps)]
-    found = opened(pods, planned_steps, seconds=seconds)
+    gates = opened(pods, planned_steps, seconds=seconds)
     if seconds >= 60:
-        assert {each.pod.name for each in found} == {each.pod.name for each in pods}
+        assert {each.pod.name for each in gates} == {each.pod.name for each in pods}
         return
     for name, node in NODES.items():
-        there = [each.pod.requests["cpu"] for each in found if each.node == name]
+        there = [each.pod.requests["cpu"] for each in gates if each.node == name]
         assert sum(there) <= node.allocatable["cpu"]

@@ -73,10 +73,10 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained():
-    found = Trained()
+    case = Trained()
     for epochs in (*EPOCHS, MORE_EPOCHS):
-        found.simulate_run(epochs)
-    return found
+        case.simulate_run(epochs)
+    return case
 
 
 def test_a_run_with_more_epochs_is_planned_for_as_many(trained):
@@ -109,7 +109,7 @@ def test_a_planner_that_starts_knows_the_same(trained):
 def test_a_text_of_digits_is_in_no_object(trained):
     """What people give as text may be a secret."""
     placements = [each.to_object() for each in trained.cluster.placements.values()]
-    found = json.dumps([*placements, *trained.cluster.histories.stored.values()])
-    assert "nightly" in found
-    assert KEY not in found
-    assert KEY[:12] not in found
+    text = json.dumps([*placements, *trained.cluster.histories.stored.values()])
+    assert "nightly" in text
+    assert KEY not in text
+    assert KEY[:12] not in text

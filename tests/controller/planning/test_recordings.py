@@ -177,7 +177,7 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
         DEFAULT_SOURCES, lambda: now[0].timestamp(), policy=PlacementPolicy(spec=a_policy())
     )
     cluster.lead(1, [], START)
-    known: dict[Any, Any] = {}
+    objects: dict[Any, Any] = {}
     for number, (kind, name, raw) in enumerate(events):
         raw = copy.deepcopy(raw)
         for _ in range(data.draw(st.integers(0, 2))):
@@ -186,12 +186,12 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
             new = READ[kind](raw)
         except InputError:
             continue
-        old = known.get((kind, name))
+        old = objects.get((kind, name))
         if new is None and old is None:
             continue
         now[0] = START + timedelta(seconds=number)
         cluster.handle(kind, Change(name, old, new), now[0])
-        known[kind, name] = new
+        objects[kind, name] = new
         if number % 5 == 0:
             for action in cluster.tick(now[0]):
                 if isinstance(action, WritePlacement):

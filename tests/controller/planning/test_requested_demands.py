@@ -29,13 +29,13 @@ class Demands:
     """The demands of one run from now to its end, each compared with the reference's.
 
     Attributes:
-        found: those that differ from the one before, in order.
+        changes: those that differ from the one before, in order.
         running: how many steps ran at the moments of comparison.
         ended: how many had ended.
     """
 
     def __init__(self, cluster: QueuedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.found: list[Demand] = []
+        self.changes: list[Demand] = []
         self.running: set[int] = set()
         self.ended: set[int] = set()
         self._cluster = cluster
@@ -55,13 +55,13 @@ class Demands:
         assert self._planned is not None
         ended = {name for name, state in states.items() if state in ENDED_STATES}
         running = {name for name, state in states.items() if state == "running"}
-        found = demand.to_demand()
+        requested = demand.to_demand()
         expected = reference_demand(*self._planned, ended, running)
-        assert comparable(found) == comparable(expected), states
+        assert comparable(requested) == comparable(expected), states
         self.running.add(len(running))
         self.ended.add(len(ended))
-        if not self.found or found != self.found[-1]:
-            self.found.append(found)
+        if not self.changes or requested != self.changes[-1]:
+            self.changes.append(requested)
 
 
 def with_workers() -> Any:
@@ -101,8 +101,8 @@ def test_a_plain_run_with_workers(monkeypatch):
         return bool(cluster.spec().end)
 
     cluster.simulated.run(is_over)
-    assert [each.peak["cpu"] for each in demands.found] == [2250, 1000]
-    assert [len(each.gangs) for each in demands.found] == [2, 0]
+    assert [each.peak["cpu"] for each in demands.changes] == [2250, 1000]
+    assert [len(each.gangs) for each in demands.changes] == [2, 0]
     assert (demands.running, demands.ended) == ({0, 1, 2}, {0, 1, 2, 3})
 
 
@@ -127,6 +127,6 @@ def test_a_run_of_kubeflow_pipelines(monkeypatch, name):
         return bool(cluster.spec(run).end)
 
     cluster.simulated.run(is_over)
-    assert len(demands.found) > 2
+    assert len(demands.changes) > 2
     assert len(demands.ended) > 1
     assert max(demands.running) > 0

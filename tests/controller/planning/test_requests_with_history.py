@@ -145,12 +145,12 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
     monkeypatch.setattr(promise, "LEAST_MOVE_SECONDS", 100.0)
     cluster = ran(6)
     names = some_wait(cluster)
-    known = {name: makespan_seconds(cluster, name) for name in names}
+    makespans = {name: makespan_seconds(cluster, name) for name in names}
     planned, writes = counted_plans(cluster, monkeypatch), len(cluster.writes)
     ends(cluster, "usual")
     # Once for its RunRequest, and for what is promised of it.
     assert max(map(planned.count, names)) <= 3
-    assert known == {name: makespan_seconds(cluster, name) for name in names}
+    assert makespans == {name: makespan_seconds(cluster, name) for name in names}
     assert not [each for each in cluster.writes[writes:] if each.key.name in names]
 
 

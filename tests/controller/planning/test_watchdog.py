@@ -43,8 +43,8 @@ def a_status(**reasons):
 
 
 def flags(actions):
-    found = [each for each in actions if isinstance(each, SayFindings)]
-    return {finding.flag: finding.holds for each in found for finding in each.findings}
+    messages = [each for each in actions if isinstance(each, SayFindings)]
+    return {finding.flag: finding.holds for each in messages for finding in each.findings}
 
 
 def renewed(clock):

@@ -97,12 +97,12 @@ class KueueScene(SimulatedScene):
 def _read(
     observe: Callable[[dict[str, Any]], ObservedT | None], raws: Iterable[dict[str, Any]]
 ) -> list[ObservedT]:
-    found = []
+    readable = []
     for raw in raws:
         try:
             observed = observe(raw)
         except InputError:
             continue
         if observed is not None:
-            found.append(observed)
-    return found
+            readable.append(observed)
+    return readable

@@ -162,16 +162,16 @@ class Scene(SetClock):
 
     def runs(self) -> list[tuple[str, str]]:
         """What becomes of runs: their names, and why they begin or what they say."""
-        found = []
+        causes = []
         for action in self.actions():
             match action:
                 case ReleaseHeld():
-                    found.append((action.run.key.name, str(action.cause)))
+                    causes.append((action.run.key.name, str(action.cause)))
                 case ShowHeld():
-                    found.append((action.run.key.name, action.message))
+                    causes.append((action.run.key.name, action.message))
                 case _:
                     pass
-        return sorted(found)
+        return sorted(causes)
 
     def statuses(self) -> list[dict[str, Any]]:
         return [dict(each.fields) for each in self.actions() if isinstance(each, WriteQueueStatus)]
@@ -186,7 +186,7 @@ class SimulatedScene(Scene):
         super().__init__(*queues, **queue)
         self.nodes = [a_node()] if nodes is None else [*nodes]
         self.place(*self.nodes)
-        self.known: dict[str, QueuedRun] = {}
+        self.by_name: dict[str, QueuedRun] = {}
         self.specs: dict[str, dict[str, Any]] = {}
         self.written: dict[str, dict[str, Any]] = {}
         self.versions = itertools.count(2)
@@ -200,7 +200,7 @@ class SimulatedScene(Scene):
             spec: of the RunRequest; `cpu`, `gpu`, `memory` and `pods` are amounts of its demand.
         """
         self.specs[name] = _with_demand(spec)
-        self.known[name] = a_run(name, hours)
+        self.by_name[name] = a_run(name, hours)
         self.change(name)
 
     def submit_and_settle(self, name: str, hours: float = 0.0, **spec: Any) -> None:
@@ -211,7 +211,7 @@ class SimulatedScene(Scene):
     def change(self, name: str, **fields: Any) -> None:
         """A run has changed."""
         fields["version"] = str(next(self.versions))
-        run = self.known[name] = replace(self.known[name], **fields)
+        run = self.by_name[name] = replace(self.by_name[name], **fields)
         self.coordinator.handle(WORKFLOWS, Change((TEAM, name), None, run))
         self.show(name)
 
@@ -226,11 +226,11 @@ class SimulatedScene(Scene):
 
     def show(self, name: str) -> None:
         status = self.written.get(name)
-        self.request(self.known[name], status, str(next(self.versions)), **self.specs[name])
+        self.request(self.by_name[name], status, str(next(self.versions)), **self.specs[name])
 
     def forget(self, name: str) -> None:
         """Somebody has deleted a run; its RunRequest goes with it."""
-        run = self.known.pop(name)
+        run = self.by_name.pop(name)
         self.coordinator.handle(WORKFLOWS, Change((TEAM, name), run, None))
         self.observe_request(run.key, None)
 
@@ -245,7 +245,7 @@ class SimulatedScene(Scene):
         self.kueue = KueueBackend()
         self.coordinator = self.new_coordinator()
         self.place(*self.nodes)
-        for run in self.known.values():
+        for run in self.by_name.values():
             key = (run.key.namespace, run.key.name)
             self.coordinator.handle(WORKFLOWS, Change(key, None, run))
         for queue in before.queues:
@@ -323,8 +323,8 @@ class SimulatedScene(Scene):
         return str(self.written[name].get("message"))
 
     def condition(self, name: str, kind: str = "Admitted") -> tuple[str, str]:
-        found = {each["type"]: each for each in self.written[name]["conditions"]}
-        return found[kind]["status"], found[kind]["reason"]
+        conditions = {each["type"]: each for each in self.written[name]["conditions"]}
+        return conditions[kind]["status"], conditions[kind]["reason"]
 
 
 def demand(gang: tuple[int, dict[str, str]] | None = None, **peak: str) -> dict[str, Any]:

@@ -281,8 +281,8 @@ SMALL = waiting("small", gpu=1, submitted_at=after(1))
 def tried(run, hours):
     running = [admitted("r", gpu=3)]
     cluster = nodes(cpu=8, gpu=4)
-    found = waiting_verdicts([run, SMALL], running, RESERVATION_RULES, cluster, after(hours))
-    return [each.key.name for each in found if each.is_admitted]
+    verdicts = waiting_verdicts([run, SMALL], running, RESERVATION_RULES, cluster, after(hours))
+    return [each.key.name for each in verdicts if each.is_admitted]
 
 
 def test_no_room_is_kept_for_one_that_never_fits_that_is_asked_to_stop_or_of_the_future():
@@ -297,8 +297,8 @@ def test_no_room_is_kept_for_one_that_never_fits_that_is_asked_to_stop_or_of_the
 
 def test_a_run_gets_what_was_kept_for_it():
     cluster = nodes(cpu=8, gpu=4)
-    found = waiting_verdicts([LARGE, SMALL], [], RESERVATION_RULES, cluster, after(13))
-    assert [each.key.name for each in found if each.is_admitted] == ["large"]
+    verdicts = waiting_verdicts([LARGE, SMALL], [], RESERVATION_RULES, cluster, after(13))
+    assert [each.key.name for each in verdicts if each.is_admitted] == ["large"]
 
 
 def test_room_is_kept_for_as_long_as_it_was_waited_for_and_again_after_as_long():
@@ -341,6 +341,6 @@ def test_room_of_the_cluster_is_kept_for_one_run():
         waiting("too", cpu=8, gpu=4),
         waiting("small", cpu=8, submitted_at=after(1)),
     ]
-    found = decided(runs, running, RESERVATION_RULES, nodes(cpu=8, gpu=4), now=after(13))
-    assert [name for name, each in found.items() if each.keeps_room] == ["large"]
-    assert found["small"].is_admitted
+    verdicts = decided(runs, running, RESERVATION_RULES, nodes(cpu=8, gpu=4), now=after(13))
+    assert [name for name, each in verdicts.items() if each.keeps_room] == ["large"]
+    assert verdicts["small"].is_admitted

@@ -51,10 +51,10 @@ def edited(draw: st.DrawFn, tree: dict[str, Any]) -> dict[str, Any]:
     """The object after some edits: a part of it is gone, twice there, or something else."""
     tree = deepcopy(tree)
     for _ in range(draw(st.integers(0, 4))):
-        found = [*places(tree)]
-        if not found:
+        paths = [*places(tree)]
+        if not paths:
             break
-        *path, last = draw(st.sampled_from(found))
+        *path, last = draw(st.sampled_from(paths))
         part: Any = tree
         for key in path:
             part = part[key]

@@ -218,9 +218,9 @@ def test_an_evicted_workload_gives_back_its_admission_and_waits_again_as_kueue_l
     cleared = without_admission(raw, START)
     assert cleared is not None
     assert "admission" not in cleared["status"]
-    found = {each["type"]: each for each in cleared["status"]["conditions"]}
-    assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
-    statuses = [found[each]["status"] for each in ("Evicted", "QuotaReserved", "Admitted")]
+    by_type = {each["type"]: each for each in cleared["status"]["conditions"]}
+    assert (by_type["Requeued"]["status"], by_type["Requeued"]["reason"]) == requeued
+    statuses = [by_type[each]["status"] for each in ("Evicted", "QuotaReserved", "Admitted")]
     assert statuses == ["True", "False", "False"]
     assert without_admission({"status": {"conditions": conditions[1:]}}, START) is None
     assert without_admission({}, START) is None

@@ -131,8 +131,8 @@ def test_while_no_planner_leads_the_check_is_not_active(on_kueue, monkeypatch):
     world.settle()
 
     def check():
-        found = world.api.get(KUEUE_VERSION, "AdmissionCheck", CHECK)
-        return conditions(found)["Active"]
+        check_object = world.api.get(KUEUE_VERSION, "AdmissionCheck", CHECK)
+        return conditions(check_object)["Active"]
 
     assert check() == "True"
     with monkeypatch.context() as patching:

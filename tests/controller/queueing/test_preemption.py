@@ -8,8 +8,8 @@ URGENT = waiting("urgent", cpu=4, priority=10)
 
 
 def victims(running, run=URGENT, its_rules=QUOTA):
-    found = preempted(run, running, its_rules, nodes(cpu=64, gpu=4))
-    return [key.name for key in found]
+    runs = preempted(run, running, its_rules, nodes(cpu=64, gpu=4))
+    return [key.name for key in runs]
 
 
 def test_the_latest_admission_is_suspended_first():

@@ -423,7 +423,7 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
 def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decision():
     scene = SimulatedScene()
     scene.submit_and_settle("run")
-    run = scene.known["run"]
+    run = scene.by_name["run"]
     for end in None, RunEnd.SUCCEEDED:
         new = replace(run, version=str(end), end=end)
         scene.coordinator.handle(run.owner.kind, Change((TEAM, "run"), run, new))

@@ -190,7 +190,7 @@ def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     scene.say("high", priority=0)
     # What is left of the preemption is removed.
     assert scene.settle() == ["low goes on: requested"]
-    assert scene.known["low"].preempted_for == ""
+    assert scene.by_name["low"].preempted_for == ""
     assert scene.phase("low") == "Admitted"
     assert scene.message("high") == "1st of 1, lacks 4 cpu of the cluster"
 

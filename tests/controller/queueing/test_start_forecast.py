@@ -28,8 +28,8 @@ HOUR = 3600.0
 
 def starts(queues, now=START, **params):
     """Hours after `START` at which runs begin, by name."""
-    found = replace(queues, params=SimulationParams(**params)).forecast(now)
-    return {key.name: (at - START) / timedelta(hours=1) for key, at in found.starts.items()}
+    forecast = replace(queues, params=SimulationParams(**params)).forecast(now)
+    return {key.name: (at - START) / timedelta(hours=1) for key, at in forecast.starts.items()}
 
 
 def queues_of(waits, running, its_rules=ONE_RUN, cluster=None):
@@ -53,8 +53,8 @@ def test_a_run_that_is_overdue_lasts_a_little_longer():
     """It was to end after one hour and has run for ten."""
     waits = [waiting("next", makespan_seconds=HOUR)]
     running = [admitted("old", ends_at=after(1))]
-    found = starts(queues_of(waits, running), now=after(10), overdue_share=0.1)
-    assert found == pytest.approx({"next": 11.0})
+    hours = starts(queues_of(waits, running), now=after(10), overdue_share=0.1)
+    assert hours == pytest.approx({"next": 11.0})
 
 
 def test_a_run_of_which_nothing_is_known_lasts_as_long_as_is_assumed():
@@ -70,14 +70,14 @@ def test_runs_that_no_end_helps_never_begin():
         waiting("next"),
     ]
     running = [admitted("old", ends_at=after(1))]
-    found = queues_of(waits, running, rules()).forecast(START)
-    assert {key.name for key in found.never} == {"unschedulable", "too-large"}
-    assert {key.name for key in found.starts} == {"next"}
+    forecast = queues_of(waits, running, rules()).forecast(START)
+    assert {key.name for key in forecast.never} == {"unschedulable", "too-large"}
+    assert {key.name for key in forecast.starts} == {"next"}
 
 
 def test_where_nothing_runs_nothing_can_be_said():
-    found = queues_of([waiting("a")], [], rules(max_runs=0)).forecast(START)
-    assert found == StartForecast(never=frozenset({RunKey("team", "a")}))
+    forecast = queues_of([waiting("a")], [], rules(max_runs=0)).forecast(START)
+    assert forecast == StartForecast(never=frozenset({RunKey("team", "a")}))
 
 
 def test_work_is_bounded_and_the_rest_begins_later():
@@ -85,23 +85,23 @@ def test_work_is_bounded_and_the_rest_begins_later():
     waits = [waiting(f"run-{n:03}", cpu=8, makespan_seconds=HOUR) for n in range(100)]
     running = [admitted("old", cpu=8, ends_at=after(1))]
     queues = queues_of(waits, running, rules(overcommit=1.0), cluster)
-    found = replace(queues, params=SimulationParams(most_tries=1_000)).forecast(START)
-    begun = len(found.starts)
+    forecast = replace(queues, params=SimulationParams(most_tries=1_000)).forecast(START)
+    begun = len(forecast.starts)
     assert 5 < begun < 20
-    assert len(found.later) == 100 - begun
-    assert set(found.later.values()) == {after(begun)}
-    assert all(run.key in found for run in waits)
+    assert len(forecast.later) == 100 - begun
+    assert set(forecast.later.values()) == {after(begun)}
+    assert all(run.key in forecast for run in waits)
 
 
 def test_only_the_first_of_very_many_runs_are_simulated():
     waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(40)]
     running = [admitted("old", ends_at=after(1))]
-    found = replace(queues_of(waits, running), params=SimulationParams(most_runs=10)).forecast(
+    forecast = replace(queues_of(waits, running), params=SimulationParams(most_runs=10)).forecast(
         START
     )
-    assert {key.name for key in found.starts} == {f"run-{n:03}" for n in range(10)}
-    assert len(found.later) == 30
-    assert set(found.later.values()) == {after(10)}
+    assert {key.name for key in forecast.starts} == {f"run-{n:03}" for n in range(10)}
+    assert len(forecast.later) == 30
+    assert set(forecast.later.values()) == {after(10)}
 
 
 def test_room_that_is_kept_for_a_run_is_not_promised_to_another():
@@ -115,8 +115,8 @@ def test_room_that_is_kept_for_a_run_is_not_promised_to_another():
         admitted("short", cpu=4, ends_at=after(14)),
         admitted("long", cpu=4, ends_at=after(15)),
     ]
-    found = starts(queues_of(waits, running, its_rules), now=after(13))
-    assert found == {"large": 15.0, "small": 16.0}
+    hours = starts(queues_of(waits, running, its_rules), now=after(13))
+    assert hours == {"large": 15.0, "small": 16.0}
 
 
 MADE = st.lists(

@@ -29,30 +29,30 @@ GRAPH = RunGraph(
 
 
 def test_a_centre_needs_enough_values_and_forgets_old_ones():
-    found = RunningCentre()
+    centre = RunningCentre()
     for value in (1, 1):
-        found.add(value)
-    assert found.value is None
-    found.add(100)
-    assert found.value == 1
+        centre.add(value)
+    assert centre.value is None
+    centre.add(100)
+    assert centre.value == 1
     for _ in range(WINDOW // 2 + WINDOW // 4 + 1):
-        found.add(7)
-    assert found.value == 7
+        centre.add(7)
+    assert centre.value == 7
 
 
 def test_whole_seconds_give_a_share_of_a_second():
-    found = RunningCentre()
+    centre = RunningCentre()
     for value in (0, 1, 0, 1, 2, 0, 1, 0, 1, 1, 0, 1):
-        found.add(value)
-    assert found.value is not None
-    assert 0.5 <= found.value < 1
+        centre.add(value)
+    assert centre.value is not None
+    assert 0.5 <= centre.value < 1
 
 
 def test_absurd_values_are_not_learned_from():
-    found = RunningCentre(least=1)
-    found.add(-1)
-    found.add(10_000)
-    assert found.value is None
+    centre = RunningCentre(least=1)
+    centre.add(-1)
+    centre.add(10_000)
+    assert centre.value is None
 
 
 def learned(

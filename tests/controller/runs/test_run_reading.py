@@ -28,12 +28,12 @@ class Levels:
         self.most = most
 
     def graph(self, options: ReadOptions) -> RunGraph:
-        known = options.loop_widths
-        if len(known) > self.most:
+        widths = options.loop_widths
+        if len(widths) > self.most:
             raise LimitError("too many loops")
         groups = [
-            Group(name, GroupKind.LOOP, width=known.get(name, ASSUMED))
-            for name in map(str, range(min(self.levels, len(known) + 1)))
+            Group(name, GroupKind.LOOP, width=widths.get(name, ASSUMED))
+            for name in map(str, range(min(self.levels, len(widths) + 1)))
         ]
         return RunGraph(
             "levels", "made up", (Step("a", "a"),), (Group("", GroupKind.ROOT), *groups)
@@ -54,10 +54,10 @@ def a_run(levels: int, most: int = 100) -> ObservedRun:
 def test_the_outcome_is_always_of_the_graph_that_was_read_last(levels):
     run = a_run(levels)
     reader = RunReader(run, POLICY)
-    found = reader.as_of_now(reader.read())
-    assert not found.problem
-    assert found.outcome == run.content.outcome(found.reading.graph, found.reading.index)
-    assert len(found.reading.widths) == min(levels, MAX_READINGS)
+    latest = reader.as_of_now(reader.read())
+    assert not latest.problem
+    assert latest.outcome == run.content.outcome(latest.reading.graph, latest.reading.index)
+    assert len(latest.reading.widths) == min(levels, MAX_READINGS)
 
 
 def test_a_run_whose_loops_are_as_assumed_is_not_read_again():
@@ -70,9 +70,9 @@ def test_a_run_whose_loops_are_as_assumed_is_not_read_again():
 def test_one_that_grows_beyond_a_limit_keeps_its_last_graph_and_the_widths_it_has():
     run = a_run(4, most=2)
     reader = RunReader(run, POLICY)
-    found = reader.as_of_now(reader.read())
-    assert found.problem == "too many loops"
-    assert len(found.reading.widths) == 3
-    assert len(found.reading.graph.groups) == 1 + 3
+    latest = reader.as_of_now(reader.read())
+    assert latest.problem == "too many loops"
+    assert len(latest.reading.widths) == 3
+    assert len(latest.reading.graph.groups) == 1 + 3
     # What is known is read no further, so that it is refused once.
-    assert reader.as_of_now(found.reading).reading is found.reading
+    assert reader.as_of_now(latest.reading).reading is latest.reading

@@ -38,8 +38,8 @@ def status(*pods, seconds=10.0, seen=None, outcome=None, attach_failures=None, *
     outcomes = RunOutcome({} if outcome is None else {"train": outcome})
     failures = attach_failures or AttachFailures()
     situation = RunSituation(outcomes, RunState(**state), 60.0, failures)
-    found = step_statuses(GRAPH, run_pods, situation, after(seconds))
-    return found["train"]
+    statuses = step_statuses(GRAPH, run_pods, situation, after(seconds))
+    return statuses["train"]
 
 
 def executor(attempt=0, **fields):
@@ -52,10 +52,10 @@ def test_without_pods_it_is_pending():
 
 
 def test_a_bound_pod_runs_from_its_bind_on():
-    found = status(executor(), executor(node_name="n1"), seen=[0, 3.25])
-    assert (found.state, found.node) == (StepState.RUNNING, "n1")
-    assert found.started_at == after(3.25)
-    progress = step_progress(found, after(10))
+    train = status(executor(), executor(node_name="n1"), seen=[0, 3.25])
+    assert (train.state, train.node) == (StepState.RUNNING, "n1")
+    assert train.started_at == after(3.25)
+    progress = step_progress(train, after(10))
     assert progress.state is ProgressState.RUNNING
     assert progress.seconds_since_start == 6.75
 
@@ -63,8 +63,8 @@ def test_a_bound_pod_runs_from_its_bind_on():
 def test_a_pod_that_has_succeeded_ends_the_step_before_the_workflow_says_so():
     running = StepOutcome(StepState.RUNNING, 1)
     ended = executor(node_name="n1", phase="Succeeded", finished_at=after(8))
-    found = status(executor(node_name="n1"), ended, seen=[2, 8.5], outcome=running)
-    assert (found.state, found.ended_at) == (StepState.SUCCEEDED, after(8.5))
+    train = status(executor(node_name="n1"), ended, seen=[2, 8.5], outcome=running)
+    assert (train.state, train.ended_at) == (StepState.SUCCEEDED, after(8.5))
 
 
 def test_a_failed_attempt_is_not_the_end_while_argo_may_try_again():
@@ -82,27 +82,27 @@ def test_without_argos_nodes_a_failed_pod_is_the_end_until_another_comes():
     failed = executor(node_name="n1", phase="Failed")
     assert status(failed, unreadable="too large").state is StepState.FAILED
     second = executor(1, node_name="n2")
-    found = status(failed, second, unreadable="too large")
-    assert (found.state, found.node) == (StepState.RUNNING, "n2")
+    train = status(failed, second, unreadable="too large")
+    assert (train.state, train.node) == (StepState.RUNNING, "n2")
 
 
 def test_the_kubelets_words_say_why_a_pod_failed():
     failure = ReasonAndMessage("OutOfcpu", "Node didn't have enough resource: cpu")
     failed = executor(node_name="n1", phase="Failed", failure=failure)
-    found = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="other words"))
-    assert found.message == failure.message
+    train = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="other words"))
+    assert train.message == failure.message
 
 
 @pytest.mark.parametrize("state", [StepState.CACHED, StepState.SKIPPED])
 def test_steps_without_a_pod_have_no_node(state):
-    found = status(outcome=StepOutcome(state, finished_at=after(4)))
-    assert (found.state, found.node, found.started_at) == (state, "", None)
+    train = status(outcome=StepOutcome(state, finished_at=after(4)))
+    assert (train.state, train.node, train.started_at) == (state, "", None)
 
 
 def test_after_a_restart_the_node_comes_from_the_workflow():
     outcome = StepOutcome(StepState.SUCCEEDED, 1, after(2), after(9), "n3")
-    found = status(outcome=outcome)
-    assert (found.node, found.started_at, found.ended_at) == ("n3", after(2), after(9))
+    train = status(outcome=outcome)
+    assert (train.node, train.started_at, train.ended_at) == ("n3", after(2), after(9))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_after_a_restart_the_node_comes_from_the_workflow():
     [(RunEnd.SUCCEEDED, StepState.SUCCEEDED), (RunEnd.FAILED, StepState.FAILED)],
 )
 def test_what_runs_when_its_workflow_ends_ends_with_it(end, expected):
-    found = status(executor(node_name="n1"), end=end, finished_at=after(7))
-    assert (found.state, found.ended_at) == (expected, after(7))
+    train = status(executor(node_name="n1"), end=end, finished_at=after(7))
+    assert (train.state, train.ended_at) == (expected, after(7))
 
 
 def test_what_has_not_begun_when_its_workflow_ends_is_skipped():
@@ -121,8 +121,8 @@ def test_what_has_not_begun_when_its_workflow_ends_is_skipped():
 
 def test_the_driver_of_a_waiting_step_is_told_to_the_planner():
     running = a_pod("d", argo_node_name=DRIVER, node_name="n2")
-    found = status(running, seen=[4], seconds=6)
-    driver = step_progress(found, after(6)).driver
+    train = status(running, seen=[4], seconds=6)
+    driver = step_progress(train, after(6)).driver
     assert driver is not None
     assert (driver.state, driver.seconds_since_start) == (ProgressState.RUNNING, 2)
 
@@ -141,14 +141,14 @@ def waits(message="", **fields):
 
 
 def test_our_gate_means_the_plan_and_has_an_end():
-    found = waits(gates=("kueue.x-k8s.io/admission", PLAN_GATE))
-    assert (found.what, found.since, found.until) == (WaitingFor.PLAN, START, after(60))
+    waiting = waits(gates=("kueue.x-k8s.io/admission", PLAN_GATE))
+    assert (waiting.what, waiting.since, waiting.until) == (WaitingFor.PLAN, START, after(60))
 
 
 def test_other_gates_mean_quota():
-    found = waits(gates=("kueue.x-k8s.io/admission",))
-    assert (found.what, found.until) == (WaitingFor.QUOTA, None)
-    assert "kueue" in found.detail
+    waiting = waits(gates=("kueue.x-k8s.io/admission",))
+    assert (waiting.what, waiting.until) == (WaitingFor.QUOTA, None)
+    assert "kueue" in waiting.detail
 
 
 def test_a_refused_pod_means_quota():
@@ -167,8 +167,8 @@ def test_a_refused_pod_means_quota():
     ],
 )
 def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
-    found = waits(unscheduled=ReasonAndMessage("Unschedulable", message))
-    assert (found.what, found.detail) == (what, message)
+    waiting = waits(unscheduled=ReasonAndMessage("Unschedulable", message))
+    assert (waiting.what, waiting.detail) == (what, message)
     assert waits(unscheduled=ReasonAndMessage("SchedulerError", message)) is None
 
 
@@ -176,16 +176,20 @@ def test_a_pod_that_no_node_was_near_enough_for_waits_for_its_limit_whatever_the
     unscheduled = ReasonAndMessage(
         "Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity"
     )
-    found = waits(unscheduled=unscheduled, unsatisfiable=True)
-    assert (found.what, found.detail) == (WaitingFor.LIMIT, UNSATISFIABLE)
+    waiting = waits(unscheduled=unscheduled, unsatisfiable=True)
+    assert (waiting.what, waiting.detail) == (WaitingFor.LIMIT, UNSATISFIABLE)
 
 
 def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared():
     bound = {"node_name": "n1", "bound_at": after(2), "waiting_reason": "ContainerCreating"}
     attach_failure = 'Multi-Attach error for volume "pvc-1"'
-    found = waits_for(a_run_pod(**bound), "", START, 60.0, attach_failure)
-    assert found is not None
-    assert (found.what, found.since, found.detail) == (WaitingFor.VOLUME, after(2), attach_failure)
+    waiting = waits_for(a_run_pod(**bound), "", START, 60.0, attach_failure)
+    assert waiting is not None
+    assert (waiting.what, waiting.since, waiting.detail) == (
+        WaitingFor.VOLUME,
+        after(2),
+        attach_failure,
+    )
     for later in ({"prepared": True}, {"running_at": after(3)}):
         assert waits_for(a_run_pod(**{**bound, **later}), "", START, 60.0, attach_failure) is None
     pulls = a_run_pod(**{**bound, "waiting_reason": "ImagePullBackOff"})
@@ -200,8 +204,8 @@ def test_the_event_of_a_pod_is_found_by_its_uid_while_it_lasts():
     failures.observe(Change(("team", "a"), None, first))
     failures.observe(Change(("team", "b"), None, AttachFailure("uid-other", "elsewhere")))
     pods = (executor(), executor(node_name="n1"))
-    found = status(*pods, attach_failures=failures)
-    assert (found.state, found.waiting.detail) == (StepState.WAITING, "not yet")
+    train = status(*pods, attach_failures=failures)
+    assert (train.state, train.waiting.detail) == (StepState.WAITING, "not yet")
     failures.observe(Change(("team", "a"), first, second))
     assert status(*pods, attach_failures=failures).waiting.detail == "still not"
     failures.observe(Change(("team", "a"), second, None))
@@ -211,8 +215,8 @@ def test_the_event_of_a_pod_is_found_by_its_uid_while_it_lasts():
 def test_an_image_that_cannot_be_pulled_is_waited_for_but_a_start_is_not():
     bound = {"node_name": "n1", "bound_at": after(2)}
     assert waits(waiting_reason="ContainerCreating", **bound) is None
-    found = waits(waiting_reason="ImagePullBackOff", **bound)
-    assert (found.what, found.since, found.detail) == (
+    waiting = waits(waiting_reason="ImagePullBackOff", **bound)
+    assert (waiting.what, waiting.since, waiting.detail) == (
         WaitingFor.IMAGE,
         after(2),
         "ImagePullBackOff",

@@ -239,10 +239,10 @@ class Plane:
 @pytest.fixture
 def plane():
     """A batch of two steps is planned."""
-    found = Plane()
-    found.batch(a_batch())
-    found.tick()
-    return found
+    played = Plane()
+    played.batch(a_batch())
+    played.tick()
+    return played
 
 
 def test_an_object_becomes_a_plan_that_it_owns(plane):

@@ -31,27 +31,27 @@ def a_workflow(spec=MARKED, **status):
     return workflow_object(metadata=managed, spec=spec, status=status)
 
 
-def content(found):
-    assert isinstance(found.content, WorkflowContent)
-    return found.content
+def content(workflow):
+    assert isinstance(workflow.content, WorkflowContent)
+    return workflow.content
 
 
 def test_the_run_s_name_is_kept_and_cut():
     named = a_workflow()
     named["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "x" * 5000}
-    found = observed(named)
-    assert found.display_name == "x" * MAX_RUN_NAME_CHARACTERS
+    workflow = observed(named)
+    assert workflow.display_name == "x" * MAX_RUN_NAME_CHARACTERS
     for other in (None, {}, {RUN_NAME_ANNOTATION: 5}, "no mapping"):
         named["metadata"]["annotations"] = other
-        found = observed(named)
-        assert found.display_name == ""
+        workflow = observed(named)
+        assert workflow.display_name == ""
 
 
 def test_what_is_kept():
-    found = observed(a_workflow(phase="Succeeded", nodes=NODES))
-    assert (found.key, found.uid, found.ended) == (("team", "wf"), "u", True)
-    assert [node.name for node in content(found).nodes] == ["wf"]
-    document = json.loads(content(found).document)
+    workflow = observed(a_workflow(phase="Succeeded", nodes=NODES))
+    assert (workflow.key, workflow.uid, workflow.ended) == (("team", "wf"), "u", True)
+    assert [node.name for node in content(workflow).nodes] == ["wf"]
+    document = json.loads(content(workflow).document)
     assert document["spec"] == MARKED
     assert "managedFields" not in document["metadata"]
 
@@ -66,8 +66,8 @@ def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_re
         with pytest.raises(InputError, match="nested too deeply"):
             observe_workflow(raw)
         return
-    found = observed(raw)
-    assert orjson.loads(content(found).document)["spec"]["x"] == deep
+    workflow = observed(raw)
+    assert orjson.loads(content(workflow).document)["spec"]["x"] == deep
 
 
 def test_the_document_does_not_change_while_the_run_goes_on():
@@ -89,32 +89,32 @@ def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
     raw = a_workflow({"arguments": {"parameters": [{"name": "components-root", "value": "{}"}]}})
     raw["status"] = {"phase": phase, "nodes": NODES}
     assert observe_workflow(raw) is None
-    found = observed(raw, all_pipelines=True)
-    assert (found.is_marked, found.all_marked) == (False, True)
-    assert content(found).document
-    assert content(found).nodes
-    assert observed(raw, all_pipelines=True, unplanned=True) == found
+    workflow = observed(raw, all_pipelines=True)
+    assert (workflow.is_marked, workflow.all_marked) == (False, True)
+    assert content(workflow).document
+    assert content(workflow).nodes
+    assert observed(raw, all_pipelines=True, unplanned=True) == workflow
     assert not observed(raw, unplanned=True).is_planned
 
 
 def test_of_plain_workflows_only_marked_ones_are_planned_and_no_further_step():
     assert observe_workflow(a_workflow({}), all_pipelines=True) is None
-    found = observed(a_workflow(), all_pipelines=True)
-    assert (found.is_marked, found.all_marked) == (True, False)
+    workflow = observed(a_workflow(), all_pipelines=True)
+    assert (workflow.is_marked, workflow.all_marked) == (True, False)
 
 
 def test_the_steps_of_a_template_count_once_argo_has_stored_them():
     spec = {"workflowTemplateRef": {"name": "t"}}
     assert observe_workflow(a_workflow(spec)) is None
-    found = observed(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
-    assert "storedWorkflowTemplateSpec" in json.loads(content(found).document)["status"]
+    workflow = observed(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
+    assert "storedWorkflowTemplateSpec" in json.loads(content(workflow).document)["status"]
 
 
 def test_compressed_nodes_are_read():
     packed = compress_nodes(a_workflow(nodes=NODES), 0)
-    found = observed(packed)
-    assert [node.name for node in content(found).nodes] == ["wf"]
-    assert found.state.unreadable == ""
+    workflow = observed(packed)
+    assert [node.name for node in content(workflow).nodes] == ["wf"]
+    assert workflow.state.unreadable == ""
 
 
 def packed_text(text):
@@ -123,8 +123,8 @@ def packed_text(text):
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(workflows, "MAX_NODES_BYTES", 1000)
-    found = observed(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
-    assert "larger than 1000 bytes" in found.state.unreadable
+    workflow = observed(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
+    assert "larger than 1000 bytes" in workflow.state.unreadable
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     ],
 )
 def test_what_cannot_be_unpacked_is_said(packed):
-    found = observed(a_workflow(compressedNodes=packed))
-    assert "cannot be read" in found.state.unreadable
+    workflow = observed(a_workflow(compressedNodes=packed))
+    assert "cannot be read" in workflow.state.unreadable
 
 
 def test_offloaded_nodes_are_said():
-    found = observed(a_workflow(offloadNodeStatusVersion="fnv:1"))
-    assert "database" in found.state.unreadable
+    workflow = observed(a_workflow(offloadNodeStatusVersion="fnv:1"))
+    assert "database" in workflow.state.unreadable
 
 
 def test_a_workflow_without_a_uid_is_refused():

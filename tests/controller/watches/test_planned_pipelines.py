@@ -46,8 +46,8 @@ class Watched:
 
     def kept(self, spec: Json, uid: str = "u1") -> bool | None:
         """Whether all steps of a run count as marked; None = it is dropped."""
-        found = self.pipelines.read(ArgoSource(), a_workflow(spec, uid))
-        return None if found is None else found.all_marked
+        pipeline = self.pipelines.read(ArgoSource(), a_workflow(spec, uid))
+        return None if pipeline is None else pipeline.all_marked
 
 
 @pytest.fixture

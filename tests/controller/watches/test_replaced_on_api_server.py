@@ -49,11 +49,11 @@ class Followed:
 
 @pytest.fixture
 def followed(client, our_kinds):
-    found = Followed()
+    listener = Followed()
     watches = WatchGroup(client)
-    watches.add(RUN_QUEUES, observe_queue, found.changed)
+    watches.add(RUN_QUEUES, observe_queue, listener.changed)
     watches.start()
-    yield found
+    yield listener
     watches.stop()
 
 
