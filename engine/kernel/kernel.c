@@ -36,11 +36,11 @@ int64_t best_of(const Problem *p, int64_t policy, const int64_t *genes, int64_t 
     for (int64_t number = 0; number < orders * plans; number++) {
         const Decision decision = {.policy = (int)policy, .planned = genes + number % plans * p->genes,
                                    .priority = keys + number / plans * p->activities, .limit = INFINITY};
-        double found[TERMS];
+        double costs[TERMS];
         simulate_decision(p, state, &decision);
-        cost_terms(p, state, found);
-        if (!isinf(terms[0]) && compare_terms(found, terms) >= 0) continue;
-        memcpy(terms, found, sizeof(found));
+        cost_terms(p, state, costs);
+        if (!isinf(terms[0]) && compare_terms(costs, terms) >= 0) continue;
+        memcpy(terms, costs, sizeof(costs));
         best = number;
     }
     state_free(state);

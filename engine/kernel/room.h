@@ -44,11 +44,11 @@ static int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_
 /* Return the set of places of nodes with room for the shape. */
 static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
     uint64_t *fit = s->fit + shape * s->t->words;
-    const int64_t known = s->fit_changes[shape];
-    if (known < 0 || s->changed_count - known > p->nodes / 2)
+    const int64_t applied = s->fit_changes[shape];
+    if (applied < 0 || s->changed_count - applied > p->nodes / 2)
         s->fit_count[shape] = fill_fit(p, s, shape, fit);
     else
-        for (int64_t change = known; change < s->changed_count; change++) set_fit(p, s, shape, s->changed[change]);
+        for (int64_t change = applied; change < s->changed_count; change++) set_fit(p, s, shape, s->changed[change]);
     s->fit_changes[shape] = s->changed_count;
     return fit;
 }
@@ -73,11 +73,11 @@ static inline void set_score(const Problem *p, State *s, int64_t shape, int64_t 
 
 /* Return the shape's scores by place, NO_ROOM where there is none. */
 static const int16_t *room_scores(const Problem *p, State *s, int64_t shape) {
-    int64_t known = s->score_changes[shape];
-    if (known < 0 || s->changed_count - known > p->nodes)
+    int64_t change = s->score_changes[shape];
+    if (change < 0 || s->changed_count - change > p->nodes)
         for (int64_t node = 0; node < p->nodes; node++) set_score(p, s, shape, node);
     else
-        for (; known < s->changed_count; known++) set_score(p, s, shape, s->changed[known]);
+        for (; change < s->changed_count; change++) set_score(p, s, shape, s->changed[change]);
     s->score_changes[shape] = s->changed_count;
     return s->score + shape * p->nodes;
 }

@@ -315,9 +315,9 @@ int64_t improve(Search *search, Population *population, const SearchParameters *
     search->ordered = (int)ordered;
     if (!prepare(search)) return -1;
     for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) {
-        const int found = try_child(search);
-        if (found < 0) return -1;
-        improved += found;
+        const int better = try_child(search);
+        if (better < 0) return -1;
+        improved += better;
     }
     return improved;
 }
