@@ -24,13 +24,13 @@ def answer_all(benchmark: Benchmark, arguments: Sequence[str]) -> None:
     for line in sys.stdin:
         question = Question(**json.loads(line))
         instance = cases[question.case].load(question.seed)
-        found = benchmark.find(
+        outcome = benchmark.find(
             question.case, instance, timed_budget(question.budget), question.seed
         )
         answer = {
             "engine": str(Path(kfp_placement_engine.__file__).resolve()),
             "input": instance.input_hash,
-            "found": asdict(found),
+            "found": asdict(outcome),
         }
         print(json.dumps(answer), flush=True)
 

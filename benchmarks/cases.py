@@ -71,15 +71,15 @@ def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -
     Raises:
         BenchmarkError: none does.
     """
-    found = [case for case in cases if fnmatchcase(case.name, glob)]
-    if not found:
+    matching = [case for case in cases if fnmatchcase(case.name, glob)]
+    if not matching:
         raise BenchmarkError(
             f"no case is called {glob!r:.60}; there are {len(cases):,}, such as {cases[0].name}"
         )
-    if limit is None or limit >= len(found):
-        return found
-    drawn, starts = Random(0), [number * len(found) // limit for number in range(limit + 1)]
-    return [found[drawn.randrange(first, end)] for first, end in pairwise(starts)]
+    if limit is None or limit >= len(matching):
+        return matching
+    drawn, starts = Random(0), [number * len(matching) // limit for number in range(limit + 1)]
+    return [matching[drawn.randrange(first, end)] for first, end in pairwise(starts)]
 
 
 def ordered_instance(

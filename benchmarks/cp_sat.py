@@ -26,8 +26,8 @@ def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
     """
     given = "".join(f"{json.dumps(case)}\n" for case in cases)
     what = "CP-SAT (ortools, which `make setup` installs)"
-    found = run_apart(what, ["benchmarks.cp_sat"], given=given)
-    return [int(line) for line in found.split()]
+    text = run_apart(what, ["benchmarks.cp_sat"], given=given)
+    return [int(line) for line in text.split()]
 
 
 def optimum(case: dict[str, Any]) -> int:

@@ -42,10 +42,10 @@ def files(folder: Path, pattern: str) -> list[Path]:
     Raises:
         InputNotFoundError: there are none.
     """
-    found = sorted(folder.glob(pattern))
-    if not found:
+    paths = sorted(folder.glob(pattern))
+    if not paths:
         raise InputNotFoundError(f"{folder}: holds no runs ({pattern})")
-    return found
+    return paths
 
 
 def main(

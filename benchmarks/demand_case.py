@@ -186,10 +186,10 @@ def _pods_of(
 def _begun(run: RunGraph, names: Collection[str]) -> set[str]:
     """Return these steps and all groups around them, whose drivers have ended."""
     parents = {group.name: group.parent for group in run.groups}
-    found = {*names, *(step.group for step in run.steps if step.name in names)}
-    while more := {parents[name] for name in found if name in parents} - found:
-        found |= more
-    return found
+    begun = {*names, *(step.group for step in run.steps if step.name in names)}
+    while more := {parents[name] for name in begun if name in parents} - begun:
+        begun |= more
+    return begun
 
 
 def peak_of(pods: Iterable[_Pods]) -> Counter[str]:

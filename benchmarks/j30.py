@@ -144,23 +144,23 @@ def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _means(group: Sequence[Outcome]) -> dict[str, Any]:
-    known = [each for each in group if each.optimum is not None]
+    solved = [each for each in group if each.optimum is not None]
     paths = [each.makespan / each.references.bounds["critical-path"] - 1 for each in group]
     seeds = sorted({each.seed for each in group})
     return {
         "files": len({each.case for each in group}),
-        "optimaKnown": len({each.case for each in known}),
+        "optimaKnown": len({each.case for each in solved}),
         "runs": len(group),
         "meanSchedules": fmean(each.spent.schedules for each in group),
         "meanCpuSeconds": fmean(each.spent.cpu_seconds for each in group),
-        "aboveOptimum": _mean([each.gap for each in known]),
+        "aboveOptimum": _mean([each.gap for each in solved]),
         "aboveOptimumBySeed": {
-            str(seed): _mean([each.gap for each in known if each.seed == seed]) for seed in seeds
+            str(seed): _mean([each.gap for each in solved if each.seed == seed]) for seed in seeds
         },
-        "largestAboveOptimum": max((each.gap for each in known), default=None),
-        "optimal": _mean([float(each.is_optimal) for each in known]),
+        "largestAboveOptimum": max((each.gap for each in solved), default=None),
+        "optimal": _mean([float(each.is_optimal) for each in solved]),
         "aboveCriticalPath": fmean(paths),
-        "baselinesAboveOptimum": baseline_gaps(known),
+        "baselinesAboveOptimum": baseline_gaps(solved),
     }
 
 

@@ -107,13 +107,13 @@ def memory_of(cases: Iterable[MemoryCase]) -> dict[tuple[str, str, str], dict[st
 
     Of each group all pipelines come last.
     """
-    found: dict[tuple[str, str, str], list[MemoryCase]] = {}
-    known = list(cases)
-    for pipeline in (*dict.fromkeys(each.pipeline for each in known), "all"):
-        for each in known:
+    by_method: dict[tuple[str, str, str], list[MemoryCase]] = {}
+    memory_cases = list(cases)
+    for pipeline in (*dict.fromkeys(each.pipeline for each in memory_cases), "all"):
+        for each in memory_cases:
             if pipeline in ("all", each.pipeline):
-                found.setdefault((each.group, pipeline, each.method), []).append(each)
-    return {key: _memory_figures(found[key]) for key in found}
+                by_method.setdefault((each.group, pipeline, each.method), []).append(each)
+    return {key: _memory_figures(by_method[key]) for key in by_method}
 
 
 def _memory_figures(cases: Sequence[MemoryCase]) -> dict[str, float]:

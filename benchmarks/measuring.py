@@ -183,8 +183,8 @@ def use_parts(outcomes: Sequence[Outcome]) -> list[Table]:
 
 
 def _mean_share(shares: Sequence[float | None]) -> str:
-    known = [share for share in shares if share is not None]
-    return percent(fmean(known)) if known else "-"
+    numbers = [share for share in shares if share is not None]
+    return percent(fmean(numbers)) if numbers else "-"
 
 
 def readable(cases: Sequence[Case], progress: Progress) -> Sequence[Case]:

@@ -156,7 +156,7 @@ def outcome_of(
     budget: Budget,
     instance: Instance,
     references: References,
-    found: Found,
+    plan: Found,
 ) -> Outcome:
     """Return the outcome of a search; the arguments are the fields of `Outcome`."""
     return Outcome(
@@ -165,14 +165,14 @@ def outcome_of(
         input_hash=instance.input_hash,
         steps=len(instance.activities),
         budget=budget,
-        spent=found.spent,
-        makespan=found.makespan,
-        completions=found.completions,
-        unplaced=found.unplaced,
+        spent=plan.spent,
+        makespan=plan.makespan,
+        completions=plan.completions,
+        unplaced=plan.unplaced,
         references=references,
         optimum=instance.optimum_seconds,
-        use=found.use,
-        measured=found.measured,
+        use=plan.use,
+        measured=plan.measured,
     )
 
 
@@ -233,6 +233,6 @@ def by_budget(outcomes: Sequence[Outcome]) -> dict[Budget, list[Outcome]]:
 
 def baseline_gaps(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Return baselines' relative gaps to the optimum: means over outcomes that have one."""
-    known = [(each.references.baselines, each.optimum) for each in outcomes if each.optimum]
-    names = known[0][0] if known else ()
-    return {name: fmean(found[name] / optimum - 1 for found, optimum in known) for name in names}
+    pairs = [(each.references.baselines, each.optimum) for each in outcomes if each.optimum]
+    names = pairs[0][0] if pairs else ()
+    return {name: fmean(ends[name] / optimum - 1 for ends, optimum in pairs) for name in names}

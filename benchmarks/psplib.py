@@ -163,7 +163,7 @@ class _Reader:
 
     def _successors(self, count: int) -> dict[int, tuple[int, ...]]:
         """Read the numbers of the jobs that wait for each job."""
-        found: dict[int, tuple[int, ...]] = {}
+        successors: dict[int, tuple[int, ...]] = {}
         for row in self._rows(_PRECEDENCES, 2):
             if len(row) < 3 or len(row) - 3 != row[2]:
                 raise self._wrong(f"cut off: the successors of job {row[0]} are not all there")
@@ -172,16 +172,18 @@ class _Reader:
                 raise self._wrong(
                     f"job {number} has {modes} modes; only single-mode files are read"
                 )
-            if number != len(found) + 1 or not all(1 <= each <= count for each in after):
+            if number != len(successors) + 1 or not all(1 <= each <= count for each in after):
                 raise self._wrong(f"job {number} or a successor of it is out of place")
-            found[number] = tuple(dict.fromkeys(after))
-        if len(found) != count:
-            raise self._wrong(f"cut off: it has {count:,} jobs and successors of {len(found):,}")
-        return found
+            successors[number] = tuple(dict.fromkeys(after))
+        if len(successors) != count:
+            raise self._wrong(
+                f"cut off: it has {count:,} jobs and successors of {len(successors):,}"
+            )
+        return successors
 
     def _requests(self, count: int, resources: int) -> list[list[int]]:
         """Duration and requests of every job."""
-        found: list[list[int]] = []
+        requests: list[list[int]] = []
         for row in self._rows(_REQUESTS, 3):
             if len(row) != 3 + resources:
                 raise self._wrong(
@@ -189,12 +191,12 @@ class _Reader:
                     f"with {resources} resources there are {3 + resources}"
                 )
             number, mode, *amounts = row
-            if number != len(found) + 1 or mode != 1:
+            if number != len(requests) + 1 or mode != 1:
                 raise self._wrong(f"the requests of job {number}, mode {mode}, are out of place")
-            found.append(amounts)
-        if len(found) != count:
-            raise self._wrong(f"cut off: it has {count:,} jobs and durations of {len(found):,}")
-        return found
+            requests.append(amounts)
+        if len(requests) != count:
+            raise self._wrong(f"cut off: it has {count:,} jobs and durations of {len(requests):,}")
+        return requests
 
     def _check(self, jobs: Sequence[Job], capacities: Sequence[int]) -> None:
         if not any(job.seconds for job in jobs):
@@ -249,13 +251,13 @@ def without_instants(project: Project) -> dict[int, tuple[int, ...]]:
     """
     before = predecessors_of(project)
     seconds = {job.number: job.seconds for job in project.jobs}
-    found: dict[int, tuple[int, ...]] = {}
+    successors: dict[int, tuple[int, ...]] = {}
     for number in TopologicalSorter(before).static_order():
         lasting: set[int] = set()
         for each in before[number]:
-            lasting.update((each,) if seconds[each] else found[each])
-        found[number] = tuple(sorted(lasting))
-    return found
+            lasting.update((each,) if seconds[each] else successors[each])
+        successors[number] = tuple(sorted(lasting))
+    return successors
 
 
 def read_optima(path: Path) -> Mapping[str, float]:

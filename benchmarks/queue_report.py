@@ -44,10 +44,10 @@ class Target:
 
 def targets_of(series: Sequence[Series], ranges: Sequence[Ranges]) -> list[Target]:
     """Return the aims, and the reached values."""
-    found = {(each.gangs, each.runs_per_hour, each.way): each for each in series}
+    by_way = {(each.gangs, each.runs_per_hour, each.way): each for each in series}
     targets = []
     for rate in sorted({each.runs_per_hour for each in series if each.gangs}):
-        queued, whole = found[True, rate, QUEUED], found[True, rate, WHOLE]
+        queued, whole = by_way[True, rate, QUEUED], by_way[True, rate, WHOLE]
         where = f"with gangs, {rate} runs/h"
         targets += [
             Target(f"{where}: days on which queued runs are stuck", queued.stuck, 0),
@@ -58,7 +58,7 @@ def targets_of(series: Sequence[Series], ranges: Sequence[Ranges]) -> list[Targe
             ),
         ]
     for rate in sorted({each.runs_per_hour for each in series if not each.gangs}):
-        queued, alone = found[False, rate, QUEUED], found[False, rate, ALONE]
+        queued, alone = by_way[False, rate, QUEUED], by_way[False, rate, ALONE]
         where = f"without gangs, {rate} runs/h"
         targets += [
             Target(

@@ -155,5 +155,5 @@ def _waits(case: str, rows: Sequence[Row]) -> Table:
 
 
 def _mean(waits: Sequence[float]) -> float:
-    known = [wait for wait in waits if not math.isnan(wait)]
-    return fmean(known) if known else math.nan
+    ended = [wait for wait in waits if not math.isnan(wait)]
+    return fmean(ended) if ended else math.nan

@@ -58,16 +58,16 @@ def measure(shape: Shape, budget: Budget) -> Found:
     first, problem = _first_plan(run, cluster, shape)
     started = time.perf_counter()
     if budget.wall_seconds is not None:
-        found = _planned(run, cluster, problem, shape, budget.wall_seconds)
+        plan = _planned(run, cluster, problem, shape, budget.wall_seconds)
     else:
         instance = load(shape)
         searching = time.perf_counter()
-        found = find(instance, budget, shape.seed)
-        speed = found.spent.schedules / (time.perf_counter() - searching)
-        found = replace(found, measured={PLANS_A_SECOND: speed})
+        plan = find(instance, budget, shape.seed)
+        speed = plan.spent.schedules / (time.perf_counter() - searching)
+        plan = replace(plan, measured={PLANS_A_SECOND: speed})
     whole = time.perf_counter() - started
-    measured = {**found.measured, FIRST_PLAN: first, WHOLE_CALL: whole, PEAK_BYTES: peak_bytes()}
-    return replace(found, measured=measured)
+    measured = {**plan.measured, FIRST_PLAN: first, WHOLE_CALL: whole, PEAK_BYTES: peak_bytes()}
+    return replace(plan, measured=measured)
 
 
 def _planned(

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks import found
 from benchmarks.beside import BaseProcess, Question
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance
-from benchmarks.found import Found, Row, rows_of, schedule_text
+from benchmarks.found import Found, Row, find, rows_of, schedule_text
 from benchmarks.outcomes import Outcome, outcome_of, references_of
 from kfp_placement._files import write_whole
 from kfp_placement_engine.exceptions import InputError
@@ -21,7 +20,7 @@ Find = Callable[[str, Instance, Budget, int], Found]
 
 def find_here(_case: str, instance: Instance, budget: Budget, seed: int) -> Found:
     """Search in this process."""
-    return found.find(instance, budget, seed)
+    return find(instance, budget, seed)
 
 
 def run(
@@ -54,14 +53,14 @@ def run(
     """
     outcomes = []
     for number, case in enumerate(cases):
-        known: dict[str, Mapping[str, float]] = {}
+        bounds_of: dict[str, Mapping[str, float]] = {}
         for seed in seeds:
             progress(number / len(cases), f"{case.name}, seed {seed}")
             instance = case.load(seed)
             schedules = _Schedules(folder, f"{case.name}.seed-{seed}", instance)
-            bounds = known.get(instance.input_hash)
+            bounds = bounds_of.get(instance.input_hash)
             references = references_of(instance, seed, peers, bounds, schedules.note)
-            known[instance.input_hash] = references.bounds
+            bounds_of[instance.input_hash] = references.bounds
             for each in budgets:
                 progress(number / len(cases), f"{case.name}, seed {seed}, {each.text}")
                 ours = find(case.name, instance, each, seed)

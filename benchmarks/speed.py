@@ -52,9 +52,9 @@ def measured_by(checkout: Checkout, case: SpeedCase) -> dict[str, Any]:
     """
     words = ["benchmarks.speed_case", *case.words]
     printed = run_apart(f"{case.name} of {checkout.folder}", words, variables=checkout.variables)
-    found: dict[str, Any] = json.loads(printed)
-    checkout.check_engine(found["engine"])
-    return found
+    answer: dict[str, Any] = json.loads(printed)
+    checkout.check_engine(answer["engine"])
+    return answer
 
 
 def main(
@@ -100,12 +100,12 @@ def _measured(
     case: SpeedCase, sides: Sequence[Checkout], pairs: int, progress: Callable[[str], None]
 ) -> Outcome:
     """One case; each side comes first in every second pair: machines get slower and faster."""
-    found: dict[str, list[dict[str, Any]]] = {side.name: [] for side in sides}
+    by_side: dict[str, list[dict[str, Any]]] = {side.name: [] for side in sides}
     for pair in range(pairs):
         for side in sides if pair % 2 == 0 else reversed(sides):
             progress(f"{case.name}: {side.name}, {pair + 1} of {pairs}")
-            found[side.name].append(measured_by(side, case))
-    return Outcome(case, found["this checkout"], found.get("base", []))
+            by_side[side.name].append(measured_by(side, case))
+    return Outcome(case, by_side["this checkout"], by_side.get("base", []))
 
 
 def _parser() -> argparse.ArgumentParser:

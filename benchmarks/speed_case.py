@@ -119,8 +119,8 @@ def measure(case: SpeedCase) -> dict[str, Any]:
 
 def plain_params() -> GeneticParams:
     """`_PLAIN`, as far as the engine that is measured knows such parameters."""
-    known = {field.name for field in fields(GeneticParams)}
-    return GeneticParams(**{name: value for name, value in _PLAIN.items() if name in known})
+    names = {field.name for field in fields(GeneticParams)}
+    return GeneticParams(**{name: value for name, value in _PLAIN.items() if name in names})
 
 
 def _children(case: SpeedCase) -> dict[str, Any]:

@@ -41,17 +41,17 @@ class Outcome:
         return ""
 
 
-def _median(found: Measurements, key: str) -> float:
-    return float(median(each[key] for each in found))
+def _median(side: Measurements, key: str) -> float:
+    return float(median(each[key] for each in side))
 
 
-def _fingerprints(found: Measurements) -> set[str]:
-    return {each["fingerprint"] for each in found}
+def _fingerprints(side: Measurements) -> set[str]:
+    return {each["fingerprint"] for each in side}
 
 
-def _rates(found: Measurements) -> list[float]:
+def _rates(side: Measurements) -> list[float]:
     """Children a second."""
-    return sorted(each["children"] / each["cpu_seconds"] for each in found)
+    return sorted(each["children"] / each["cpu_seconds"] for each in side)
 
 
 def parts_of(outcomes: Sequence[Outcome]) -> list[Table | Sequence[str]]:
@@ -149,15 +149,15 @@ def figures_of(outcome: Outcome) -> dict[str, Any]:
     return {**figures, "same": not outcome.difference}
 
 
-def _figures(found: Measurements) -> dict[str, Any]:
+def _figures(side: Measurements) -> dict[str, Any]:
     figures: dict[str, Any] = {
-        "cpuSeconds": [each["cpu_seconds"] for each in found],
-        "fingerprints": sorted(_fingerprints(found)),
+        "cpuSeconds": [each["cpu_seconds"] for each in side],
+        "fingerprints": sorted(_fingerprints(side)),
     }
-    if "children" in found[0]:
+    if "children" in side[0]:
         return {
             **figures,
-            "children": found[0]["children"],
-            "childrenPerSecond": [each["children"] / each["cpu_seconds"] for each in found],
+            "children": side[0]["children"],
+            "childrenPerSecond": [each["children"] / each["cpu_seconds"] for each in side],
         }
-    return {**figures, "loweringSeconds": [each["lowering_seconds"] for each in found]}
+    return {**figures, "loweringSeconds": [each["lowering_seconds"] for each in side]}

@@ -78,16 +78,16 @@ def studies(asked: argparse.Namespace) -> tuple[Study | None, Study | None]:
     if asked.values is not None:
         constants = [replace(each, values=tuple(asked.values)) for each in constants]
     operators = [each for each in OPERATORS if is_all or each.name in (asked.operators or ())]
-    found = (
+    pair = (
         _study(asked, shipped, value_settings(shipped, constants), OF_VALUES),
         _study(asked, shipped, operator_settings(shipped, operators), OF_OPERATORS),
     )
-    if found == (None, None):
+    if pair == (None, None):
         raise BenchmarkError(
             f"there is nothing to compare: what is asked for is as shipped, or changes no search "
             f"of {', '.join(asked.kinds)}"
         )
-    return found
+    return pair
 
 
 def _study(
@@ -120,8 +120,8 @@ def tuned(asked: argparse.Namespace, progress: Progress = no_progress) -> Page:
     asked_for = studies(asked)
     trials = [trial for study in asked_for if study is not None for trial in study.trials()]
     with TrialLog(asked.log) as log:
-        found = run_trials(trials, asked.workers, log, progress)
-    return page(*(None if study is None else Part(study, found) for study in asked_for))
+        measurements = run_trials(trials, asked.workers, log, progress)
+    return page(*(None if study is None else Part(study, measurements) for study in asked_for))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -255,8 +255,8 @@ def command(arguments: Sequence[str] | None = None) -> int:
     def measured() -> int:
         check_target(asked.output)
         with ProgressLine() as progress:
-            found = tuned(asked, progress)
-        show(found, print, asked.form, asked.output)
+            sections = tuned(asked, progress)
+        show(sections, print, asked.form, asked.output)
         return 0
 
     return exit_code_of(measured)

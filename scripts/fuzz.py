@@ -61,13 +61,13 @@ class Fuzz:
         arguments: pytest's, to choose among the tests.
         workers: number of processes.
         rounds: number of rounds that are over.
-        found: the tests that failed.
+        failures: the tests that failed.
     """
 
     arguments: list[str]
     workers: str
     rounds: int = 0
-    found: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def run(self, seconds: float) -> int:
         """Begin rounds for this long; returns the exit status."""
@@ -80,15 +80,15 @@ class Fuzz:
         except KeyboardInterrupt:
             status = INTERRUPTED
         spent = time.monotonic() - begin
-        if status == NONE_CHOSEN and not self.found:
+        if status == NONE_CHOSEN and not self.failures:
             raise FuzzError("no property-based test was chosen")
         # Once every test has failed none is left.
         if status not in (PASSED, FAILED, INTERRUPTED, NONE_CHOSEN):
             raise FuzzError(f"pytest ended with {status}")
-        print(f"fuzz: rounds: {self.rounds}, seconds: {spent:.0f}, failed: {len(self.found)}")
-        for name in self.found:
+        print(f"fuzz: rounds: {self.rounds}, seconds: {spent:.0f}, failed: {len(self.failures)}")
+        for name in self.failures:
             print(f"fuzz: found: {name}")
-        if self.found:
+        if self.failures:
             return FOUND
         return STOPPED if status == INTERRUPTED else PASSED
 
@@ -101,11 +101,11 @@ class Fuzz:
             command = [str(PYTHON), "-m", "pytest", "-q", "-n", self.workers, *self.arguments]
             command += ["-m", "hypothesis and not cluster", "--hypothesis-profile=fuzz"]
             command += [f"--hypothesis-seed={seed}", "-o", f"cache_dir={cache}"]
-            command += [f"--deselect={name}" for name in self.found]
+            command += [f"--deselect={name}" for name in self.failures]
             status = _run(command)
             failed = Path(cache) / "v/cache/lastfailed"
             if failed.exists():
-                self.found += json.loads(failed.read_text(encoding="utf-8"))
+                self.failures += json.loads(failed.read_text(encoding="utf-8"))
         return status
 
 

@@ -39,8 +39,8 @@ class Case:
 
     def error(self, method: str = "ours") -> float:
         """|forecast / true - 1|."""
-        found = self.ours.typical_seconds if method == "ours" else self.others[method]
-        return abs(found / self.seconds - 1)
+        predicted = self.ours.typical_seconds if method == "ours" else self.others[method]
+        return abs(predicted / self.seconds - 1)
 
 
 def simple_forecasts(before: Sequence[float]) -> dict[str, float]:

@@ -42,8 +42,8 @@ class Mixture:
         usual = np.array([step.duration_seconds for step in graph.steps], np.float64)
         factors = np.exp(random.normal(0, self.common) + random.normal(0, self.own, count))
         tails = np.where(random.random(count) < self.tail, TAIL, 1.0)
-        found: list[float] = (usual * factors * tails).tolist()
-        return found
+        times: list[float] = (usual * factors * tails).tolist()
+        return times
 
 
 MIXTURES = (

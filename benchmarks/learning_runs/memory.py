@@ -99,8 +99,8 @@ class _Rule:
             return own
         if self._method != "ours":
             return 1.1 * self._largest[pod.step.task]
-        found = self._history.predict(pod.past.identity)
-        return own if found is None or found.ask_bytes is None else found.ask_bytes
+        forecast = self._history.predict(pod.past.identity)
+        return own if forecast is None or forecast.ask_bytes is None else forecast.ask_bytes
 
     def ask_again(self, pod: TracedPod, had: float) -> float:
         """Bytes, after this many were too few."""

@@ -101,8 +101,8 @@ class _Pipeline:
             if pod.start_seconds is not None and pod.end_seconds is not None
         }
         end = max((end for _, end in real.values()), default=0.0)
-        known = {name: times for name, times in real.items() if name in planned}
-        return SimulatedRun(learned, planned, known, end, [pod.past for pod in pods])
+        planned_times = {name: times for name, times in real.items() if name in planned}
+        return SimulatedRun(learned, planned, planned_times, end, [pod.past for pod in pods])
 
     def _graph(self) -> RunGraph:
         """Return the run as it is known before it begins."""
@@ -131,8 +131,8 @@ def cluster_of(trace: Trace) -> Cluster:
             events.setdefault(pod.past.node, []).extend(
                 ((pod.start_seconds, 1, cpu, memory), (pod.end_seconds, 0, -cpu, -memory))
             )
-        for node, found in events.items():
-            changes, before = sorted(found), most.get(node, (0, 0))
+        for node, deltas in events.items():
+            changes, before = sorted(deltas), most.get(node, (0, 0))
             most[node] = (
                 max(before[0], *accumulate(each[2] for each in changes)),
                 max(before[1], *accumulate(each[3] for each in changes)),

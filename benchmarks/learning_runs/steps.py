@@ -54,13 +54,13 @@ def new_iterations(traces: Sequence[Trace]) -> Iterator[Case]:
     for trace in traces:
         for seed in HALVES:
             names = sorted({_name(pod) for run in trace.pods for pod in run})
-            known = set(Random(seed).sample(names, len(names) // 2))
+            old_names = set(Random(seed).sample(names, len(names) // 2))
             times = StepTimes()
             for run in trace.pods[:RUNS_BEFORE]:
-                times.observe([pod.past for pod in run if _name(pod) in known])
+                times.observe([pod.past for pod in run if _name(pod) in old_names])
             for run in trace.pods[RUNS_BEFORE : RUNS_BEFORE + 1]:
                 for pod in run:
-                    forecast = None if _name(pod) in known else _forecast(times, pod.past)
+                    forecast = None if _name(pod) in old_names else _forecast(times, pod.past)
                     if forecast is not None and forecast.basis.level is Level.STEP:
                         yield _case(pod.past, forecast, "new iteration")
 

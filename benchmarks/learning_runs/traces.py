@@ -175,9 +175,9 @@ def _order(path: Path) -> Order | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(_text(path))
-        steps = tuple(map(str, found["steps"]))
-        edges = tuple((int(before), int(after)) for before, after in found["edges"])
+        order = json.loads(_text(path))
+        steps = tuple(map(str, order["steps"]))
+        edges = tuple((int(before), int(after)) for before, after in order["edges"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise BenchmarkError(f"{path}: is not an order of steps: {error}") from error
     if not all(0 <= place < len(steps) for edge in edges for place in edge):

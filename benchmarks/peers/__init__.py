@@ -81,13 +81,13 @@ def peer_names(asked: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _named(glob: str) -> tuple[str, ...]:
     if glob == "none":
         return ()
-    found = tuple(name for name in PEERS if glob == "all" or fnmatchcase(name, glob))
-    if not found:
+    chosen = tuple(name for name in PEERS if glob == "all" or fnmatchcase(name, glob))
+    if not chosen:
         raise argparse.ArgumentTypeError(
             f"{glob!r:.40}: no such peer; there are wow, peft and cws-ORDER-NODES, with the orders"
             f" {', '.join(ORDERS)} and the nodes {', '.join(NODE_CHOICES)}; or write all or none"
         )
-    return found
+    return chosen
 
 
 def peer_schedules(instance: Instance, names: Sequence[str], seed: int) -> dict[str, Schedule]:

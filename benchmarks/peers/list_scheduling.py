@@ -227,10 +227,10 @@ def occupied_seconds(problem: PlacementProblem, activity: int, node: int) -> flo
 
 def _shapes(problem: PlacementProblem) -> list[int]:
     """Return [A] numbers of the requests and allowed nodes that activities share."""
-    arrays, known = problem.arrays, dict[bytes, int]()
+    arrays, numbers = problem.arrays, dict[bytes, int]()
     return [
-        known.setdefault(
-            arrays.requests[activity].tobytes() + arrays.allowed[gene].tobytes(), len(known)
+        numbers.setdefault(
+            arrays.requests[activity].tobytes() + arrays.allowed[gene].tobytes(), len(numbers)
         )
         if gene >= 0
         else -1

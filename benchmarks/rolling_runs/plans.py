@@ -51,9 +51,9 @@ class Planner:
             if task.planned_node >= 0
         }
         start = warm_placement(lowered, nodes) if nodes else None
-        found = solve(lowered.problem, self.stop(), self.seed, warm_start=start, threads=1)
-        starts, ends = found.schedule.start.tolist(), found.schedule.end.tolist()
-        planned = found.schedule.node.tolist()
+        outcome = solve(lowered.problem, self.stop(), self.seed, warm_start=start, threads=1)
+        starts, ends = outcome.schedule.start.tolist(), outcome.schedule.end.tolist()
+        planned = outcome.schedule.node.tolist()
         for steps, activities in zip(tasks.values(), lowered.step_activities, strict=True):
             for name, activity in activities.items():
                 task = steps[name]

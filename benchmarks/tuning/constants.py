@@ -152,5 +152,5 @@ def _check_whole(name: str, value: Value) -> None:
 
 def not_mentioned(kind: type[GeneticParams] = GeneticParams) -> list[str]:
     """Fields that are neither tuned nor said not to be."""
-    known = {each.name for each in CONSTANTS} | set(NOT_TUNED)
-    return [field.name for field in fields(kind) if field.name not in known]
+    names = {each.name for each in CONSTANTS} | set(NOT_TUNED)
+    return [field.name for field in fields(kind) if field.name not in names]

@@ -27,12 +27,12 @@ class Part:
     """A study, and what its trials gave."""
 
     study: Study
-    found: Mapping[Trial, Measurement]
+    measurements: Mapping[Trial, Measurement]
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """Comparison of each setting."""
-        return self.study.compare(self.found)
+        return self.study.compare(self.measurements)
 
 
 def value_verdict(comparison: Comparison) -> str:
@@ -174,7 +174,7 @@ def _figures(part: Part, verdict: Verdict) -> dict[str, Any]:
                 "instance": trial.instance,
                 "seed": trial.seed,
                 "params": asdict(trial.params),
-                **asdict(part.found[trial]),
+                **asdict(part.measurements[trial]),
             }
             for trial in study.trials()
         ],

@@ -56,13 +56,13 @@ class Study:
                 for params in [self.shipped, *tried] if tried else ():
                     yield Trial(kind, instance, seed, self.budget, params)
 
-    def compare(self, found: Mapping[Trial, Measurement]) -> list["Comparison"]:
+    def compare(self, measurements: Mapping[Trial, Measurement]) -> list["Comparison"]:
         """Return the comparison of each setting, in the order of the settings."""
         return [
             compare(
                 setting,
                 {
-                    kind: self._differences(setting, kind, found)
+                    kind: self._differences(setting, kind, measurements)
                     for kind in self.kinds
                     if kind in setting.kinds
                 },
@@ -71,12 +71,12 @@ class Study:
         ]
 
     def _differences(
-        self, setting: Setting, kind: str, found: Mapping[Trial, Measurement]
+        self, setting: Setting, kind: str, measurements: Mapping[Trial, Measurement]
     ) -> list[float]:
         """Return differences by instance, in percent of the shipped setting; below 0 is better."""
 
         def completion(instance: int, seed: int, params: GeneticParams) -> float:
-            return found[Trial(kind, instance, seed, self.budget, params)].completion_seconds
+            return measurements[Trial(kind, instance, seed, self.budget, params)].completion_seconds
 
         return [
             fmean(

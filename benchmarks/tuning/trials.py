@@ -97,15 +97,17 @@ def run_trials(
         RunError: the log cannot be written.
     """
     wanted = list(dict.fromkeys(trials))
-    found = {trial: known for trial in wanted if (known := log.find(trial)) is not None}
-    missing = [trial for trial in wanted if trial not in found]
+    measured = {trial: logged for trial in wanted if (logged := log.find(trial)) is not None}
+    missing = [trial for trial in wanted if trial not in measured]
     # Closed, so that what was not begun is given up if this ends early.
     with closing(_measured(missing, workers)) as measurements:
         for trial, measurement in zip(missing, measurements, strict=True):
-            progress(len(found) / len(wanted), f"{trial.kind} {trial.instance}, seed {trial.seed}")
+            progress(
+                len(measured) / len(wanted), f"{trial.kind} {trial.instance}, seed {trial.seed}"
+            )
             log.add(trial, measurement)
-            found[trial] = measurement
-    return found
+            measured[trial] = measurement
+    return measured
 
 
 def _measured(trials: Sequence[Trial], workers: int) -> Generator[Measurement]:
@@ -117,8 +119,8 @@ def _measured(trials: Sequence[Trial], workers: int) -> Generator[Measurement]:
     try:
         with ProcessPoolExecutor(workers, context, _begin_worker) as pool:
             with _interruptions_ignored():
-                found = pool.map(measure, trials)
-            yield from found
+                measurements = pool.map(measure, trials)
+            yield from measurements
     except BrokenProcessPool as error:
         raise BenchmarkError(
             "a process that searched ended; is there too little memory?"
@@ -161,7 +163,7 @@ class TrialLog:
         self._sources = sources()
         whole = "" if path is None or not path.exists() else _whole_lines(path)
         self._whole_bytes = len(whole.encode())
-        self._known = {} if path is None else _measurements(path, whole)
+        self._logged = {} if path is None else _measurements(path, whole)
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -183,7 +185,7 @@ class TrialLog:
 
     def find(self, trial: Trial) -> Measurement | None:
         """Return the earlier result of a trial, or None without one."""
-        return self._known.get(trial.key(self._sources))
+        return self._logged.get(trial.key(self._sources))
 
     def add(self, trial: Trial, measurement: Measurement) -> None:
         """Keep what a trial gave.
@@ -212,17 +214,17 @@ def _whole_lines(path: Path) -> str:
 
 def _measurements(path: Path, text: str) -> dict[str, Measurement]:
     """Return the trials of a log by their keys."""
-    known = {}
+    rows = {}
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             row: dict[str, Any] = json.loads(line)
             key = row.pop("key")
-            known[key] = Measurement(**row)
+            rows[key] = Measurement(**row)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path}: line {number} is not a trial; remove the file to measure all again"
             ) from error
-    return known
+    return rows
 
 
 def sources() -> str:
