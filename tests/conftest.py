@@ -53,9 +53,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def chromium() -> Path:
     """The browser; tests that reach it are marked `browser`, and skipped where there is none."""
-    found = find_chromium()
-    assert found is not None
-    return found
+    path = find_chromium()
+    assert path is not None
+    return path
 
 
 def _name_of(item: pytest.Item) -> str:

@@ -48,8 +48,8 @@ def test_exit_code_is_that_of_the_benchmark(capsys, monkeypatch):
 def test_the_real_scheduler_is_matched(capsys, figures):
     assert scheduler.command(["--data", str(SHARED)]) == 0
     assert "726 of 726" in capsys.readouterr().out
-    found = figures(scheduler.command, "--data", str(SHARED))
-    assert (found["agrees"], found["scores"]) == (True, {"equal": 5738, "total": 5738})
+    report = figures(scheduler.command, "--data", str(SHARED))
+    assert (report["agrees"], report["scores"]) == (True, {"equal": 5738, "total": 5738})
     assert scheduler.command(["--data", str(SHARED), "-o", "markdown"]) == 0
     assert "| same feasible nodes | pods | 726 | 726 |" in capsys.readouterr().out
 

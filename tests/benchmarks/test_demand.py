@@ -23,41 +23,41 @@ GIBIBYTE = 2**30
 def test_steps_one_after_another_need_the_peak_not_the_sum():
     """Two shapes of 2 and 6 CPU: all at once 8, and as much if each shape has its own peak."""
     run = a_run(a_step("a", cpu=2, memory=3), a_step("b", "a", cpu=6, memory=1))
-    found = measure("two", run, a_cluster(a_node(cpu=8)))
-    assert found.peak == (6000, 3 * GIBIBYTE)
-    assert found.sums == found.per_shape == (8 / 6, 4 / 3)
-    assert (found.shapes, found.steps, found.gang_pods) == (2, 2, 0)
-    assert is_good(found)
+    case = measure("two", run, a_cluster(a_node(cpu=8)))
+    assert case.peak == (6000, 3 * GIBIBYTE)
+    assert case.sums == case.per_shape == (8 / 6, 4 / 3)
+    assert (case.shapes, case.steps, case.gang_pods) == (2, 2, 0)
+    assert is_good(case)
 
 
 def test_pods_of_one_shape_share_its_peak():
     """Three steps in a row that are alike."""
     run = a_run(a_step("a"), a_step("b", "a"), a_step("c", "b"))
-    found = measure("three", run, a_cluster())
-    assert (found.sums[0], found.per_shape[0], found.shapes) == (3.0, 1.0, 1)
+    case = measure("three", run, a_cluster())
+    assert (case.sums[0], case.per_shape[0], case.shapes) == (3.0, 1.0, 1)
 
 
 def test_workers_are_counted():
     run = a_run(a_step("launch", cpu=1, workers=PodGroup(3, {"cpu": 2000})))
-    found = measure("gang", run, a_cluster())
-    assert (found.peak, found.gang_pods) == ((7000, 0), 4)
-    assert is_good(found)
+    case = measure("gang", run, a_cluster())
+    assert (case.peak, case.gang_pods) == ((7000, 0), 4)
+    assert is_good(case)
 
 
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_the_demand_of_a_made_up_run_is_exact(with_workers):
-    found = made_up(SMALL, with_workers=with_workers)
-    assert is_good(found)
-    assert found.name == f"kfp on 8 nodes{', workers' if with_workers else ''}"
-    assert (found.gang_pods > 0) is with_workers
-    assert 1.0 <= found.per_shape[0] < found.sums[0]
-    assert 1.0 <= found.units[0] < 1.01
+    case = made_up(SMALL, with_workers=with_workers)
+    assert is_good(case)
+    assert case.name == f"kfp on 8 nodes{', workers' if with_workers else ''}"
+    assert (case.gang_pods > 0) is with_workers
+    assert 1.0 <= case.per_shape[0] < case.sums[0]
+    assert 1.0 <= case.units[0] < 1.01
 
 
 def test_the_demand_of_a_package_of_the_data_is_exact():
-    found = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
-    assert is_good(found)
-    assert (found.steps, found.peak) == (2, (100, 256 * 2**20))
+    case = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
+    assert is_good(case)
+    assert (case.steps, case.peak) == (2, (100, 256 * 2**20))
 
 
 @pytest.mark.parametrize("wrong", ["whole", "later"])
@@ -86,16 +86,16 @@ def test_a_run_that_differs_from_the_reference_fails(monkeypatch, capsys, figure
     right = made_up(SMALL)
     monkeypatch.setattr(demand, "SHAPES", ((SMALL, False),))
     monkeypatch.setattr(demand, "recorded", lambda path: right)
-    found = figures(command, "--data", str(tmp_path))
-    assert [len(found[key]) for key in ("madeUp", "packages", "recorded")] == [1, 1, 1]
+    report = figures(command, "--data", str(tmp_path))
+    assert [len(report[key]) for key in ("madeUp", "packages", "recorded")] == [1, 1, 1]
     monkeypatch.setattr(demand, "recorded", lambda path: replace(right, is_replayed=False))
     assert command(["--data", str(tmp_path)]) == 1
     assert "NO" in capsys.readouterr().out
 
 
 def test_the_page_has_a_row_for_each_run_but_packages():
-    found = made_up(SMALL)
-    _, first, second, summary = parts_of([found], [found, found], [found])
+    case = made_up(SMALL)
+    _, first, second, summary = parts_of([case], [case, case], [case])
     assert isinstance(first, Table)
     assert isinstance(second, Table)
     assert first.rows == second.rows

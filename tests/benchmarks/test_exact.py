@@ -68,11 +68,11 @@ def test_an_optimum_that_does_not_exist():
 @needs_cp_sat
 def test_gaps_to_the_optimum(capsys, figures):
     options = ["--limit", "4", "--budget", "300schedules", "2000schedules"]
-    found = figures(command, *options)
-    assert [row["cases"] for row in found["totals"]] == [4, 4]
-    assert all(0 <= row["gap"] < 0.2 for row in found["totals"])
-    assert len(found["rows"]) == 8
-    assert all(row["makespanSeconds"] >= row["optimumSeconds"] for row in found["rows"])
+    report = figures(command, *options)
+    assert [row["cases"] for row in report["totals"]] == [4, 4]
+    assert all(0 <= row["gap"] < 0.2 for row in report["totals"])
+    assert len(report["rows"]) == 8
+    assert all(row["makespanSeconds"] >= row["optimumSeconds"] for row in report["rows"])
     assert command(options) == 0
     assert capsys.readouterr().out.splitlines()[-2].startswith("  300 schedules")
 

@@ -53,13 +53,13 @@ def test_a_trace_is_read_by_run_and_step(tmp_path):
     ]
     path = tmp_path / "one.csv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    found = read_trace(path)
-    (first,), (second,) = found.runs
-    assert (found.pipeline, first.identity.step, first.input_bytes) == ("one", "A:FIT", None)
+    trace = read_trace(path)
+    (first,), (second,) = trace.runs
+    assert (trace.pipeline, first.identity.step, first.input_bytes) == ("one", "A:FIT", None)
     assert (second.seconds, second.input_bytes, second.node) == (4.5, 2e6, "n")
     assert first.identity.iteration != second.identity.iteration
     assert first.identity.component == second.identity.component
-    pod = found.pods[1][0]
+    pod = trace.pods[1][0]
     assert (pod.step.image, pod.step.requests) == ("i:1", {"cpu": 2000, "memory": 512 * 2**20})
     assert (pod.start_seconds, pod.end_seconds, pod.name) == (1.0, 6.0, "A:FIT|x#0")
 
@@ -174,11 +174,11 @@ def with_memory(path):
 
 def test_memory_is_asked_for_by_three_rules(tmp_path, figures):
     path = with_memory(made_up_trace(tmp_path, runs=2))
-    found = figures(command, "--data", str(path), "--only", "memory")
-    authors, ours = (found["memory"][f"all runs, all, {name}"] for name in ("authors", "ours"))
+    report = figures(command, "--data", str(path), "--only", "memory")
+    authors, ours = (report["memory"][f"all runs, all, {name}"] for name in ("authors", "ours"))
     assert (authors["pods"], authors["failed"]) == (16, 0.0)
     assert 0 < authors["maq"] < ours["maq"] < 1
-    assert "same-inputs" not in found
+    assert "same-inputs" not in report
 
 
 def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
@@ -217,9 +217,9 @@ def test_figures_are_those_of_the_cases():
         Case("p", "g", 10.0, TimeRange(9.0, 11.0, 18.0), {"last": 12.0}),
         Case("q", "g", 30.0, TimeRange(10.0, 15.0, 20.0), {"last": 30.0}),
     ]
-    found = figures_of(cases)
-    assert list(found) == [("g", "all"), ("g", "p"), ("g", "q")]
-    of_all = found["g", "all"]
+    errors = figures_of(cases)
+    assert list(errors) == [("g", "all"), ("g", "p"), ("g", "q")]
+    of_all = errors["g", "all"]
     assert (of_all.forecasts, of_all.covered, of_all.high_over_low) == (2, 0.5, 2.0)
     assert of_all.errors == pytest.approx({"last": 0.1, "ours": 0.3})
     assert of_all.by_time == pytest.approx(16 / 40)
@@ -305,11 +305,11 @@ def test_no_forecast_knows_the_run_that_it_is_of(tmp_path, experiment):
     """The last of four runs takes ten times as long; its forecasts are those of the run before."""
     path = made_up_trace(tmp_path, runs=4, sigma=0)
     rows = path.read_text().splitlines()
-    found: list[list[Case]] = []
+    experiments: list[list[Case]] = []
     for lines in (rows, with_slow_run(rows, "3")):
         path.write_text("\n".join(lines))
-        found.append(list(experiment([read_trace(path)])))
-    usual, changed = found
+        experiments.append(list(experiment([read_trace(path)])))
+    usual, changed = experiments
     assert [(each.ours, each.others) for each in changed] == [
         (each.ours, each.others) for each in usual
     ]

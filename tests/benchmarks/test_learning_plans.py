@@ -30,8 +30,8 @@ def test_a_run_is_planned_with_and_without_its_past(dispatch):
 def test_one_table_alone_needs_no_traces(tmp_path, figures, usage_error, monkeypatch):
     cases = {"changed": ("After a change", lambda _: changed_ends(seeds=1))}
     monkeypatch.setattr(learning, "CASES", cases)
-    found = figures(command, "--data", str(tmp_path), "--only", "changed")
-    assert set(found["changed"]) == {
+    report = figures(command, "--data", str(tmp_path), "--only", "changed")
+    assert set(report["changed"]) == {
         f"{name}, {pipeline}" for name in CHANGES for pipeline in ("all", "made-up")
     }
     assert "everything" in usage_error(command, "--only", "everything")
@@ -41,10 +41,10 @@ def test_a_change_is_in_the_promise_and_not_in_past_ends():
     """Without a change both know the end; with inputs of twice the size only the promise does."""
     work = {"same": BEFORE, "larger": CHANGES["inputs twice as large"]}
     cases = [changed_end(name, after, seed) for name, after in work.items() for seed in range(5)]
-    found = figures_of(cases)
-    assert found["same", "all"].errors["ours"] < 0.2
-    assert found["larger", "all"].errors["median of 5"] > 0.3
-    assert found["larger", "all"].errors["ours"] < 0.1
+    by_group = figures_of(cases)
+    assert by_group["same", "all"].errors["ours"] < 0.2
+    assert by_group["larger", "all"].errors["median of 5"] > 0.3
+    assert by_group["larger", "all"].errors["ours"] < 0.1
     assert cases[-1] == changed_end("larger", work["larger"], seed=4)
 
 

@@ -76,9 +76,9 @@ def test_gains_and_faults():
 
 def test_a_short_benchmark(figures):
     options = ["--cases", "3x(8,16) equal high *", "--makespan-within", "3%", "--budget"]
-    found = figures(command, *options, "200schedules")
-    (row,) = found["rows"]
+    report = figures(command, *options, "200schedules")
+    (row,) = report["rows"]
     assert len(row["completionSeconds"]) == 100
     assert row["makespanSeconds"] <= row["makespanLimitSeconds"]
-    assert [each["durations"] for each in found["totals"]] == ["equal", "all"]
-    assert found["totals"][0]["gain"] > 0.2
+    assert [each["durations"] for each in report["totals"]] == ["equal", "all"]
+    assert report["totals"][0]["gain"] > 0.2

@@ -78,11 +78,11 @@ def test_writes_markdown(result, tmp_path):
 
 def test_figures_as_json(result):
     code, text = lines_of(result, form="json")
-    found = json.loads(text)
-    assert (code, found["seeds"], len(found["outcomes"])) == (0, 1, 9)
-    assert {each["boundKind"] for each in found["outcomes"]} <= PATTERN
-    assert found["outcomes"][0]["makespanSeconds"] == dict(result.outcomes[0].makespans)
-    assert set(found["mostGainOverStrictFifo"]["task"]) == set(MIXES)
+    document = json.loads(text)
+    assert (code, document["seeds"], len(document["outcomes"])) == (0, 1, 9)
+    assert {each["boundKind"] for each in document["outcomes"]} <= PATTERN
+    assert document["outcomes"][0]["makespanSeconds"] == dict(result.outcomes[0].makespans)
+    assert set(document["mostGainOverStrictFifo"]["task"]) == set(MIXES)
 
 
 def test_a_bound_that_is_beaten_or_a_target_that_is_missed_is_a_failure(result):

@@ -213,10 +213,10 @@ def test_runs_that_wait_are_told_when_they_start():
 
 
 def test_what_is_said_of_starts_is_measured_over_days():
-    found = measure_ranges(4, STRICT, gangs=False, days=2)
-    assert found.waits > found.ranged > 0
-    assert 0 < found.kept < 1
-    assert found.width > 0
+    ranges = measure_ranges(4, STRICT, gangs=False, days=2)
+    assert ranges.waits > ranges.ranged > 0
+    assert 0 < ranges.kept < 1
+    assert ranges.width > 0
 
 
 def test_the_page_compares_with_the_reference_and_says_which_targets_are_missed():
@@ -230,8 +230,8 @@ def test_the_page_compares_with_the_reference_and_says_which_targets_are_missed(
     assert longer[WHOLE.name] == ""
     assert plain.rows[-1][5] == "2.0 ± 0.0"
     assert isinstance(ranges, Table)
-    told = ["4", "yes", QUEUED.name, "30", "10", "80.0", "10.0", "10.0", "75.0", "2.5"]
-    assert ranges.rows == [told]
+    cells = ["4", "yes", QUEUED.name, "30", "10", "80.0", "10.0", "10.0", "75.0", "2.5"]
+    assert ranges.rows == [cells]
     assert "seeds 0 to 1" in about[0]
     assert targets[1].startswith("- MISSED: with gangs, 4 runs/h")
     assert targets[3].endswith("50.0% (at most 60.0%).")

@@ -203,8 +203,8 @@ def test_the_command_prints_a_row_and_writes_its_schedule(figures, tmp_path):
         for step in csv.DictReader(files[f"{prefix}.{name}.csv"].read_text().splitlines()):
             ends[int(step["run"])] = max(ends[int(step["run"])], float(step["end"]))
         arrivals = row["arrivalSeconds"]
-        found = [end - arrival for end, arrival in zip(ends, arrivals, strict=True)]
-        assert found == pytest.approx(completions)
+        lengths = [end - arrival for end, arrival in zip(ends, arrivals, strict=True)]
+        assert lengths == pytest.approx(completions)
     assert max(ends) == row["makespanSeconds"]
 
 

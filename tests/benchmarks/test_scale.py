@@ -68,23 +68,23 @@ def test_a_kfp_run_has_drivers_and_loops_a_workflow_has_neither():
 def test_one_case(kind, budget):
     """Times, memory, and the schedule of all steps."""
     shape = Shape(kind, 60, nodes=6, seed=1)
-    instance, found = load(shape), measure(shape, budget)
-    outcome = outcome_of(name_of(shape), 1, budget, instance, references_of(instance, 1), found)
+    instance, plan = load(shape), measure(shape, budget)
+    outcome = outcome_of(name_of(shape), 1, budget, instance, references_of(instance, 1), plan)
     assert fault(outcome) == ""
-    assert 0 < found.measured[FIRST_PLAN] < 2
-    assert found.measured[PLANS_A_SECOND] > 0
-    assert found.measured[WHOLE_CALL] > 0
-    assert found.spent.schedules >= (budget.schedules or 1)
-    assert len(found.rows) == 60
-    assert {node for _, node, _, _ in found.rows} <= set(instance.nodes)
-    assert max(end for _, _, _, end in found.rows) == pytest.approx(found.makespan)
+    assert 0 < plan.measured[FIRST_PLAN] < 2
+    assert plan.measured[PLANS_A_SECOND] > 0
+    assert plan.measured[WHOLE_CALL] > 0
+    assert plan.spent.schedules >= (budget.schedules or 1)
+    assert len(plan.rows) == 60
+    assert {node for _, node, _, _ in plan.rows} <= set(instance.nodes)
+    assert max(end for _, _, _, end in plan.rows) == pytest.approx(plan.makespan)
 
 
 def test_a_process_of_its_own_holds_little_memory():
     case = name_of(Shape("kfp", 20, nodes=4))
     instance = load(shape_of(case))
-    found = measure_apart(case, instance, Budget(wall_seconds=0.05), 0)
-    assert 10e6 < found.measured[PEAK_BYTES] < 200e6
+    plan = measure_apart(case, instance, Budget(wall_seconds=0.05), 0)
+    assert 10e6 < plan.measured[PEAK_BYTES] < 200e6
     counted = Budget(schedules=200)
     assert (
         measure_apart(case, instance, counted, 3).rows
@@ -105,9 +105,9 @@ def test_a_process_of_its_own_holds_little_memory():
     ],
 )
 def test_what_is_a_fault(changed, wanted):
-    found = fault(an_outcome(**changed))
-    assert wanted in found
-    assert bool(wanted) == bool(found)
+    message = fault(an_outcome(**changed))
+    assert wanted in message
+    assert bool(wanted) == bool(message)
 
 
 def test_the_table_end_to_end(tmp_path, capsys):
@@ -123,17 +123,17 @@ def test_the_table_end_to_end(tmp_path, capsys):
 def test_figures_as_json(figures, tmp_path):
     """A row for each case and seed, with times; peers where there are no driver pods."""
     options = ["--sizes", "20x4", "--seeds", "0-1", "--budget", "90schedules"]
-    found = figures(command, *options, "--peers", "peft", "--schedules", str(tmp_path))
-    assert [(row["case"], row["seed"]) for row in found["rows"]] == [
+    report = figures(command, *options, "--peers", "peft", "--schedules", str(tmp_path))
+    assert [(row["case"], row["seed"]) for row in report["rows"]] == [
         (f"{kind} 20x4", seed) for kind in KINDS for seed in (0, 1)
     ]
-    assert len({row["input"] for row in found["rows"]}) == 4
-    for row in found["rows"]:
+    assert len({row["input"] for row in report["rows"]}) == 4
+    for row in report["rows"]:
         assert row["spent"]["schedules"] >= 90
         assert row["peakBytes"] > 10e6
         assert row["makespanSeconds"] >= max(row["boundSeconds"].values()) * 0.999
         assert ("peft" in row["baselineSeconds"]) == row["case"].startswith("workflow")
-    assert [total["case"] for total in found["totals"]] == ["kfp 20x4", "workflow 20x4"]
+    assert [total["case"] for total in report["totals"]] == ["kfp 20x4", "workflow 20x4"]
     assert (tmp_path / "workflow-20x4.seed-1.90schedules.csv").is_file()
 
 
@@ -145,6 +145,6 @@ def test_names_of_cases():
 
 def test_a_small_budget_is_kept():
     """A plan is there soon after 50 ms; how soon depends on what else the machine does."""
-    found = measure(Shape("kfp", 100, nodes=50), Budget(wall_seconds=0.05))
-    assert found.unplaced == 0
-    assert found.measured[WHOLE_CALL] < 5
+    plan = measure(Shape("kfp", 100, nodes=50), Budget(wall_seconds=0.05))
+    assert plan.unplaced == 0
+    assert plan.measured[WHOLE_CALL] < 5

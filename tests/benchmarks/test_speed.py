@@ -21,7 +21,7 @@ SEARCH = SpeedCase(CHILDREN, Shape("workflow", 20, 4), generations=2)
 PLAN = SpeedCase(FIRST_PLAN, Shape("kfp", 20, 4))
 
 
-def found(*seconds, fingerprint="a"):
+def measurements(*seconds, fingerprint="a"):
     each = {"children": 60, "lowering_seconds": 0.5, "fingerprint": fingerprint}
     return [{**each, "cpu_seconds": time} for time in seconds]
 
@@ -92,7 +92,7 @@ def test_who_comes_first_changes_from_pair_to_pair(checkout, monkeypatch):
 
     def measured(checkout, case):
         order.append(checkout.name)
-        return found(2.0)[0]
+        return measurements(2.0)[0]
 
     monkeypatch.setattr(speed, "measured_by", measured)
     main(lambda line: None, cases=[SEARCH], base=checkout, pairs=3)
@@ -100,7 +100,7 @@ def test_who_comes_first_changes_from_pair_to_pair(checkout, monkeypatch):
 
 
 def test_the_ratio_is_that_of_the_medians():
-    outcome = Outcome(SEARCH, found(1.0, 2.0, 9.0), found(30.0, 4.0, 6.0))
+    outcome = Outcome(SEARCH, measurements(1.0, 2.0, 9.0), measurements(30.0, 4.0, 6.0))
     assert outcome.ratio == 3.0
     shown = "\n".join(as_text(parts_of([outcome])))
     for word in ("x  ", "3.00", "6.7-60.0", "10.0", "30.0", "the same"):
@@ -111,7 +111,7 @@ def test_the_ratio_is_that_of_the_medians():
 
 
 def test_results_that_differ_from_process_to_process():
-    outcome = Outcome(SEARCH, found(1.0) + found(1.0, fingerprint="b"))
+    outcome = Outcome(SEARCH, measurements(1.0) + measurements(1.0, fingerprint="b"))
     assert outcome.difference == "its results are not always the same"
     assert not figures_of(outcome)["same"]
 

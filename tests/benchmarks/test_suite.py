@@ -56,12 +56,12 @@ def test_gain_limit_and_good_plans():
 
 def test_a_short_suite(figures):
     options = ["--cases", "3x(8,16) equal *", "--limit", "1", "--seeds", "4", "--budget"]
-    found = figures(command, *options, "200schedules")
-    assert [row["cluster"] for row in found["totals"]] == ["3x(8,16)", "all"]
-    (row,) = found["rows"]
+    report = figures(command, *options, "200schedules")
+    assert [row["cluster"] for row in report["totals"]] == ["3x(8,16)", "all"]
+    (row,) = report["rows"]
     assert row["seed"] == 4
     assert row["steps"] == 600
     assert row["makespanSeconds"] <= row["baselineSeconds"]["kube-default"]
-    assert found["totals"][1]["limit"] == pytest.approx(
+    assert report["totals"][1]["limit"] == pytest.approx(
         1 - max(row["boundSeconds"].values()) / row["baselineSeconds"]["kube-default"]
     )

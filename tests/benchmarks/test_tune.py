@@ -44,9 +44,9 @@ def test_an_operator_has_a_verdict(capsys):
 
 
 def test_figures_hold_every_trial(figures):
-    found = figures(command, *ONE_VALUE, "--first", "2000")
-    assert found["operators"] is None
-    values = found["values"]
+    report = figures(command, *ONE_VALUE, "--first", "2000")
+    assert report["operators"] is None
+    values = report["values"]
     (setting,) = values["settings"]
     assert (setting["name"], setting["value"]) == ("crossover_rate", 0.123)
     assert set(setting["percentByKind"]) == {"workflows"}

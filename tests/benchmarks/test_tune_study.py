@@ -42,13 +42,13 @@ def test_pairs_have_the_same_instance_seed_and_budget():
 def test_differences_are_percent_of_the_shipped_completion_over_seeds():
     seconds = {(1000, 0): 101.0, (1000, 1): 103.0, (1001, 0): 100.0, (1001, 1): 98.0}
     study = a_study()
-    found = {
+    measurements = {
         each: Measurement(
             100.0 if each.params == SHIPPED else seconds[each.instance, each.seed], 10, 0.1
         )
         for each in study.trials()
     }
-    (comparison,) = study.compare(found)
+    (comparison,) = study.compare(measurements)
     assert list(comparison.by_kind) == ["kfp-ready"]
     assert comparison.overall.mean == pytest.approx(fmean((2.0, -1.0)))
     # Two instances, whose seeds are not independent draws: -1, 0.5 or 2.
@@ -82,8 +82,8 @@ def test_kinds_count_alike_in_their_mean():
     ],
 )
 def test_verdicts_on_values(ready, workflows, verdict):
-    found = compare(SETTING, {"kfp-ready": ready, "workflows": workflows})
-    assert value_verdict(found) == verdict
+    comparison = compare(SETTING, {"kfp-ready": ready, "workflows": workflows})
+    assert value_verdict(comparison) == verdict
 
 
 @pytest.mark.parametrize(
@@ -99,5 +99,5 @@ def test_verdicts_on_values(ready, workflows, verdict):
 )
 def test_verdicts_on_operators(ready, workflows, verdict):
     """Differences are those of the search without the operator: above 0 it gains."""
-    found = compare(SETTING, {"kfp-ready": ready, "workflows": workflows})
-    assert operator_verdict(found) == verdict
+    comparison = compare(SETTING, {"kfp-ready": ready, "workflows": workflows})
+    assert operator_verdict(comparison) == verdict

@@ -37,15 +37,15 @@ def some_trials(count: int = 4) -> list[Trial]:
     return [Trial("workflows", 1000, seed, A_TRIAL.budget, A_TRIAL.params) for seed in range(count)]
 
 
-def completions(found) -> list[float]:
-    return [each.completion_seconds for each in found.values()]
+def completions(measured) -> list[float]:
+    return [each.completion_seconds for each in measured.values()]
 
 
 def test_a_trial_is_a_search_with_its_budget():
-    found = measure(A_TRIAL)
-    assert 60 <= found.schedules < 70
-    assert found.completion_seconds > 0
-    assert found.cpu_seconds > 0
+    trial = measure(A_TRIAL)
+    assert 60 <= trial.schedules < 70
+    assert trial.completion_seconds > 0
+    assert trial.cpu_seconds > 0
 
 
 def test_results_do_not_depend_on_the_number_of_processes():
@@ -70,9 +70,9 @@ def test_an_interrupted_command_goes_on(tmp_path, monkeypatch):
         stream.write('{"key": "cut o')
     stand_in.interrupted_after = None
     with TrialLog(path) as log:
-        found = run_trials(wanted, 1, log, no_progress)
+        measured = run_trials(wanted, 1, log, no_progress)
     assert stand_in.measured == wanted
-    assert found == dict.fromkeys(wanted, MEASURED)
+    assert measured == dict.fromkeys(wanted, MEASURED)
     with TrialLog(path) as log:
         assert all(log.find(each) == MEASURED for each in wanted)
 

@@ -95,8 +95,8 @@ def test_the_table_end_to_end(made_up, tmp_path, capsys):
 
 def test_figures_as_json(made_up, figures):
     options = ["--data", str(made_up), "--seeds", "0-1", "--budget", "50schedules"]
-    found = figures(command, *options, "--peers", "peft")
-    rows = found["rows"]
+    report = figures(command, *options, "--peers", "peft")
+    rows = report["rows"]
     cases = [(row["case"], row["seed"]) for row in rows]
     names = [each.name for each in CLUSTERS]
     assert cases == [(f"{name} made-up", seed) for name in names for seed in (0, 1)]
@@ -106,7 +106,7 @@ def test_figures_as_json(made_up, figures):
     assert rows[0]["makespanSeconds"] == rows[0]["baselineSeconds"]["heft"] == 20
     assert rows[0]["baselineSeconds"]["peft"] == 20
     assert rows[0]["boundSeconds"]["critical-path"] == pytest.approx(20)
-    (equal, mixed, _) = found["totals"]
+    (equal, mixed, _) = report["totals"]
     assert (equal["cluster"], equal["files"], equal["oursByHeft"]) == ("3x2", 1, 1.0)
     # HEFT is at the bound: there is no gap to close.
     assert (equal["shareOfHeftsGap"], equal["shareOfHeftsPlainGap"]) == (1.0, 1.0)

@@ -34,11 +34,11 @@ def test_a_case_has_the_size_asked_for_and_is_the_same_each_time(number):
 
 def test_one_case_is_measured():
     """With next to no search; the last change is one that nothing suggests."""
-    found = search_every(ask(1, "ready", 0.1), 0.0)
-    assert found.first_gain > 0.05
-    assert found.share > 0.5
-    assert 0 < found.tried < found.every
-    assert found.cpu_seconds > 0
+    case = search_every(ask(1, "ready", 0.1), 0.0)
+    assert case.first_gain > 0.05
+    assert case.share > 0.5
+    assert 0 < case.tried < case.every
+    assert case.cpu_seconds > 0
 
 
 def test_what_is_late_or_far_from_the_best_fails():

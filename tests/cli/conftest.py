@@ -76,24 +76,24 @@ class CommandLine:
 
     def output(self, *words: object, stdin: bytes | str | None = None) -> str:
         """What a command prints that succeeds and has nothing to warn of."""
-        found = self(*words, stdin=stdin)
-        assert (found.exit_code, found.stderr) == (0, "")
-        return found.stdout
+        printed = self(*words, stdin=stdin)
+        assert (printed.exit_code, printed.stderr) == (0, "")
+        return printed.stdout
 
     def message(self, code: int, *words: object, stdin: bytes | str | None = None) -> str:
         """What a command says that prints no result and ends with this exit code."""
-        found = self(*words, stdin=stdin)
-        assert (found.exit_code, found.stdout) == (code, ""), found.stderr
-        return found.stderr
+        printed = self(*words, stdin=stdin)
+        assert (printed.exit_code, printed.stdout) == (code, ""), printed.stderr
+        return printed.stderr
 
     def document(self, *words: object) -> Any:
         """The JSON that a command prints that succeeds; it is as its schema says."""
         result = self(*words, "-o", "json")
         assert result.exit_code == 0, result.stderr
-        found = json.loads(result.stdout)
-        name = "plan" if found["kind"] == "Plan" else "runs"
-        assert_described(found, name)
-        return found
+        content = json.loads(result.stdout)
+        name = "plan" if content["kind"] == "Plan" else "runs"
+        assert_described(content, name)
+        return content
 
 
 @pytest.fixture

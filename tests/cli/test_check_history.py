@@ -45,20 +45,20 @@ def observed(step, seconds):
     return PastStep(step_identity("taxi", step), seconds, "", step.input_bytes, arguments)
 
 
-def found(step, times, *more):
+def findings(step, times, *more):
     return list(check_run(taxi(step, *more), past=past_of_step(step, times)).of("hint-off"))
 
 
 def test_a_hint_that_is_far_too_long_or_too_short():
     times = [252.0, 250.0, 255.0] * 3
-    (long,) = found(hinted("train", 1200.0), times)
+    (long,) = findings(hinted("train", 1200.0), times)
     assert (long.step, long.code, str(long.level)) == ("train", "hint-off", "warning")
     assert long.message.startswith("the hint says 20m, 9 runs tell 4m12s (")
     assert long.message.endswith('): write duration="4m12s"')
-    (short,) = found(hinted("train", 60.0), times)
+    (short,) = findings(hinted("train", 60.0), times)
     assert short.message.startswith("the hint says 1m, 9 runs tell")
-    assert found(hinted("train", 125.0), times)[0].message.startswith("the hint says 2m5s")
-    assert found(hinted("train", 0.0), times)
+    assert findings(hinted("train", 125.0), times)[0].message.startswith("the hint says 2m5s")
+    assert findings(hinted("train", 0.0), times)
 
 
 @pytest.mark.parametrize(
@@ -84,19 +84,19 @@ def test_no_single_duration_is_advised_where_the_time_follows_something(given, b
 
 @pytest.mark.parametrize("hint", [130.0, 252.0, 500.0])
 def test_a_hint_that_is_near_enough(hint):
-    assert found(hinted("train", hint), [252.0] * 5) == []
+    assert findings(hinted("train", hint), [252.0] * 5) == []
 
 
 def test_two_runs_do_not_tell_enough():
-    assert found(hinted("train", 1200.0), [252.0] * 2) == []
-    assert len(found(hinted("train", 1200.0), [252.0] * 3)) == 1
+    assert findings(hinted("train", 1200.0), [252.0] * 2) == []
+    assert len(findings(hinted("train", 1200.0), [252.0] * 3)) == 1
 
 
 def test_other_steps_and_given_times_say_nothing_of_a_hint():
     alike = hinted("other", 1200.0, image="python:3.12")
-    assert found(hinted("train", 252.0, image="python:3.12"), [252.0] * 9, alike) == []
+    assert findings(hinted("train", 252.0, image="python:3.12"), [252.0] * 9, alike) == []
     given = replace(hinted("train", 1200.0), duration_source=DurationSource.GIVEN)
-    assert found(given, [252.0] * 9) == []
+    assert findings(given, [252.0] * 9) == []
 
 
 def test_iterations_of_a_loop_have_one_hint():
@@ -149,9 +149,9 @@ BARE_RUNS = [past_run("taxi", number, DAY + timedelta(hours=number), {}) for num
     ],
 )
 def test_what_is_asked_of_memory_and_what_was_used(asked, runs, level, code, message):
-    (found,) = memory_findings(asked, runs)
-    assert (found.step, str(found.level), found.code) == ("train", level, code)
-    assert found.message == message
+    (finding,) = memory_findings(asked, runs)
+    assert (finding.step, str(finding.level), finding.code) == ("train", level, code)
+    assert finding.message == message
 
 
 def test_no_memory_is_advised_where_another_step_used_it():

@@ -196,9 +196,9 @@ def test_times_are_read_as_people_write_them():
 
     now = datetime.now().astimezone()
     assert abs(read("now") - now) < timedelta(minutes=1)
-    found = read("9:26:30")
-    assert found.strftime("%H:%M:%S") == "09:26:30"
-    assert timedelta(seconds=-2) < found - now < timedelta(days=1, seconds=1)
+    moment = read("9:26:30")
+    assert moment.strftime("%H:%M:%S") == "09:26:30"
+    assert timedelta(seconds=-2) < moment - now < timedelta(days=1, seconds=1)
     assert read("2026-11-26T10:26:00Z").timestamp() == 1795688760
     assert read("2026-11-26T12:26:00+02:00") == read("2026-11-26 10:26")
 

@@ -263,8 +263,8 @@ class Api:
 
     def _resource(self, api_version: str, kind: str) -> tuple[str, bool]:
         if (api_version, kind) not in self._resources:
-            known = self.request("GET", _group(api_version))["resources"]
-            for row in known:
+            resources = self.request("GET", _group(api_version))["resources"]
+            for row in resources:
                 if "/" not in row["name"]:
                     self._resources[api_version, row["kind"]] = (row["name"], row["namespaced"])
         if (api_version, kind) not in self._resources:

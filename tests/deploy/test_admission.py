@@ -90,8 +90,8 @@ class Admission:
         probe = AdmissionCase("probe", labels={PROBE_LABEL: "yes"})
 
         def seen() -> str | None:
-            found = self.admitted(probe, "default")["metadata"].get("annotations", {}).get(SEEN)
-            return str(found) if found else None
+            mark = self.admitted(probe, "default")["metadata"].get("annotations", {}).get(SEEN)
+            return str(mark) if mark else None
 
         wait_until(lambda: seen() == version, f"version {version} of the policy", state=seen)
 
@@ -109,13 +109,13 @@ def admission(installed):
     """Admission with the shipped policies, known to be at work."""
     for item in probing_policy():
         installed.create(item)
-    found = Admission(installed)
-    found.set_policy(MARKED)
+    webhook = Admission(installed)
+    webhook.set_policy(MARKED)
     gated = next(case for case in CASES if case.name == "gated")
     for case in (MARKED, gated):
-        found.set_policy(case)
-        wait_until(partial(at_work, found, case), f"the case {case.name} to hold")
-    yield found
+        webhook.set_policy(case)
+        wait_until(partial(at_work, webhook, case), f"the case {case.name} to hold")
+    yield webhook
     for item in probing_policy():
         installed.delete(item)
 

@@ -67,8 +67,8 @@ def model_schema(kind: str) -> dict[str, Any]:
         # Nulls stand only among defaults; they are never written.
         return {key: resolved(value) for key, value in part.items() if value is not None}
 
-    found: dict[str, Any] = resolved(schema)
-    return found
+    of_model: dict[str, Any] = resolved(schema)
+    return of_model
 
 
 def flat(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -130,10 +130,10 @@ def test_short_names_differ():
 
 @of_every_kind
 def test_printed_columns_exist(kind):
-    known = {path for path, _ in parts(schema_of(kind))}
+    paths = {path for path, _ in parts(schema_of(kind))}
     for column in crds()[kind]["spec"]["versions"][0]["additionalPrinterColumns"]:
         path = re.sub(r"\[\?\(.*\)\]", "[]", column["jsonPath"])
-        assert path in known or path == ".metadata.creationTimestamp"
+        assert path in paths or path == ".metadata.creationTimestamp"
 
 
 @of_every_kind
@@ -189,6 +189,6 @@ def test_validation_finds_what_it_should():
     (example, *_) = documents(MANIFESTS / "policy-gates.yaml")
     example["spec"]["gateDeadlin"] = "30s"
     example["spec"]["engine"] = {"budget": 2}
-    found = " ".join(problems(example))
-    assert "gateDeadlin" in found
-    assert "spec.engine.budget" in found
+    message = " ".join(problems(example))
+    assert "gateDeadlin" in message
+    assert "spec.engine.budget" in message

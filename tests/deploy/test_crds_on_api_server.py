@@ -48,9 +48,9 @@ def placement(namespace):
 
 @pytest.mark.parametrize("kind", sorted(crds()))
 def test_schemas_are_accepted_as_structural(installed, kind):
-    found = installed.get(CRD_VERSION, "CustomResourceDefinition", crds()[kind]["metadata"]["name"])
+    crd = installed.get(CRD_VERSION, "CustomResourceDefinition", crds()[kind]["metadata"]["name"])
     assert not [
-        each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"
+        each for each in crd["status"]["conditions"] if each["type"] == "NonStructuralSchema"
     ]
 
 
@@ -162,10 +162,10 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 def table(api, plural, namespace=None):
     """What `kubectl get -o wide` prints of a kind: columns -> cells, of the only object."""
     place = "" if namespace is None else f"/namespaces/{namespace}"
-    found = api.request("GET", f"/apis/{VERSION}{place}/{plural}", accept=TABLE)
-    (row,) = found["rows"]
-    columns = [column["name"] for column in found["columnDefinitions"]]
-    brief = [column["name"] for column in found["columnDefinitions"] if not column["priority"]]
+    answer = api.request("GET", f"/apis/{VERSION}{place}/{plural}", accept=TABLE)
+    (row,) = answer["rows"]
+    columns = [column["name"] for column in answer["columnDefinitions"]]
+    brief = [column["name"] for column in answer["columnDefinitions"] if not column["priority"]]
     return dict(zip(columns, row["cells"], strict=True)), brief
 
 

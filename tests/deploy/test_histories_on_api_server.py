@@ -144,8 +144,8 @@ def test_histories_outlive_an_uninstallation_without_the_feature(api, namespace,
     manifests.apply(api, installation)
     try:
         manifests.remove(api, manifests.rendered())
-        found = api.get(API_VERSION, "PipelineHistory", history["metadata"]["name"], namespace)
-        assert found["status"] == stored["status"]
+        still = api.get(API_VERSION, "PipelineHistory", history["metadata"]["name"], namespace)
+        assert still["status"] == stored["status"]
     finally:
         for item in installation:
             if item["kind"] in ("ClusterRole", "ClusterRoleBinding"):

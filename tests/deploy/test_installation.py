@@ -54,9 +54,9 @@ def test_disruptions_are_allowed(installed, add_nodes, namespace):
         name = item["metadata"]["name"]
 
         def allowed(name=name):
-            found = installed.get("policy/v1", "PodDisruptionBudget", name, NAMESPACE)
+            budget = installed.get("policy/v1", "PodDisruptionBudget", name, NAMESPACE)
             # More while Pods of an earlier rollout are still there.
-            return found.get("status", {}).get("disruptionsAllowed") == 1
+            return budget.get("status", {}).get("disruptionsAllowed") == 1
 
         assert wait_until(allowed, f"{name} to allow a disruption")
 

@@ -78,8 +78,8 @@ def items(features):
 
 def named(items, kind, name):
     """The only object of that kind and name."""
-    (found,) = (each for each in of_kind(items, kind) if each["metadata"]["name"] == name)
-    return found
+    (match,) = (each for each in of_kind(items, kind) if each["metadata"]["name"] == name)
+    return match
 
 
 def pod_templates(items):
@@ -132,7 +132,7 @@ def test_definitions_come_first_and_admission_last(items):
 
 def test_either_policies_or_the_webhook_admit(features, items):
     """Pods and runs each."""
-    found = {
+    kinds = {
         (item["kind"], item["metadata"]["name"])
         for item in items
         if item["kind"] in ADMISSION_KINDS
@@ -148,8 +148,8 @@ def test_either_policies_or_the_webhook_admit(features, items):
         expected.add(("MutatingWebhookConfiguration", HOLD))
     elif "queue" in features:
         expected.add(("MutatingAdmissionPolicy", HOLD))
-    assert found == expected
-    policies = {name for kind, name in found if kind == "MutatingAdmissionPolicy"}
+    assert kinds == expected
+    policies = {name for kind, name in kinds if kind == "MutatingAdmissionPolicy"}
     bindings = of_kind(items, "MutatingAdmissionPolicyBinding")
     assert {each["spec"]["policyName"] for each in bindings} == policies
 
@@ -160,7 +160,7 @@ def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features, i
 
 
 def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features, items):
-    told = has_variable([named(items, "Deployment", "scheduler")], "KFP_PLACEMENT_QUEUES")
+    looks = has_variable([named(items, "Deployment", "scheduler")], "KFP_PLACEMENT_QUEUES")
     reading = {
         rule_verb
         for role in of_kind(items, "ClusterRole")
@@ -169,8 +169,8 @@ def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features
         if "runqueues" in rule["resources"]
         for rule_verb in rule["verbs"]
     }
-    assert told == ("queue-webhook" in features)
-    assert reading == (READING if told else set())
+    assert looks == ("queue-webhook" in features)
+    assert reading == (READING if looks else set())
 
 
 def test_pods_are_restricted(items):
@@ -313,12 +313,12 @@ def test_processes_are_given_only_settings_that_they_have(items):
 
 def test_all_processes_are_told_alike_which_namespaces_take_part(features, items):
     """Admission is told the same: see the namespaces that never take part."""
-    told = "true" if "opt-in" in features else "false"
+    value = "true" if "opt-in" in features else "false"
     for kind, variables in our_processes(items):
         own = variables["own_namespace"]["valueFrom"]["fieldRef"]["fieldPath"]
         assert own == "metadata.namespace", kind.process
         if "opt_in" in kind.model_fields:
-            assert variables.get("opt_in", {}).get("value", "false") == told, kind.process
+            assert variables.get("opt_in", {}).get("value", "false") == value, kind.process
 
 
 def without_order(items):
@@ -359,8 +359,8 @@ def test_histories_come_with_their_kind_and_rights_and_the_planner_is_told(featu
         "kfp-placement-edit-history",
     }
     assert names & brought == (brought if "history" in features else set())
-    told = {kind.process for kind, variables in our_processes(items) if variables.get("history")}
-    assert told == ({"plan"} if "history" in features else set())
+    users = {kind.process for kind, variables in our_processes(items) if variables.get("history")}
+    assert users == ({"plan"} if "history" in features else set())
 
 
 @pytest.mark.parametrize("webhook", ["webhook", "webhook-cert-manager"])
@@ -415,15 +415,15 @@ def test_people_have_their_rights_in_namespaces_by_the_built_in_roles_and_those_
     """Roles that are part of others, by the same word for both."""
     kubernetes = "rbac.authorization.k8s.io/aggregate-to-"
     kubeflow = "rbac.authorization.kubeflow.org/aggregate-to-kubeflow-"
-    found = {}
+    roles = {}
     for role in of_kind(rendered("queue", "history"), "ClusterRole"):
         labels = role["metadata"]["labels"]
         parts = {key.removeprefix(kubernetes) for key in labels if key.startswith(kubernetes)}
         assert parts == {key.removeprefix(kubeflow) for key in labels if key.startswith(kubeflow)}
         if parts:
             verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
-            found[role["metadata"]["name"]] = (parts, verbs)
-    assert found == {
+            roles[role["metadata"]["name"]] = (parts, verbs)
+    assert roles == {
         "kfp-placement-view": ({"view"}, READING),
         "kfp-placement-view-queues": ({"view"}, READING),
         "kfp-placement-view-history": ({"view"}, READING),
@@ -496,9 +496,9 @@ def test_names_are_those_of_the_contract():
         *of_kind(rendered("gates"), "MutatingAdmissionPolicy"),
         *of_kind(rendered("webhook"), "MutatingWebhookConfiguration"),
     ]
-    found = set(re.findall(r"kfp-placement\.dev/(?!v1)[a-z-]+", yaml.safe_dump_all(admission)))
+    names = set(re.findall(r"kfp-placement\.dev/(?!v1)[a-z-]+", yaml.safe_dump_all(admission)))
     labels = {SCHEDULER_LABEL, UNPLANNED_LABEL, ENABLED_LABEL, PIPELINES_LABEL}
-    assert found == {*labels, PLAN_GATE}
+    assert names == {*labels, PLAN_GATE}
 
 
 def test_the_scheduler_is_configured_for_the_extender_beside_it():

@@ -269,8 +269,8 @@ def test_an_account_may_do_this_and_no_more(
 
 
 def test_the_last_resort_has_no_more_rights_in_the_system_s_namespace(account, everyones):
-    found = rules_of(account("release"), "kube-system") - everyones
-    assert found == rights(RELEASE, GATES) - everyones
+    last_resort = rules_of(account("release"), "kube-system") - everyones
+    assert last_resort == rights(RELEASE, GATES) - everyones
 
 
 @pytest.fixture
@@ -398,5 +398,5 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     lines: list[str] = []
     assert release(client, later, lines.append, ReleaseSettings(overdue=True)) == 0, lines
     assert f"freed {namespace}/p" in lines
-    found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
-    assert "schedulingGates" not in found["spec"]
+    released = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
+    assert "schedulingGates" not in released["spec"]

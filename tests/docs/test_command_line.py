@@ -53,9 +53,9 @@ def reference(context: click.Context) -> str:
 @pytest.mark.parametrize("context", CONTEXTS, ids=lambda context: context.command_path)
 def test_usage_and_options_are_those_of_help(context):
     wanted = reference(context)
-    found = PAGE.partition(wanted)[1:]
-    assert found[0], f"write into command-line.md:\n{wanted}"
-    assert found[1].startswith("\n") or not found[1]
+    parts = PAGE.partition(wanted)[1:]
+    assert parts[0], f"write into command-line.md:\n{wanted}"
+    assert parts[1].startswith("\n") or not parts[1]
 
 
 def test_the_page_names_every_command_in_order_and_no_other():

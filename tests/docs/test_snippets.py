@@ -64,10 +64,10 @@ def test_every_make_target_exists(page):
 def test_every_command_line_is_understood(page):
     """Commands and options exist, and every value has the form that its option takes."""
     lines = [
-        found[1]
+        match[1]
         for line in commands(page)
         if (
-            found := re.match(
+            match := re.match(
                 r"^\s*(?:\$ )?(?:\S*/)?(?:kfp-placement|kubectl placement) (.+)", line
             )
         )

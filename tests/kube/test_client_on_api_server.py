@@ -65,11 +65,11 @@ def test_a_list_comes_in_pages_and_says_what_its_items_are(client, namespace):
     for index in range(7):
         client.create(LEASES, a_lease(namespace, f"l{index}"))
     listing = client.list(LEASES, namespace=namespace, limit=3)
-    found = list(listing.items)
-    assert [each["metadata"]["name"] for each in found] == [f"l{index}" for index in range(7)]
-    assert {each["kind"] for each in found} == {"Lease"}
+    leases = list(listing.items)
+    assert [each["metadata"]["name"] for each in leases] == [f"l{index}" for index in range(7)]
+    assert {each["kind"] for each in leases} == {"Lease"}
     assert int(listing.resource_version) >= max(
-        int(each["metadata"]["resourceVersion"]) for each in found
+        int(each["metadata"]["resourceVersion"]) for each in leases
     )
 
 

@@ -12,8 +12,8 @@ def nested(levels, inner='"end"'):
 
 
 def test_an_object_as_deep_as_the_parser_reads_is_read_whole():
-    found = read_json(nested(200).encode())
-    assert found == json.loads(nested(200))
+    parsed = read_json(nested(200).encode())
+    assert parsed == json.loads(nested(200))
 
 
 def test_one_object_too_deep_does_not_hide_its_neighbours():

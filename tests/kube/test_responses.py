@@ -25,8 +25,8 @@ def test_an_object_deeper_than_the_parser_reads_hides_no_other():
     deep = b'{"name":"deep","spec":%b}' % (b"[" * 1500 + b"]" * 1500)
     lines = [b'{"type":"ADDED","object":%b}' % each for each in (b'{"name":"a"}', deep)]
     assert [event.object["name"] for event in stream(*lines)] == ["a", "deep"]
-    (found,) = parsed(b'{"items":[%b]}' % deep, "/pods")["items"]
-    assert found["name"] == "deep"
+    (item,) = parsed(b'{"items":[%b]}' % deep, "/pods")["items"]
+    assert item["name"] == "deep"
 
 
 def test_an_error_in_the_stream_is_one_of_ours():

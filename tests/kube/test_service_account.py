@@ -44,11 +44,11 @@ def account(tmp_path):
 
 
 def test_a_pod_knows_its_server_its_account_and_its_namespace(account, monkeypatch):
-    found = load_service_account(account.folder, account.variables)
-    assert found.server == "https://10.96.0.1:443"
-    assert found.authorization() == "Bearer old"
-    assert found.authority_file == account.folder / "ca.crt"
-    assert found.verifies_server
+    loaded = load_service_account(account.folder, account.variables)
+    assert loaded.server == "https://10.96.0.1:443"
+    assert loaded.authorization() == "Bearer old"
+    assert loaded.authority_file == account.folder / "ca.crt"
+    assert loaded.verifies_server
     assert service_account_namespace(account.folder) == "team-a"
     for name, value in account.variables.items():
         monkeypatch.setenv(name, value)
@@ -63,22 +63,22 @@ def test_the_address_may_be_of_version_6(account):
 
 def test_a_token_that_the_kubelet_renews_counts_within_a_minute(account):
     clock = Clock()
-    found = load_service_account(account.folder, account.variables, clock)
+    loaded = load_service_account(account.folder, account.variables, clock)
     (account.folder / "token").write_text("new")
     clock.seconds = 59.0
-    assert found.authorization() == "Bearer old"
+    assert loaded.authorization() == "Bearer old"
     clock.seconds = 60.0
-    assert found.authorization() == "Bearer new"
+    assert loaded.authorization() == "Bearer new"
 
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_the_last_token_counts_while_there_is_none(account, gone):
     clock = Clock()
-    found = load_service_account(account.folder, account.variables, clock)
+    loaded = load_service_account(account.folder, account.variables, clock)
     token = account.folder / "token"
     token.unlink() if gone else token.write_text("")
     clock.seconds = 60.0
-    assert found.authorization() == "Bearer old"
+    assert loaded.authorization() == "Bearer old"
 
 
 @pytest.mark.parametrize("file", ["token", "ca.crt"])

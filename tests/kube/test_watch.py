@@ -97,7 +97,7 @@ NEW = ("a", None, "1")
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "changes"),
     [
         pytest.param(
             [
@@ -141,9 +141,9 @@ NEW = ("a", None, "1")
         ),
     ],
 )
-def test_what_is_told(steps, told):
+def test_what_is_told(steps, changes):
     with following(*steps) as followed:
-        followed.wait_told(*told)
+        followed.wait_told(*changes)
 
 
 def test_a_kind_that_is_missing_for_a_moment_keeps_its_objects():

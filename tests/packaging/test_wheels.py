@@ -99,7 +99,7 @@ def test_the_kernel_needs_no_newer_c_library_than_its_wheel_says(installed_engin
     if "manylinux_2_17" not in wheels["kfp_placement_engine"].name:
         pytest.skip("made for no version of glibc")
     library = (installed_engine / "kfp_placement_engine" / LIBRARY).read_bytes()
-    versions = {tuple(map(int, found.split(b"."))) for found in NEEDED_GLIBC.findall(library)}
+    versions = {tuple(map(int, version.split(b"."))) for version in NEEDED_GLIBC.findall(library)}
     assert versions
     assert max(versions) <= (2, 17)
     assert str(ROOT).encode() not in library
@@ -169,17 +169,17 @@ def locked_packages() -> dict[str, list[dict]]:
 
 def needed_by(distribution: str, *, with_extras: bool = True) -> set[str]:
     """All that a distribution pulls in; with its extras and everybody else's, or with none."""
-    packages, found, waiting = locked_packages(), set[str](), [distribution]
+    packages, needed, waiting = locked_packages(), set[str](), [distribution]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in needed:
             continue
-        found.add(name)
+        needed.add(name)
         for package in packages[name]:
             groups = [package.get("dependencies", [])]
             groups += package.get("optional-dependencies", {}).values() if with_extras else ()
             waiting += [dependency["name"] for group in groups for dependency in group]
-    return found
+    return needed
 
 
 def test_a_controller_needs_neither_kfp_nor_the_sdk():

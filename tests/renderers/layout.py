@@ -42,9 +42,9 @@ def problems_by_width(
         resize: gives the window another width and waits until the element has followed.
         steady_from: from this width on, tables must not scroll sideways.
     """
-    found = []
+    labelled = []
     for width in WIDTHS:
         (resize or (lambda pixels: page.resize(width=pixels)))(width)
         problems = layout_problems(page, root, steady=width >= steady_from)
-        found += [f"{label}, {width}: {problem}" for problem in problems]
-    return found
+        labelled += [f"{label}, {width}: {problem}" for problem in problems]
+    return labelled

@@ -22,8 +22,8 @@ def test_the_drawings_are_laid_out(tmp_path, chromium, dark):
                 file = tmp_path / f"{name}-{index}.svg"
                 file.write_bytes(base64.b64decode(image["src"].partition(",")[2]))
                 page.load(file, dark=dark)
-                found = layout_problems(page, "document.documentElement")
-                problems += [f"{file.stem}: {problem}" for problem in found]
+                faults = layout_problems(page, "document.documentElement")
+                problems += [f"{file.stem}: {problem}" for problem in faults]
                 grounds.add(page.evaluate(ground))
     assert problems == []
     assert grounds == {"rgb(18, 23, 29)" if dark else "rgb(255, 255, 255)"}

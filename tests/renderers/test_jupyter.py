@@ -72,5 +72,5 @@ def test_the_view_of_before_is_found_to_be_broken(tmp_path, chromium):
         server.show(page, "before")
         for width in WIDTHS:
             page.resize(width=width)
-            found = layout_problems(page, OUTPUT)
-            assert len([each for each in found if each.startswith("overlap")]) >= 3
+            problems = layout_problems(page, OUTPUT)
+            assert len([each for each in problems if each.startswith("overlap")]) >= 3

@@ -39,8 +39,8 @@ def compare(pipeline, golden, folder):
 
 
 def test_every_sample_is_known_here():
-    found = {path.parent.name for path in SAMPLES.glob("*/pipeline.py")}
-    assert found == set(PIPELINES)
+    folders = {path.parent.name for path in SAMPLES.glob("*/pipeline.py")}
+    assert folders == set(PIPELINES)
 
 
 @pytest.mark.parametrize("name", PIPELINES)

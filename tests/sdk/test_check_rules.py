@@ -196,9 +196,9 @@ def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
     claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
     use = ("kfp-workspace",)
     steps = [a_step("one", claims=use), a_step("two", claims=use), a_step("three")]
-    found = check_run(a_graph(*steps, claims=claims)).of("shared-volume")
-    golden([finding.message for finding in found] or ["nothing"])
-    assert bool(found) is (modes != ("ReadWriteMany",))
+    findings = check_run(a_graph(*steps, claims=claims)).of("shared-volume")
+    golden([finding.message for finding in findings] or ["nothing"])
+    assert bool(findings) is (modes != ("ReadWriteMany",))
     assert not check_run(a_graph(*steps[1:], claims=claims)).of("shared-volume")
 
 
@@ -209,9 +209,9 @@ def test_a_volume_that_the_run_makes_is_noted_once_for_all_iterations(golden):
         for n in range(3)
         for name, task in (("fill", "for-loop-1[*].fill"), ("read", "for-loop-1[*].read"))
     ]
-    found = check_run(a_graph(*steps, claims=tuple(claims))).of("shared-volume")
-    golden([finding.message for finding in found])
-    assert len(found) == 1
+    findings = check_run(a_graph(*steps, claims=tuple(claims))).of("shared-volume")
+    golden([finding.message for finding in findings])
+    assert len(findings) == 1
     existing = tuple(RunClaim(claim.name) for claim in claims)
     assert not check_run(a_graph(*steps, claims=existing)).of("shared-volume")
 
@@ -223,10 +223,10 @@ def test_a_latency_limit_without_its_rule_is_told():
 
 
 def test_missing_durations_are_told_once():
-    known, unknown = a_step("a"), a_step("b", duration_source=DurationSource.ASSUMED)
+    hinted, unknown = a_step("a"), a_step("b", duration_source=DurationSource.ASSUMED)
     assert findings_of(unknown) == [("warning", "no-durations", "")]
-    assert findings_of(known, unknown) == [("note", "some-durations", "")]
-    assert findings_of(known) == []
+    assert findings_of(hinted, unknown) == [("note", "some-durations", "")]
+    assert findings_of(hinted) == []
 
 
 def test_retries_that_do_nothing_are_told():

@@ -174,8 +174,8 @@ def test_a_cluster_in_python_is_one_of_the_forms(tmp_path):
     document, file = cluster.document(), cluster.save(tmp_path / "cluster.yaml")
     texts = [json.dumps(document), yaml.safe_dump(document), file.read_bytes()]
     forms = [cluster, cluster.noun, document, *texts, file, str(file)]
-    found = [dataclasses.replace(known_cluster(form).cluster, source="") for form in forms]
-    assert {str(each) for each in found} == {str(dataclasses.replace(cluster.noun, source=""))}
+    clusters = [dataclasses.replace(known_cluster(form).cluster, source="") for form in forms]
+    assert {str(each) for each in clusters} == {str(dataclasses.replace(cluster.noun, source=""))}
     assert read_cluster(json.dumps(document).encode(), name="cluster") == cluster.noun
 
 

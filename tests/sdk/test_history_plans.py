@@ -116,14 +116,14 @@ def test_a_given_time_wins_over_all_runs(nine):
 def test_past_runs_win_over_what_a_policy_assumes_of_types():
     policy = a_policy(defaults={"byType": [{"type": "Fit", "duration": "1h"}]})
     cluster = replace(cluster_of(2), policy=policy)
-    run = a_run(a_step("known", type="Fit", seconds=None), a_step("new", type="Fit", seconds=None))
+    run = a_run(a_step("old", type="Fit", seconds=None), a_step("new", type="Fit", seconds=None))
     seen = replace(run, steps=run.steps[:1])
-    past = Past(runs_of(seen, 1, known=90.0))
+    past = Past(runs_of(seen, 1, old=90.0))
     request = prepared(run, cluster, past=past, options={"generations": 1})
-    known, new = request.run.steps
-    assert known.duration_basis is not None
-    assert known.duration_basis.level is Level.ITERATION
-    assert known.duration_seconds == pytest.approx(90, rel=0.2)
+    old, new = request.run.steps
+    assert old.duration_basis is not None
+    assert old.duration_basis.level is Level.ITERATION
+    assert old.duration_seconds == pytest.approx(90, rel=0.2)
     # All steps of the namespace tell of it, which comes before a type's default.
     assert new.duration_source is DurationSource.HISTORY
     assert request.plan().promise is not None

@@ -81,10 +81,10 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
         step.name for step in plan.steps if "no scheduler mark" not in step.explanation.sentence
     ]
     assert planned == (["a"] if namespace == "team-a" else [])
-    told = [each.message for each in plan.notices if each.code == "unmarked-steps"]
+    texts = [each.message for each in plan.notices if each.code == "unmarked-steps"]
     unmarked = ["1 of 2 steps is not marked (a): left to the default scheduler"]
     opted_out = '1 of 2 steps opts out (b) with scheduler="default-scheduler"'
-    assert told == [*([] if planned else unmarked), f"{opted_out}: left to the default scheduler"]
+    assert texts == [*([] if planned else unmarked), f"{opted_out}: left to the default scheduler"]
 
 
 def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():

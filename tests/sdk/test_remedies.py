@@ -25,8 +25,8 @@ def gpu_node(**changes: Any) -> Cluster:
 
 
 def lines_in(text: str) -> list[str]:
-    found = re.search(r"(?:this line lets|these lines let) it onto \S+: (.*)", text)
-    return found[1].split("; ") if found else []
+    match = re.search(r"(?:this line lets|these lines let) it onto \S+: (.*)", text)
+    return match[1].split("; ") if match else []
 
 
 def marked(mark, *lines):

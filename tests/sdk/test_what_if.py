@@ -87,17 +87,17 @@ def test_a_change_that_makes_the_run_impossible_is_an_answer(planned):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("worker", "'worker' is not a change that can be planned; write one of: "),
         ("+1 of wroker", "there is no node 'wroker'; did you mean 'worker'?"),
         ("xgbost cpu=4", "there is no node or step 'xgbost'; did you mean 'xgboost'?"),
     ],
 )
-def test_what_cannot_be_changed_is_told_in_a_sentence(planned, text, told):
+def test_what_cannot_be_changed_is_told_in_a_sentence(planned, text, message):
     with pytest.raises(RunError) as caught:
         planned.what_if(text)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_step_that_is_not_there_is_a_key_error(planned):
@@ -118,7 +118,7 @@ def test_a_plan_that_was_made_elsewhere_cannot_be_changed():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "shown"),
     [
         (3, "3 (int)"),
         (["+1 of worker"], "['+1 of worker'] (list)"),
@@ -126,7 +126,7 @@ def test_a_plan_that_was_made_elsewhere_cannot_be_changed():
         (b"+1 of worker", "b'+1 of worker' (bytes)"),
     ],
 )
-def test_a_change_is_text(planned, change, told):
+def test_a_change_is_text(planned, change, shown):
     with pytest.raises(UsageError) as refused:
         planned.what_if("+1 of worker", change)
-    assert str(refused.value) == (f"a change is text, such as what_if('+1 of worker'); got {told}")
+    assert str(refused.value) == (f"a change is text, such as what_if('+1 of worker'); got {shown}")

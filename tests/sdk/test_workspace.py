@@ -41,7 +41,7 @@ def pipeline(body, mode="ReadWriteOnce"):
     return shared
 
 
-def told(body, **options):
+def path_notices(body, **options):
     plan = preview(pipeline(body, **options), CLUSTER, budget="50ms", compare=())
     return [notice for notice in plan.warnings if notice.code == "workspace-path"]
 
@@ -51,7 +51,7 @@ def by_value(folder):
 
 
 def test_a_path_that_a_step_returns_is_told(golden):
-    (notice,) = told(by_value)
+    (notice,) = path_notices(by_value)
     assert notice.step == "read"
     golden(notice.message)
 
@@ -70,11 +70,11 @@ def elsewhere(folder):
 
 @pytest.mark.parametrize("body", [by_placeholder, number, elsewhere])
 def test_where_the_plan_knows_there_is_nothing_to_tell(body):
-    assert told(body) == []
+    assert path_notices(body) == []
 
 
 def test_a_workspace_for_several_nodes_ties_nobody():
-    assert told(by_value, mode="ReadWriteMany") == []
+    assert path_notices(by_value, mode="ReadWriteMany") == []
 
 
 def test_a_loop_is_told_once():
@@ -83,5 +83,5 @@ def test_a_loop_is_told_once():
         with dsl.ParallelFor([1, 2, 3]):
             read(path=path)
 
-    (notice,) = told(body)
+    (notice,) = path_notices(body)
     assert notice.step == "for-loop-2[*].read"

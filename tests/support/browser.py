@@ -11,7 +11,7 @@ def find_chromium() -> Path | None:
     """The browser named by `CHROMIUM`, else one on PATH, else one that Playwright downloaded."""
     named = os.environ.get("CHROMIUM", "")
     for program in filter(None, (named, *PROGRAMS)):
-        if found := shutil.which(program):
-            return Path(found)
+        if path := shutil.which(program):
+            return Path(path)
     downloads = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or "~/.cache/ms-playwright")
     return max(downloads.expanduser().glob("chromium-*/chrome-linux*/chrome"), default=None)

@@ -221,8 +221,8 @@ def sentence_of(plan: Plan, step: str) -> str:
 
 def notice_of(plan: Plan, code: str) -> Notice:
     """The only notice of a plan with this code."""
-    (found,) = (notice for notice in plan.notices if notice.code == code)
-    return found
+    (match,) = (notice for notice in plan.notices if notice.code == code)
+    return match
 
 
 def codes_of_plan(plan: Plan) -> list[str]:

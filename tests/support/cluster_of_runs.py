@@ -62,9 +62,9 @@ class ClusterOfRuns:
         """Wait until Argo is done with a Workflow; returns it."""
 
         def ended() -> JsonObject | None:
-            found = self.workflow(name, namespace)
-            labels = found["metadata"].get("labels") or {}
-            return found if labels.get(_COMPLETED) == "true" else None
+            run = self.workflow(name, namespace)
+            labels = run["metadata"].get("labels") or {}
+            return run if labels.get(_COMPLETED) == "true" else None
 
         def state() -> object:
             return {
@@ -76,9 +76,9 @@ class ClusterOfRuns:
                 for pod in self.pods(namespace)
             }
 
-        found = wait_until(ended, f"the end of {name}", timeout_seconds, state)
-        assert found is not None
-        return found
+        run = wait_until(ended, f"the end of {name}", timeout_seconds, state)
+        assert run is not None
+        return run
 
     def wait_for_success(
         self, name: str, namespace: str, timeout_seconds: float = 60.0
@@ -104,8 +104,8 @@ class ClusterOfRuns:
 
     def placement(self, name: str, namespace: str) -> PipelinePlacement | None:
         """The plan of a run, if there is one."""
-        found = self.api.find(API_VERSION, "PipelinePlacement", name, namespace)
-        return None if found is None else read_resource(PipelinePlacement, found)
+        raw = self.api.find(API_VERSION, "PipelinePlacement", name, namespace)
+        return None if raw is None else read_resource(PipelinePlacement, raw)
 
     def policy(self) -> JsonObject:
         """The policy as it is now."""

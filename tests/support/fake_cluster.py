@@ -96,7 +96,7 @@ class FakeCluster(ClusterApi):
         if kind.plural not in self._kinds:
             raise ClusterMissingError("404 page not found")
         # As in the API's own lists, items do not say what they are.
-        found = [
+        chosen = [
             {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
             for place, raw in sorted(self._objects.items())
             if place.startswith(f"{kind.root}/")
@@ -104,8 +104,8 @@ class FakeCluster(ClusterApi):
             and namespace in ("", raw["metadata"].get("namespace"))
             and _selected(raw, label_selector, field_selector)
         ]
-        for start in range(0, max(len(found), 1), 2):
-            page = copy.deepcopy(found[start : start + 2])
+        for start in range(0, max(len(chosen), 1), 2):
+            page = copy.deepcopy(chosen[start : start + 2])
             yield page_of(kind, {"metadata": {"resourceVersion": "7"}, "items": page})
 
     def create(self, kind: Kind, body: Any, *, dry_run: bool = False) -> JsonObject:
@@ -184,11 +184,11 @@ def _selected(raw: JsonObject, label_selector: str, field_selector: str) -> bool
             return False
     for term in filter(None, field_selector.split(",")):
         key, _, value = term.partition("=")
-        found: Any = raw
+        value_there: Any = raw
         for part in key.split("."):
-            found = found.get(part, {})
+            value_there = value_there.get(part, {})
         # What is not set is empty, as for the API server.
-        if (found or "") != value:
+        if (value_there or "") != value:
             return False
     return True
 

@@ -158,7 +158,7 @@ class _Body:
         self._name = name
         self._levels: tuple[_Level, ...] = ()
         self._items: list[Any] = []
-        self._known: list[_Produced] = []
+        self._producers: list[_Produced] = []
         self._late: list[tuple[TrueTask, tuple[_Level, ...], str]] = []
         self._late_waits: list[tuple[tuple[_Level, ...], str, tuple[_Level, ...], str]] = []
         self._late_loops: list[tuple[tuple[_Level, ...], int | None, int]] = []
@@ -193,7 +193,7 @@ class _Body:
 
     def _usable(self) -> list[_Produced]:
         """Tasks whose outputs may be used here: not those inside groups that we are not in."""
-        return [known for known in self._known if self._levels[: len(known.levels)] == known.levels]
+        return [each for each in self._producers if self._levels[: len(each.levels)] == each.levels]
 
     def _task(self, *, exit_task: bool = False, plain: bool = False) -> Any:
         name = self._name()
@@ -218,7 +218,7 @@ class _Body:
         if producer is not None:
             self._wait_for(producer, self._levels, task.name)
         if not exit_task:
-            self._known.append(_Produced(task, self._levels))
+            self._producers.append(_Produced(task, self._levels))
         return task
 
     def _wait_for(self, producer: _Produced, levels: tuple[_Level, ...], name: str) -> None:
@@ -310,7 +310,7 @@ class _Body:
             self._levels = outer
 
     def _loop(self, depth: int) -> None:
-        usable = [known for known in self._usable() if "items" in known.task.outputs]
+        usable = [each for each in self._usable() if "items" in each.task.outputs]
         kind = self._rng.choice(["static", "parameter", "output" if usable else "static"])
         parallelism = self._rng.choice([0, 0, 2])
         level = _Level()

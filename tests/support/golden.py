@@ -123,13 +123,13 @@ def expected_texts(file: Path) -> Texts:
 
 
 def _loaded(content: str) -> Texts:
-    found = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+    tests = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
     return {
         test: {
             part: "\n".join(text) if isinstance(text, list) else text
             for part, text in parts.items()
         }
-        for test, parts in found.items()
+        for test, parts in tests.items()
     }
 
 

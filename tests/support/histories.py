@@ -93,14 +93,14 @@ def with_memory(
     """The runs, in which a step used, was killed with and asked for that many GiB."""
     amounts = zip(("peak_bytes", "killed_bytes", "asked_bytes"), (peak, killed, asked), strict=True)
     used: dict[str, Any] = {name: each * GIB for name, each in amounts if each is not None}
-    found = []
+    changed = []
     for run in runs:
         others = [each for each in run.steps if each.identity.step != step]
         own = [each for each in run.steps if each.identity.step == step]
         own = own or [PastStep(StepIdentity(run.pipeline, step))]
         steps = (*others, *(replace(each, **used) for each in own))
-        found.append(replace(run, steps=steps))
-    return found
+        changed.append(replace(run, steps=steps))
+    return changed
 
 
 def runs_of(

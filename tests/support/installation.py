@@ -323,8 +323,8 @@ class Installation(ClusterOfRuns):
     def _account_variables(self, account: str) -> dict[str, str]:
         """Variables by which our processes find a shipped account, as in a pod."""
         token = housekeeping.account_token(self.api, NAMESPACE, account)
-        found = self._plane.pod_account_for(f"kfp-placement-{account}", token)
-        return {**found.variables, "KFP_PLACEMENT_SERVICE_ACCOUNT": str(found.folder)}
+        pod_account = self._plane.pod_account_for(f"kfp-placement-{account}", token)
+        return {**pod_account.variables, "KFP_PLACEMENT_SERVICE_ACCOUNT": str(pod_account.folder)}
 
     def _start_replica(self, process: str, name: str) -> None:
         """Start one more replica of `plan` or `queue`."""

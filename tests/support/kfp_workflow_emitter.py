@@ -300,15 +300,15 @@ def _executor_template(task: Mapping, config: Mapping) -> str:
 
 
 def _metadata(config: Mapping) -> list[Mapping]:
-    found: list[Mapping] = []
+    parameters: list[Mapping] = []
     metadata = config.get("podMetadata", {})
     for kind in ("annotation", "label"):
         entries: dict[str, str] = metadata.get(f"{kind}s", {})
         for number, key in enumerate(sorted(entries), 1):
             suffix = f"-{number}" if len(entries) > 1 else ""
-            found.append({"name": f"pod-metadata-{kind}-key{suffix}", "value": key})
-            found.append({"name": f"pod-metadata-{kind}-val{suffix}", "value": entries[key]})
-    return found
+            parameters.append({"name": f"pod-metadata-{kind}-key{suffix}", "value": key})
+            parameters.append({"name": f"pod-metadata-{kind}-val{suffix}", "value": entries[key]})
+    return parameters
 
 
 def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mapping:

@@ -36,8 +36,8 @@ def why_not(
     node: Node,
 ) -> str | None:
     """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
-    found = objection(node_selector, affinity, tolerations, node)
-    return None if found is None else reason_text(found)
+    reason = objection(node_selector, affinity, tolerations, node)
+    return None if reason is None else reason_text(reason)
 
 
 def a_taint(text: str) -> Taint:

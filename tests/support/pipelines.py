@@ -85,8 +85,8 @@ def pod(hints: str, labels: dict[str, str]) -> dict[str, Any]:
 
 def work_metadata(pipeline: Any) -> dict[str, Any]:
     """The pod metadata of the step `work`."""
-    found: dict[str, Any] = metadata(pipeline)["exec-work"]
-    return found
+    pod_metadata: dict[str, Any] = metadata(pipeline)["exec-work"]
+    return pod_metadata
 
 
 def resources(pipeline: Any, executor: str = "exec-work") -> dict[str, Any]:

@@ -36,4 +36,4 @@ def descendants(pid: int) -> list[int]:
         for task in children.iterdir()
         for child in (task / "children").read_text().split()
     ]
-    return [found for child in direct for found in (child, *descendants(child))]
+    return [process for child in direct for process in (child, *descendants(child))]

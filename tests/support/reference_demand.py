@@ -44,14 +44,14 @@ def begun(graph: RunGraph, names: Collection[str]) -> set[str]:
     """The steps of these names, and all groups around them."""
     steps = {step.name: step for step in graph.steps}
     parents = {group.name: group.parent for group in graph.groups}
-    found = set(names)
+    groups = set(names)
     for name in names:
         group = steps[name].group
         while group:
-            found.add(group)
+            groups.add(group)
             group = parents[group]
-        found.add("")
-    return found
+        groups.add("")
+    return groups
 
 
 def held(

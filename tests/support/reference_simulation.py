@@ -248,12 +248,12 @@ class Reference:
 
     def exclusive_claims(self) -> set[str]:
         """Claims that one pod at a time may have."""
-        known = {claim.name: claim.access_modes for claim in self.cluster.claims}
+        modes = {claim.name: claim.access_modes for claim in self.cluster.claims}
         return {
             claim.name
             for claim in self.graph.claims
             if claim.name in self.binding_claims()
-            and "ReadWriteOncePod" in (claim.access_modes or known.get(claim.name, ()))
+            and "ReadWriteOncePod" in (claim.access_modes or modes.get(claim.name, ()))
         }
 
     def is_planned(self, step: Step | None) -> bool:
@@ -306,12 +306,12 @@ class Reference:
         trips = self.round_trips(pod.step)
         if trips is None:
             return 0.0
-        known = [trips[each.name] for each in self.usable(pod) if each.name in trips]
-        if not known:
+        measured = [trips[each.name] for each in self.usable(pod) if each.name in trips]
+        if not measured:
             return 0.0
         if node.name not in trips:
             return 1e6
-        band = min(known) + max(0.5, 0.05 * min(known))
+        band = min(measured) + max(0.5, 0.05 * min(measured))
         return max(0.0, trips[node.name] - band)
 
     def lacks_round_trip(self, pod: SimulatedPod, node: Node) -> bool:
@@ -522,19 +522,19 @@ class _Simulation:
         return next((each for each in self.model.graph.groups if each.name == name), None)
 
     def loop_of(self, iteration: str) -> str:
-        found = self.group(iteration)
-        assert found is not None
-        return found.parent
+        loop = self.group(iteration)
+        assert loop is not None
+        return loop.parent
 
     def around(self, pod: SimulatedPod) -> list[str]:
         """Limited iterations around the pod, innermost first."""
-        found, name = [], pod.group
+        groups, name = [], pod.group
         while name:
             if self.limited(name):
-                found.append(name)
+                groups.append(name)
             group = self.group(name)
             name = group.parent if group else ""
-        return found
+        return groups
 
     def becomes_ready(self, pod: SimulatedPod, now: float) -> None:
         entered = pod.entered
@@ -779,9 +779,9 @@ class _Simulation:
         """When the image is on the node if a pod asks for it now; one pull serves all."""
         if image in node.images:
             return now
-        known = self.pull_ends.get((image, node.name))
-        if known is not None:
-            return max(now, known)
+        pull_end = self.pull_ends.get((image, node.name))
+        if pull_end is not None:
+            return max(now, pull_end)
         return now + self.pull_seconds(image, node)
 
     def pull_seconds(self, image: str, node: Node) -> float:
@@ -810,8 +810,8 @@ class _Simulation:
             latest = max(latest, producer.end + (moved / rate if apart else 0.0))
         return latest
 
-    def size(self, known: int | None) -> int:
-        return self.model.assumptions.output_bytes if known is None else known
+    def size(self, nbytes: int | None) -> int:
+        return self.model.assumptions.output_bytes if nbytes is None else nbytes
 
     def seconds(self, pod: SimulatedPod, node: Node | None) -> float:
         """Download, run and upload; without a node the run time on the reference node."""

@@ -66,13 +66,13 @@ class Module:
 @cache
 def product() -> Mapping[str, Module]:
     """Return the modules of the four distributions by name."""
-    found = {}
+    modules = {}
     for distribution, folder in DISTRIBUTIONS.items():
         for path in sorted(folder.rglob("*.py")):
             parts = [distribution, *path.relative_to(folder).with_suffix("").parts]
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            found[name] = Module(name, path)
-    return found
+            modules[name] = Module(name, path)
+    return modules
 
 
 def imported(module: Module, modules: Mapping[str, Module]) -> set[str]:

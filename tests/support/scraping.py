@@ -34,10 +34,10 @@ class Scraped:
 
     def values(self, sample: str, by: str, **labels: str) -> dict[str, float]:
         """The same apart for every value of one label."""
-        found: dict[str, float] = {}
+        sums: dict[str, float] = {}
         for has, value in self._matching(sample, labels):
-            found[has[by]] = found.get(has[by], 0.0) + value
-        return found
+            sums[has[by]] = sums.get(has[by], 0.0) + value
+        return sums
 
     def buckets(self, sample: str, **labels: str) -> list[tuple[float, float]]:
         """A histogram: upper limits in seconds and how many are at or below, ascending."""

@@ -94,8 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif _size(parts.path) in (1, 3):
             self._send(200, {"items": [], "metadata": {"resourceVersion": "1"}})
         else:
-            found = api.objects.get(parts.path)
-            self._send(404 if found is None else 200, found or _FAILURE)
+            item = api.objects.get(parts.path)
+            self._send(404 if item is None else 200, item or _FAILURE)
 
     def do_POST(self) -> None:
         api, path, body = self.server.api, urlsplit(self.path).path, self._body()

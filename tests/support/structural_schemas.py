@@ -26,10 +26,10 @@ def documents(path: Path) -> list[dict[str, Any]]:
 def crds() -> dict[str, dict[str, Any]]:
     """Our CustomResourceDefinitions by kind."""
     paths = (path for folder in CRDS for path in sorted(folder.glob("*.yaml")))
-    found = (each for path in paths for each in documents(path))
+    items = (each for path in paths for each in documents(path))
     return {
         each["spec"]["names"]["kind"]: each
-        for each in found
+        for each in items
         if each["kind"] == "CustomResourceDefinition"
     }
 
@@ -56,10 +56,10 @@ def with_defaults(value: Any, schema: dict[str, Any]) -> Any:
     return value
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(item: dict[str, Any]) -> list[str]:
     """What an API server would refuse, CEL rules apart, and fields that it would drop."""
-    schema = _closed(schema_of(found["kind"]))
-    complete = with_defaults(found, schema)
+    schema = _closed(schema_of(item["kind"]))
+    complete = with_defaults(item, schema)
     return [
         f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
         for error in Draft202012Validator(schema).iter_errors(complete)

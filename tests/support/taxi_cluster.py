@@ -28,7 +28,7 @@ def taxi_nodes() -> list[JsonObject]:
     """
     file = SAMPLES / "06_taxi" / "cluster.yaml"
     cluster = yaml.load(file.read_text("utf-8"), yaml.CSafeLoader)
-    found = []
+    nodes = []
     for node in cluster["nodes"]:
         labels = {
             place: str(round_trips[node["name"]])
@@ -37,16 +37,16 @@ def taxi_nodes() -> list[JsonObject]:
         labels[SPEED_LABEL] = str(node.get("speed", 1))
         labels[STORE_BANDWIDTH_LABEL] = "1T"
         room = {"cpu": str(node["cpu"]), "memory": node["memory"]}
-        found.append(objects.node(node["name"], room, labels, images=node["images"]))
-    return found
+        nodes.append(objects.node(node["name"], room, labels, images=node["images"]))
+    return nodes
 
 
 def with_durations(workflow: Mapping[str, Any], factor: float) -> JsonObject:
     """A Workflow whose steps say that they take longer by this factor, in milliseconds."""
 
-    def scaled(found: re.Match[str]) -> str:
-        milliseconds = max(1, round(1000 * seconds_of(found[2]) * factor))
-        return f"{found[1]}{milliseconds}ms"
+    def scaled(match: re.Match[str]) -> str:
+        milliseconds = max(1, round(1000 * seconds_of(match[2]) * factor))
+        return f"{match[1]}{milliseconds}ms"
 
     changed: JsonObject = json.loads(_DURATION.sub(scaled, json.dumps(workflow)))
     return changed

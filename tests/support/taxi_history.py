@@ -83,8 +83,8 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
 def _past_step(graph: RunGraph, step: Step, seconds: float, rng: random.Random) -> PastStep:
     node = _TOOK[step.name][1]
     identity = step_identity(graph.name, step)
-    found = PastStep(identity, seconds * _SPEEDS[node], node, step.input_bytes)
+    past = PastStep(identity, seconds * _SPEEDS[node], node, step.input_bytes)
     if step.name not in _PEAK_BYTES:
-        return found
+        return past
     peak = float(round(rng.uniform(0.97, 1.03) * _PEAK_BYTES[step.name]))
-    return replace(found, peak_bytes=peak, asked_bytes=step.requests.get("memory"))
+    return replace(past, peak_bytes=peak, asked_bytes=step.requests.get("memory"))

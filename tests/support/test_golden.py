@@ -16,10 +16,10 @@ def module(tmp_path, monkeypatch):
     """A test module that keeps two texts of two tests; CI is not set."""
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("REGENERATE", raising=False)
-    found = tmp_path / "test_it.py"
-    record(monkeypatch, found, "test_a[x]", {"text": "one\ntwo\n", "stderr": "three"})
-    record(monkeypatch, found, "test_b", {"text": "four"})
-    return found
+    path = tmp_path / "test_it.py"
+    record(monkeypatch, path, "test_a[x]", {"text": "one\ntwo\n", "stderr": "three"})
+    record(monkeypatch, path, "test_b", {"text": "four"})
+    return path
 
 
 def record(monkeypatch, module, test, parts):

@@ -63,14 +63,14 @@ def _closure(
     key: tuple[tuple[str, ...], str], waits: dict[tuple[tuple[str, ...], str], set[str]]
 ) -> set[str]:
     dag, _ = key
-    found: set[str] = set()
+    closure: set[str] = set()
     open_names = list(waits[key])
     while open_names:
         name = open_names.pop()
-        if name not in found:
-            found.add(name)
+        if name not in closure:
+            closure.add(name)
             open_names.extend(waits.get((dag, name), ()))
-    return found
+    return closure
 
 
 def _waits(

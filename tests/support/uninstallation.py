@@ -101,8 +101,8 @@ def _delete_one(api: Api, item: Mapping[str, Any]) -> None:
 
 def _is_gone(api: Api, item: Mapping[str, Any]) -> bool:
     metadata = item["metadata"]
-    found = api.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
-    return found is None
+    stored = api.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+    return stored is None
 
 
 def _everything(api: Api) -> Iterator[tuple[str, JsonObject]]:
@@ -112,8 +112,8 @@ def _everything(api: Api) -> Iterator[tuple[str, JsonObject]]:
     for path in paths:
         for resource in api.request("GET", path)["resources"]:
             if "list" in resource["verbs"]:
-                found = api.request("GET", f"{path}/{resource['name']}")
-                yield from ((resource["kind"], item) for item in found["items"])
+                listed = api.request("GET", f"{path}/{resource['name']}")
+                yield from ((resource["kind"], item) for item in listed["items"])
 
 
 def _is_ours(item: Mapping[str, Any]) -> bool:

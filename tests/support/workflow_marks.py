@@ -76,15 +76,15 @@ def _mark(
     for key, value, name, text in _numbered(metadata):
         arguments += [{"name": key, "value": name}, {"name": value, "value": text}]
     task["arguments"]["parameters"] = arguments
-    found = _EXECUTOR.fullmatch(task["template"])
-    assert found
+    match = _EXECUTOR.fullmatch(task["template"])
+    assert match
     counts = f"metadata-{len(metadata['annotation'])}-{len(metadata['label'])}-"
     for kind in ("executor", "impl"):
-        name = f"{counts}{found[1]}{kind}"
+        name = f"{counts}{match[1]}{kind}"
         if name not in made:
             base = given[task["template"].removesuffix("executor") + kind]
             made[name] = _template(base, name, metadata)
-    task["template"] = f"{counts}{found[1]}executor"
+    task["template"] = f"{counts}{match[1]}executor"
     _tell_driver(driver, metadata, f"kubernetes-marked-{len(parameters)}", parameters)
 
 
@@ -93,8 +93,8 @@ def _metadata_of(task: JsonObject) -> dict[str, dict[str, str]]:
     values = {each["name"]: each.get("value", "") for each in task["arguments"]["parameters"]}
     metadata: dict[str, dict[str, str]] = {"annotation": {}, "label": {}}
     for name, key in values.items():
-        if found := _KEY.fullmatch(name):
-            metadata[found[1]][key] = values[f"{_PREFIX}{found[1]}-val{found[2]}"]
+        if match := _KEY.fullmatch(name):
+            metadata[match[1]][key] = values[f"{_PREFIX}{match[1]}-val{match[2]}"]
     return metadata
 
 

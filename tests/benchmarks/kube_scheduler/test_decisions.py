@@ -117,7 +117,7 @@ def test_nodes_go_zone_by_zone():
 
 
 @pytest.mark.parametrize(
-    ("nodes", "found"),
+    ("nodes", "sampled"),
     [
         (0, 0),
         (50, 50),
@@ -130,9 +130,9 @@ def test_nodes_go_zone_by_zone():
         (20_000, 1_000),
     ],
 )
-def test_large_clusters_are_sampled(nodes, found):
+def test_large_clusters_are_sampled(nodes, sampled):
     """50 % less one per 125 nodes, at least 5 % and at least 100 nodes."""
-    assert SCHEDULER.nodes_to_find(nodes) == found
+    assert SCHEDULER.nodes_to_find(nodes) == sampled
 
 
 def test_the_search_rotates():

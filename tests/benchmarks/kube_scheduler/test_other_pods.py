@@ -44,8 +44,8 @@ def test_too_few_domains_count_as_an_empty_one(domains, fits):
 def test_tainted_nodes_count_for_spread_unless_told_otherwise(honours, fits):
     tainted = a_node("n-b", labels={ZONE: "b"}, taints=(a_taint("x:NoSchedule"),))
     spread = SpreadConstraint(ZONE, required=True, selector=WEB, honours_taints=honours)
-    found = decide(web("new", spread=(spread,)), [web("a", "n-a")], nodes=[NODES[0], tainted])
-    assert found.feasible == fits
+    choice = decide(web("new", spread=(spread,)), [web("a", "n-a")], nodes=[NODES[0], tainted])
+    assert choice.feasible == fits
 
 
 @pytest.mark.parametrize(("team", "fits"), [("red", ("n-a",)), ("blue", ())])

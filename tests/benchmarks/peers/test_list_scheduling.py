@@ -87,9 +87,9 @@ def test_a_peers_schedule_keeps_every_rule(case, name):
     """Room, order, filters, transfers, pulls, times, bound: as plans of ours are checked."""
     low = lowered(case.run, case.cluster, dispatch="ordered")
     instance = instance_of(case.run, case.cluster, low)
-    found = peer_schedules(instance, [name], 1)
-    assert bool(found) == has_tasks_alone(low.problem)
-    for schedule in found.values():
+    schedules = peer_schedules(instance, [name], 1)
+    assert bool(schedules) == has_tasks_alone(low.problem)
+    for schedule in schedules.values():
         reference = Reference(case.run, case.cluster, ROUND_NUMBERS, LATENCY_RULED_TYPES)
         assert Checker(reference, low, schedule, ours=True).faults() == []
         assert schedule.makespan_seconds >= lower_bound(low.problem).seconds

@@ -37,8 +37,8 @@ def test_a_step_that_fits_nowhere_leaves_the_turn_as_it_is():
     run = a_workflow(*(a_step(name, cpu=sizes.get(name, 1), seconds=9) for name in names))
     instance = an_instance(run, cluster_of(2, cpu=2))
     schedule = schedule_of(instance.problem, order_of("fifo", instance), RoundRobin())
-    found = placed(instance, schedule)
-    assert found == {"one": (0, "n1"), "two": (0, "n2"), "three": (0, "n1"), "large": (9, "n2")}
+    starts = placed(instance, schedule)
+    assert starts == {"one": (0, "n1"), "two": (0, "n2"), "three": (0, "n1"), "large": (9, "n2")}
 
 
 def test_fair_takes_the_largest_share_that_is_left():
@@ -80,7 +80,7 @@ def test_wow_starts_where_the_bytes_are():
         a_step("d", "a", "b", cpu=2, reads=[("a", 100), ("b", 300)]),
     )
     instance = an_instance(run, cluster_of(3, cpu=2))
-    found = placed(instance, peer_schedules(instance, ["wow"], 0)["wow"])
-    assert [found[name][1] for name in ("a", "b", "long")] == ["n1", "n2", "n3"]
-    assert found["c"] == (2.0, "n2")
-    assert found["d"] == (2.0, "n1")
+    starts = placed(instance, peer_schedules(instance, ["wow"], 0)["wow"])
+    assert [starts[name][1] for name in ("a", "b", "long")] == ["n1", "n2", "n3"]
+    assert starts["c"] == (2.0, "n2")
+    assert starts["d"] == (2.0, "n1")

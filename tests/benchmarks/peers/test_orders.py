@@ -52,9 +52,9 @@ def test_least_finished_first(order, wanted):
     for name, size in inputs.items():
         step = a_step(name, "source", reads=[("source", size)], display_name=name[0])
         steps.append(step)
-    found = " ".join(name for name in in_order(order, *steps) if name in inputs)
+    names = " ".join(name for name in in_order(order, *steps) if name in inputs)
     # p1 ends first (p: 1, q: 0), then q1 (1, 1), then by input: q2 before p2.
-    assert found == wanted
+    assert names == wanted
 
 
 def test_ranks_are_those_of_processes():

@@ -76,6 +76,6 @@ def test_any_pods_and_events(gates, fields, status):
     pod["spec"] |= {"schedulingGates": gates}
     pod["status"] = status
     events = [{"reason": "PlacedElsewhere", "involvedObject": fields, "message": status}, fields]
-    found = pods_by_step([pod, fields], events, "taxi-x7k2p", ["train"])
-    look = run_view(placement(), NOW, found)
+    step_pods = pods_by_step([pod, fields], events, "taxi-x7k2p", ["train"])
+    look = run_view(placement(), NOW, step_pods)
     shown(document_text(explanation(look, look.steps, in_full=True)))

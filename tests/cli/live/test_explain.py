@@ -24,11 +24,11 @@ FORBIDDEN = ClusterForbiddenError("forbidden")
 
 def block_of(result):
     """Label -> texts of what is said of a step."""
-    found: dict[str, list[str]] = {}
+    block: dict[str, list[str]] = {}
     for line in result.stdout.split("\n\n")[1].splitlines()[1:]:
         label, _, text = line.strip().partition(": ")
-        found.setdefault(label, []).append(text)
-    return found
+        block.setdefault(label, []).append(text)
+    return block
 
 
 def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cluster):
@@ -122,7 +122,7 @@ LOOPS = RunView(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "names"),
     [
         ("for[1].work", ["for[1].work"]),
         ("for.work", ["for[0].work", "for[1].work"]),
@@ -131,8 +131,8 @@ LOOPS = RunView(
         ("for[1].x[*].y", ["for[1].x[0].y"]),
     ],
 )
-def test_iterations(wanted, found):
-    assert [step.name for step in steps_named(LOOPS, wanted)] == found
+def test_iterations(wanted, names):
+    assert [step.name for step in steps_named(LOOPS, wanted)] == names
 
 
 def test_without_the_right_to_see_pods(live, cluster, golden):

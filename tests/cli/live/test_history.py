@@ -111,13 +111,13 @@ def test_the_steps_of_one_pipeline(live, kept):
 
 
 def test_times_are_those_that_plans_use(live, kept):
-    found = live.document("history", "taxi")
+    document = live.document("history", "taxi")
     histories = [read_resource(PipelineHistory, history_object(taxi_runs(LAST)))]
     last = histories[0].past_runs()[-1].steps[1]
     forecast = past_of(histories, "taxi").steps.predict(last.identity, last.input_bytes)
     assert forecast is not None
     assert forecast.basis == Basis(Level.ITERATION, 9)
-    (train,) = [each for each in found["steps"] if each["step"] == "train"]
+    (train,) = [each for each in document["steps"] if each["step"] == "train"]
     basis = {"level": "iteration", "runs": 9, "bySize": False, "byArgument": None}
     assert train["basis"] == basis
     # The other pipeline of the namespace counts for how wide ranges are, and barely does.
@@ -202,9 +202,9 @@ def test_a_history_with_a_row_that_cannot_be_read_does_not_count(live, kept):
     raw["status"]["runs"][0]["steps"].append([0, [[-5]]])
     kept.put(raw)
     result = live("history")
-    told = " ".join(result.stderr.split())
-    assert "PipelineHistory 'taxi': status.runs.0.steps.3.1.0.0: must be greater than" in told
-    assert "it does not count" in told
+    warning = " ".join(result.stderr.split())
+    assert "PipelineHistory 'taxi': status.runs.0.steps.3.1.0.0: must be greater than" in warning
+    assert "it does not count" in warning
     assert result.exit_code == 0
     assert "taxi" not in result.stdout
 

@@ -75,9 +75,9 @@ def test_a_file_that_is_not_there_is_told_before_the_cluster_is_asked(live, clus
 def test_a_preview_takes_live_with_the_namespace_of_its_context(nodes):
     plan = preview(RUN, "live", budget=0.05, compare=()).plan
     assert (plan.cluster.source, plan.cluster.nodes) == ("live", ("n1", "n2", "n3", "n4"))
-    known = known_cluster("live")
-    assert known.namespace == "team-a"
-    assert known.cluster == live_cluster(nodes, "team-a", silent)
+    named = known_cluster("live")
+    assert named.namespace == "team-a"
+    assert named.cluster == live_cluster(nodes, "team-a", silent)
 
 
 def test_a_live_cluster_that_refuses_is_our_error(nodes):
@@ -145,11 +145,11 @@ def test_who_may_not_list_namespaces_learns_it_of_the_one(nodes, monkeypatch):
 
     monkeypatch.setattr(nodes, "pages", refused)
     nodes.put_namespace("team-a", PLANNING_ALL)
-    found = live_cluster(nodes, "team-a", silent)
-    assert (found.all_pipelines, found.notices) == (frozenset({"team-a"}), ())
+    live = live_cluster(nodes, "team-a", silent)
+    assert (live.all_pipelines, live.notices) == (frozenset({"team-a"}), ())
     nodes.refused[NAMESPACES.path("", "team-a")] = ClusterForbiddenError("forbidden")
-    found = live_cluster(nodes, "team-a", silent)
-    assert (found.all_pipelines, found.notices) == (frozenset(), ())
+    live = live_cluster(nodes, "team-a", silent)
+    assert (live.all_pipelines, live.notices) == (frozenset(), ())
 
 
 @pytest.mark.parametrize(

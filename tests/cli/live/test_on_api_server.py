@@ -116,9 +116,9 @@ def created(api, namespace):
     tell(api, namespace, WAITING)
 
 
-def tell(api, namespace, found):
+def tell(api, namespace, new_status):
     """Write the status of the PipelinePlacement."""
-    written = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+    written = new_status.model_dump(mode="json", by_alias=True, exclude_none=True)
     current = api.get(API_VERSION, "PipelinePlacement", "taxi-x7k2p", namespace)
     api.replace({**current, "status": written}, part="status")
 
@@ -418,8 +418,8 @@ def test_rights_that_are_missing_are_named(author, allow, namespace):
         result = author("plan", RUN, "-c", "live", *options)
         return result.exit_code == 0 and json.loads(result.stdout)
 
-    found = wait_until(allowed, "the rights to be known")
-    messages = [each["message"] for each in found["warnings"] if each["code"] == "not-allowed"]
+    document = wait_until(allowed, "the rights to be known")
+    messages = [each["message"] for each in document["warnings"] if each["code"] == "not-allowed"]
     (message,) = (each for each in messages if "volumes" in each)
     # Everybody may read Locations and policies where kfp-placement is installed, as it is not here.
     kinds = ("pods", "persistentvolumeclaims", "persistentvolumes", "locations")

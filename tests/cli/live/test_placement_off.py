@@ -18,8 +18,8 @@ SET_AT = {
 
 def a_policy(spec=None, status=None, **metadata):
     metadata = {"name": "default", **metadata}
-    found = {"kind": "PlacementPolicy", "metadata": metadata, "spec": spec or {}}
-    return found if status is None else {**found, "status": status}
+    policy = {"kind": "PlacementPolicy", "metadata": metadata, "spec": spec or {}}
+    return policy if status is None else {**policy, "status": status}
 
 
 CASES = {

@@ -251,8 +251,8 @@ def held(cluster, name, namespace="team-a", **status):
 
 
 def workflow(cluster, name, namespace="team-a"):
-    found = cluster.get(WORKFLOWS, name, namespace)
-    return found["metadata"]["labels"], found["status"]
+    run = cluster.get(WORKFLOWS, name, namespace)
+    return run["metadata"]["labels"], run["status"]
 
 
 def test_runs_that_wait_in_queues_begin(live, cluster, golden):

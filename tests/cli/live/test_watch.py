@@ -142,9 +142,9 @@ def looks(cluster, number):
 
 def test_changes_follow_the_list(cluster):
     cluster.streams = [modified(PREDICTING), [("BOOKMARK", {"metadata": {}}), ("DELETED", ENDED)]]
-    found, pauses, messages = looks(cluster, 3)
-    assert found[1:] == [PREDICTING, None]
-    assert found[0]["metadata"]["name"] == "taxi-x7k2p"
+    runs, pauses, messages = looks(cluster, 3)
+    assert runs[1:] == [PREDICTING, None]
+    assert runs[0]["metadata"]["name"] == "taxi-x7k2p"
     # One that is ended at once, again and again, must not be asked for without rest.
     assert (pauses, messages) == ([PAUSE_BETWEEN_STREAMS_SECONDS], [])
 
@@ -152,8 +152,8 @@ def test_changes_follow_the_list(cluster):
 def test_a_restart_is_survived(cluster):
     gone = ClusterUnreachableError("no answer")
     cluster.streams = [[gone], [gone], [gone, gone], modified(ENDED)]
-    found, pauses, messages = looks(cluster, 5)
-    assert found[-1] == ENDED
+    runs, pauses, messages = looks(cluster, 5)
+    assert runs[-1] == ENDED
     # Listed anew after each, so the count begins again.
     assert pauses == [1, 1, 1]
     assert messages[0] == "no answer (again in 1 s)"
@@ -172,8 +172,8 @@ def test_pauses_grow(cluster, monkeypatch):
 
 def test_too_old_a_version_is_no_failure(cluster):
     cluster.streams = [[ClusterExpiredError("too old")], modified(ENDED)]
-    found, pauses, _ = looks(cluster, 3)
-    assert (found[-1], pauses) == (ENDED, [PAUSE_BETWEEN_STREAMS_SECONDS])
+    runs, pauses, _ = looks(cluster, 3)
+    assert (runs[-1], pauses) == (ENDED, [PAUSE_BETWEEN_STREAMS_SECONDS])
 
 
 def test_refusals_are_borne_for_a_while(cluster):

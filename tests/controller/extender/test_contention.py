@@ -47,9 +47,9 @@ def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
 @pytest.fixture
 def cluster():
     """Two nodes, and another scheduler that has placed a pod before."""
-    knowing = Cluster("a", "b")
-    knowing.seen_to_bind(OTHERS)
-    return knowing
+    two_nodes = Cluster("a", "b")
+    two_nodes.seen_to_bind(OTHERS)
+    return two_nodes
 
 
 def test_room_that_nobody_else_waits_for_is_given_at_once(cluster):

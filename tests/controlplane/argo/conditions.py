@@ -19,8 +19,8 @@ def should_execute(when: str) -> bool:
 
 def accepted_phases(depends: str) -> dict[str, frozenset[str]]:
     """The tasks that a `depends` names, all of which must end, and the phases each may end in."""
-    found = {}
+    phases = {}
     for part in filter(None, map(str.strip, depends.split("&&"))):
         name, _, phase = part.partition(".")
-        found[name] = frozenset({phase} if phase else {"Succeeded", "Skipped"})
-    return found
+        phases[name] = frozenset({phase} if phase else {"Succeeded", "Skipped"})
+    return phases

@@ -49,11 +49,11 @@ def _successors(nodes: dict[str, Json], node: Json) -> list[str]:
     """The children of a node; of a Retry node, what comes after its attempts, and hooks."""
     if node["type"] != "Retry":
         return list(node.get("children", []))
-    found: list[str] = []
+    keys: list[str] = []
     for key in reversed(node.get("children", [])):
         child = nodes.get(key)
         if child is None or child.get("nodeFlag", {}).get("hooked"):
-            found.append(key)
+            keys.append(key)
         else:
-            found.extend(child.get("children", []))
-    return found
+            keys.extend(child.get("children", []))
+    return keys

@@ -29,12 +29,12 @@ class DagGraph:
         self.targets = sorted(self.tasks.keys() - needed)
 
     def _depends_of(self, task: Json) -> dict[str, frozenset[str]]:
-        found = accepted_phases(task.get("depends", ""))
-        for name in found:
+        phases = accepted_phases(task.get("depends", ""))
+        for name in phases:
             if name not in self.tasks:
                 message = f"task '{task['name']}' depends on '{name}', which does not exist"
                 raise TemplateError(message)
-        return found
+        return phases
 
     def node_name(self, task: str) -> str:
         """The name of a task's node."""
@@ -83,11 +83,11 @@ class DagGraph:
         }
 
     def _ancestors(self, task: str) -> list[str]:
-        found: dict[str, None] = {}
+        ancestors: dict[str, None] = {}
         waiting = deque(self.depends[task])
         while waiting:
             ancestor = waiting.popleft()
-            if ancestor not in found:
-                found[ancestor] = None
+            if ancestor not in ancestors:
+                ancestors[ancestor] = None
                 waiting.extend(self.depends[ancestor])
-        return list(found)
+        return list(ancestors)

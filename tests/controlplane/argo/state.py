@@ -162,7 +162,7 @@ class Run:
         return self._outbound_of(node.get("outboundNodes", []))
 
     def _outbound_of(self, keys: Iterable[str]) -> list[str]:
-        return [found for key in keys for found in self.outbound(key)]
+        return [leaf for key in keys for leaf in self.outbound(key)]
 
     def active(self, boundary: str) -> list[Json]:
         """The pods and DAGs inside a boundary that have begun and not ended."""

@@ -11,9 +11,9 @@ from tests.controlplane.argo.substitution import substitute
 
 def test_placeholders_in_keys_and_values():
     value = {"{{k}}": ["{{ v }}", "a{{v}}b{{v}}", 3, None], "plain": {"x": "{{$.kept}}"}}
-    found = substitute(value, {"k": "key", "v": "{{v}}"})
-    assert found == {"key": ["{{v}}", "a{{v}}b{{v}}", 3, None], "plain": {"x": "{{$.kept}}"}}
-    assert found["plain"] is value["plain"], "what has nothing to replace is shared"
+    replaced = substitute(value, {"k": "key", "v": "{{v}}"})
+    assert replaced == {"key": ["{{v}}", "a{{v}}b{{v}}", 3, None], "plain": {"x": "{{$.kept}}"}}
+    assert replaced["plain"] is value["plain"], "what has nothing to replace is shared"
 
 
 def test_strict_names_must_be_there():

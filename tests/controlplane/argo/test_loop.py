@@ -48,8 +48,8 @@ def _submit(api: Api, item: dict, namespace: str) -> dict:
 def _shortened(item: dict) -> dict:
     """The Workflow with every step's duration hint a tenth of a second."""
     text = re.sub(r'(duration\\*": \\*")[0-9a-z.]+', r"\g<1>100ms", json.dumps(item))
-    found: dict = json.loads(text)
-    return found
+    short: dict = json.loads(text)
+    return short
 
 
 def _ended(api: Api, item: dict, seconds: float = 60) -> dict:

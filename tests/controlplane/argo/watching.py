@@ -79,8 +79,8 @@ class Watched:
     def put(self, item: JsonObject) -> None:
         """Take over what the server has answered to a write, unless something newer is known."""
         with self._lock:
-            known = self._items.get(key_of(item))
-            newer = known is None or version_of(known) <= version_of(item)
+            old = self._items.get(key_of(item))
+            newer = old is None or version_of(old) <= version_of(item)
             if newer and item["metadata"].get("uid") not in self._gone:
                 self._items[key_of(item)] = item
 
@@ -100,20 +100,20 @@ class Watched:
     def _list(self) -> str:
         """Take over what there is; returns the version of that."""
         items, version = self._api.list_with_version(*self._kind, **self._query)
-        found = {key_of(item): item for item in items}
+        current = {key_of(item): item for item in items}
         with self._lock:
-            gone = [item for key, item in self._items.items() if key not in found]
-            self._items = found
+            gone = [item for key, item in self._items.items() if key not in current]
+            self._items = current
             self._gone |= {item["metadata"].get("uid", "") for item in gone}
         self._synced.set()
-        for item in [*gone, *found.values()]:
+        for item in [*gone, *current.values()]:
             self._changed(item)
         return version
 
     def _apply(self, kind: str, item: JsonObject) -> None:
         with self._lock:
-            known = self._items.get(key_of(item))
-            if known is not None and version_of(known) > version_of(item):
+            old = self._items.get(key_of(item))
+            if old is not None and version_of(old) > version_of(item):
                 return
             if kind == "DELETED":
                 self._items.pop(key_of(item), None)

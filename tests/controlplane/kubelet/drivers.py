@@ -41,20 +41,20 @@ class DriverChoices:
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, str]:
     """`--name value` pairs of a driver; a flag without a value is ""."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     name = ""
     for text in arguments:
         if text.startswith("--") and not name:
             key, has_value, value = text[2:].partition("=")
-            found[key] = value
+            values[key] = value
             name = "" if has_value else key
         elif text.startswith("--") and name and " " not in text and "{" not in text:
             name = text[2:]
-            found[name] = ""
+            values[name] = ""
         elif name:
-            found[name] = text
+            values[name] = text
             name = ""
-    return found
+    return values
 
 
 def driver_answer(
@@ -139,8 +139,8 @@ def resources_of(resources: Mapping[str, Any], parameters: Mapping[str, str]) ->
     count = accelerator.get("resourceCount") or accelerator.get("count")
     if name and count and str(count) != "0":
         limits[_filled(name, parameters)] = _filled(str(count), parameters)
-    found = {"limits": limits, "requests": requests}
-    return {name: entries for name, entries in found.items() if entries}
+    both = {"limits": limits, "requests": requests}
+    return {name: entries for name, entries in both.items() if entries}
 
 
 def _filled(text: str, parameters: Mapping[str, str]) -> str:

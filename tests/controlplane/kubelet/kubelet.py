@@ -123,10 +123,10 @@ class Kubelets:
         self._cut(name, now, Ending(exit_code))
 
     def _cut(self, name: str, now: datetime, ending: Ending) -> None:
-        found = [life for life in self._lives.values() if life.pod["metadata"]["name"] == name]
-        if not found:
+        lives = [life for life in self._lives.values() if life.pod["metadata"]["name"] == name]
+        if not lives:
             raise KeyError(f"no kubelet has admitted a pod {name}")
-        for life in found:
+        for life in lives:
             life.line = life.line.cut(now, ending)
 
     def _remove(self, pod: Mapping[str, Any]) -> list[Change]:

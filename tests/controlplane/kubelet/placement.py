@@ -42,19 +42,19 @@ def placement_of(
 
 
 def _constraints(config: Mapping[str, Any]) -> Json:
-    found: Json = {}
+    constraints: Json = {}
     selector = (config.get("nodeSelector") or {}).get("labels")
     if selector:
-        found["nodeSelector"] = dict(selector)
+        constraints["nodeSelector"] = dict(selector)
     tolerations = [_toleration(entry) for entry in config.get("tolerations") or []]
     if tolerations:
-        found["tolerations"] = tolerations
+        constraints["tolerations"] = tolerations
     affinity = _affinity(config.get("nodeAffinity") or [])
     if affinity:
-        found["affinity"] = {"nodeAffinity": affinity}
+        constraints["affinity"] = {"nodeAffinity": affinity}
     if config.get("activeDeadlineSeconds"):
-        found["activeDeadlineSeconds"] = int(config["activeDeadlineSeconds"])
-    return found
+        constraints["activeDeadlineSeconds"] = int(config["activeDeadlineSeconds"])
+    return constraints
 
 
 def _toleration(entry: Mapping[str, Any]) -> Json:
@@ -74,12 +74,12 @@ def _affinity(terms: list[Mapping[str, Any]]) -> Json:
             required.append(selector)
         else:
             preferred.append({"weight": int(term["weight"]), "preference": selector})
-    found: Json = {}
+    affinity: Json = {}
     if required:
-        found["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
     if preferred:
-        found["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
-    return found
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+    return affinity
 
 
 def _claims(

@@ -48,14 +48,14 @@ def test_resources_prefer_the_texts():
 
 
 def test_accelerators_are_limits():
-    found = resources_of({"accelerator": {"resourceType": "nvidia.com/gpu", "count": "2"}}, {})
-    assert found == {"limits": {"nvidia.com/gpu": "2"}}
+    resources = resources_of({"accelerator": {"resourceType": "nvidia.com/gpu", "count": "2"}}, {})
+    assert resources == {"limits": {"nvidia.com/gpu": "2"}}
 
 
 def test_resources_from_parameters():
     text = "{{$.inputs.parameters['cpu']}}"
-    found = resources_of({"resourceCpuLimit": text}, {"cpu": "2"})
-    assert found == {"limits": {"cpu": "2"}}
+    resources = resources_of({"resourceCpuLimit": text}, {"cpu": "2"})
+    assert resources == {"limits": {"cpu": "2"}}
     assert resources_of({"resourceCpuLimit": text}, {}) == {"limits": {"cpu": text}}
 
 
@@ -78,13 +78,13 @@ def test_claims_selectors_tolerations_affinity():
             {"matchExpressions": [{"key": "fast", "operator": "Exists"}], "weight": 7},
         ],
     }
-    found = patch(container='{"image": "x"}', kubernetes_config=json.dumps(config))
+    spec = patch(container='{"image": "x"}', kubernetes_config=json.dumps(config))
 
-    assert found["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    assert found["containers"][0]["volumeMounts"] == [{"name": "data", "mountPath": "/data"}]
-    assert found["nodeSelector"] == {"disk": "ssd"}
-    assert found["tolerations"] == config["tolerations"]
-    affinity = found["affinity"]["nodeAffinity"]
+    assert spec["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert spec["containers"][0]["volumeMounts"] == [{"name": "data", "mountPath": "/data"}]
+    assert spec["nodeSelector"] == {"disk": "ssd"}
+    assert spec["tolerations"] == config["tolerations"]
+    affinity = spec["affinity"]["nodeAffinity"]
     required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
     assert required["nodeSelectorTerms"] == [
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -93,8 +93,8 @@ def test_claims_selectors_tolerations_affinity():
 
 
 def test_a_cached_step_needs_no_pod():
-    found = answer(DriverChoices(cached=frozenset({"train"})))
-    assert found == {"pod-spec-patch": "", "cached-decision": "true", "condition": "true"}
+    outputs = answer(DriverChoices(cached=frozenset({"train"})))
+    assert outputs == {"pod-spec-patch": "", "cached-decision": "true", "condition": "true"}
 
 
 def test_conditions_that_do_not_hold():
@@ -114,9 +114,9 @@ def test_conditions_that_do_not_hold():
 )
 def test_widths(raw, choices, width):
     task = json.dumps({"parameterIterator": {"items": {"raw": raw}}})
-    found = driver_answer({"type": "DAG", "task": task}, "wf", choices)
-    assert found["iteration-count"] == width
-    assert found["execution-id"]
+    outputs = driver_answer({"type": "DAG", "task": task}, "wf", choices)
+    assert outputs["iteration-count"] == width
+    assert outputs["execution-id"]
 
 
 def test_claims_that_an_input_names():

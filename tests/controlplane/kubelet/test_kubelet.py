@@ -90,15 +90,15 @@ def test_a_limit_without_a_request_is_one():
     ],
 )
 def test_a_pod_that_does_not_fit_an_empty_node(requests, reason):
-    found = admit(node_object(), [], a_pod(containers=[container(requests)]))
-    assert (found.reason if found else None) == reason
+    failure = admit(node_object(), [], a_pod(containers=[container(requests)]))
+    assert (failure.reason if failure else None) == reason
 
 
 def test_a_pod_that_does_not_fit_beside_others_and_the_kubelets_words():
     other = a_pod("p2", containers=[container({"cpu": "7500m"})])
-    found = admit(node_object(), [other], a_pod(containers=[container({"cpu": "1"})]))
-    assert found is not None
-    assert found.status == {
+    failure = admit(node_object(), [other], a_pod(containers=[container({"cpu": "1"})]))
+    assert failure is not None
+    assert failure.status == {
         "phase": "Failed",
         "reason": "OutOfcpu",
         "message": "Pod was rejected: Node didn't have enough resource: cpu, requested: 1000, "
@@ -108,9 +108,9 @@ def test_a_pod_that_does_not_fit_beside_others_and_the_kubelets_words():
 
 def test_the_number_of_pods_is_limited():
     node = node_object(allocatable={"pods": "1"})
-    found = admit(node, [a_pod("p2")], a_pod())
-    assert found is not None
-    assert found.reason == "OutOfpods"
+    failure = admit(node, [a_pod("p2")], a_pod())
+    assert failure is not None
+    assert failure.reason == "OutOfpods"
 
 
 def test_a_life_from_admission_to_the_end():
@@ -139,21 +139,21 @@ def test_room_is_free_again_when_a_pod_has_ended():
     first, second = a_pod("p1", containers=ALL_CPUS), a_pod("p2", containers=ALL_CPUS)
     third = a_pod("p3", containers=ALL_CPUS)
 
-    found = statuses(machine.look([first, second], NODES, START))
-    assert found["p1"]["phase"] == "Running"
-    assert found["p2"]["reason"] == "OutOfcpu"
+    pods = statuses(machine.look([first, second], NODES, START))
+    assert pods["p1"]["phase"] == "Running"
+    assert pods["p2"]["reason"] == "OutOfcpu"
     assert "p2" not in statuses(machine.look([first, second], NODES, after(1)))
-    found = statuses(machine.look([first, second, third], NODES, after(10)))
+    pods = statuses(machine.look([first, second, third], NODES, after(10)))
 
-    assert found["p1"]["phase"] == "Succeeded"
-    assert found["p3"]["phase"] == "Running"
+    assert pods["p1"]["phase"] == "Succeeded"
+    assert pods["p3"]["phase"] == "Running"
 
 
 def test_speed_and_transfers():
     labels = {"kfp-placement.dev/speed": "2", "kfp-placement.dev/store-bandwidth": "10M"}
     pod = a_pod(annotations={"kfp-placement.dev/hints": HINTS})
-    found = Workload().duration(pod, node_object(labels=labels))
-    assert (found.read, found.work, found.write) == (0, 5, 5)
+    times = Workload().duration(pod, node_object(labels=labels))
+    assert (times.read, times.work, times.write) == (0, 5, 5)
 
 
 def test_a_step_reads_what_its_producers_wrote():
@@ -229,8 +229,8 @@ def test_a_deleted_pod_is_removed_and_gives_its_room_back():
     pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
 
     assert machine.look([pod], NODES, after(1)) == [Removal("default", "p1")]
-    found = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(2)))
-    assert found["p2"]["phase"] == "Running"
+    pods = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(2)))
+    assert pods["p2"]["phase"] == "Running"
 
 
 def test_the_room_of_a_pod_that_is_gone_is_free_at_once():
@@ -238,8 +238,8 @@ def test_the_room_of_a_pod_that_is_gone_is_free_at_once():
     machine = kubelets()
     machine.look([a_pod("p1", containers=ALL_CPUS)], NODES, START)
 
-    found = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(1)))
-    assert found["p2"]["phase"] == "Running"
+    pods = statuses(machine.look([a_pod("p2", containers=ALL_CPUS)], NODES, after(1)))
+    assert pods["p2"]["phase"] == "Running"
 
 
 def test_nobody_removes_a_deleted_pod_from_a_node_that_is_not_there():

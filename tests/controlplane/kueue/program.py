@@ -84,12 +84,12 @@ class KueueProgram:
     def configuration(self, changes: Json) -> Json:
         """Its configuration as shipped, with other values of some fields."""
         name, file = _CONFIGURATION
-        (found,) = (
+        (config_map,) = (
             item
             for item in self._rendered
             if item["kind"] == "ConfigMap" and item["metadata"]["name"] == name
         )
-        return {**yaml.safe_load(found["data"][file]), **changes}
+        return {**yaml.safe_load(config_map["data"][file]), **changes}
 
 
 def _service(host: str) -> Json:

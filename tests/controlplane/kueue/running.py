@@ -109,10 +109,10 @@ class Kueue:
                 wait_until(partial(self._is_established, item), item["metadata"]["name"])
 
     def _is_established(self, definition: dict[str, Any]) -> bool:
-        found = self.plane.api.get(
+        stored = self.plane.api.get(
             definition["apiVersion"], _DEFINITION, definition["metadata"]["name"]
         )
-        conditions = found.get("status", {}).get("conditions", ())
+        conditions = stored.get("status", {}).get("conditions", ())
         return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
 
     def _configuration(self, folder: Path) -> Path:
