@@ -10,7 +10,6 @@ import pytest
 from tests.support.checkout import ROOT
 from tests.support.plain_english import TURNS, findings
 from tests.support.prose import passages
-from tests.support.rooms import product
 
 # Tests themselves are not read: only what they share is.
 ROOMS = (
@@ -53,15 +52,15 @@ def files(room: str) -> list[Path]:
 
 @pytest.mark.parametrize("room", [*ROOMS, "*.md", "Makefile"])
 def test_no_turn_is_translated(room):
-    found = [finding for path in files(room) for finding in findings(path)]
-    assert not found, "\n".join(str(each).replace(f"{ROOT}/", "") for each in found)
+    turns = [finding for path in files(room) for finding in findings(path)]
+    assert not turns, "\n".join(str(each).replace(f"{ROOT}/", "") for each in turns)
 
 
 def test_a_name_says_more_than_that_a_thing_is_known_found_or_told():
     assert [
-        f"{module.name}:{vars(node)['lineno']}"
-        for module in product().values()
-        for node in ast.walk(ast.parse(module.path.read_text("utf-8")))
+        f"{path}:{vars(node)['lineno']}"
+        for path in files("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if {"known", "found", "told", "_known", "_found", "_told"}
         & {getattr(node, part, None) for part in ("id", "arg", "attr", "name")}
     ] == []
