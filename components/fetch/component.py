@@ -44,11 +44,11 @@ def fetch(table: dsl.Output[dsl.Dataset], source: str = "", rows: int = 2000, se
 
     def read(lines):
         """The trips of a CSV file."""
-        trips = csv.reader(lines)
-        heading = next(trips, [])
+        found = csv.reader(lines)
+        heading = next(found, [])
         if heading != columns:
             raise ValueError(f"{source} has the columns {heading}; they must be {columns}")
-        return trips
+        return found
 
     if rows < 1:
         raise ValueError(f"rows is {rows}; it must be at least 1")

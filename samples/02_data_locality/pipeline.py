@@ -24,7 +24,7 @@ fetch, train, predict, evaluate = map(shared, ("fetch", "train", "predict", "eva
 @dsl.pipeline(name="data-locality", description="Predict tips from tables of many gigabytes.")
 @placed_pipeline()
 def data_locality(rows: int = 2000, rounds: int = 100) -> float:
-    labelled = place(
+    known = place(
         fetch(rows=rows, seed=1),
         type="Fetch",
         duration="2m",
@@ -41,7 +41,7 @@ def data_locality(rows: int = 2000, rounds: int = 100) -> float:
         memory="4Gi",
     )
     model = place(
-        train(table=labelled.outputs["table"], rounds=rounds),
+        train(table=known.outputs["table"], rounds=rounds),
         type="Training",
         duration="20m",
         outputs={"model": "200Mi"},
