@@ -24,7 +24,7 @@ fetch, train, predict, evaluate = map(shared, ("fetch", "train", "predict", "eva
 @dsl.pipeline(name="data-locality", description="Predict tips from tables of many gigabytes.")
 @placed_pipeline()
 def data_locality(rows: int = 2000, rounds: int = 100) -> float:
-    known = place(
+    large = place(
         fetch(rows=rows, seed=1),
         type="Fetch",
         duration="2m",
@@ -32,7 +32,7 @@ def data_locality(rows: int = 2000, rounds: int = 100) -> float:
         cpu=1,
         memory="4Gi",
     )
-    unknown = place(
+    small = place(
         fetch(rows=rows, seed=2),
         type="Fetch",
         duration="1m",
@@ -41,7 +41,7 @@ def data_locality(rows: int = 2000, rounds: int = 100) -> float:
         memory="4Gi",
     )
     model = place(
-        train(table=known.outputs["table"], rounds=rounds),
+        train(table=large.outputs["table"], rounds=rounds),
         type="Training",
         duration="20m",
         outputs={"model": "200Mi"},
@@ -49,16 +49,14 @@ def data_locality(rows: int = 2000, rounds: int = 100) -> float:
         memory="12Gi",
     )
     predicted = place(
-        predict(model=model.outputs["model"], table=unknown.outputs["table"]),
+        predict(model=model.outputs["model"], table=small.outputs["table"]),
         type="Predict",
         duration="4m",
         outputs={"predictions": "1Gi"},
         cpu=2,
         memory="8Gi",
     )
-    compared = evaluate(
-        truth=unknown.outputs["table"], predictions=predicted.outputs["predictions"]
-    )
+    compared = evaluate(truth=small.outputs["table"], predictions=predicted.outputs["predictions"])
     return place(compared, type="Evaluate", duration="1m", cpu=1, memory="4Gi").outputs["Output"]
 
 
