@@ -5,12 +5,14 @@ comes in, by kind        is kept in   follows at each tick of the leader, in thi
 runs, pods, namespaces   registry     learning   learn from ended runs that had no plan
 nodes, claims, places    cluster      plans      evaluate, plan at once, search, promise
 PipelineHistories        histories    publisher  write PipelinePlacements, warn in events
-RunQueues, RunRequests   requests     gates      take gates off pods, report deviations
+RunQueues, RunRequests   requests     gates      take gates off, report deviations
 RunQueues, Leases        watchdog     watchdog   act for a dead scheduler or queue
-                                      requests   write what runs need into RunRequests
-                                      histories  build the past of pipelines
-                                      learning   learn from ended runs, write histories
+PlacementPolicy          policy       requests   write what runs need into RunRequests
+plans of a search        plans        histories  build the past of pipelines
+answers about histories  histories    learning   learn from ended runs, write histories
 ```
+
+`Reactions` tell `registry`, `plans` and `requests` which runs a changed object concerns.
 
 One thread owns all of this. It calls no API, starts no thread and reads no clock, so that tests
 drive it through whole recordings.

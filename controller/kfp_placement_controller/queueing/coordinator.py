@@ -1,9 +1,11 @@
 """Decisions of the queue process: they follow from observed changes and the time.
 
 Only one thread uses the coordinator, which neither calls an API nor starts a thread: others carry
-out the actions that it returns. Each `tick` takes these steps:
+out the actions that it returns. Changes are kept in `queues`, `runs`, `room`, `planner` (whether a
+planner works), the policy, and the backends. Each `tick` takes these steps:
 
-1. `steering` separates the runs that start whatever their queue decides from those that wait.
+1. `steering` separates the runs that start whatever their queue decides from those that wait;
+   `releases` gives the cause: their namespace takes no part, or no planner works, for example.
 2. `situation` collects the waiting and admitted runs, the RunQueues, and the room of the cluster.
 3. `backends` decide which waiting runs start, and which admitted runs must stop.
 4. `ranges` forecasts when the other waiting runs start.
