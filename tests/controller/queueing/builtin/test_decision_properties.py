@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, admitted, after, waiting
-from tests.controller.queueing.test_gang_room import can_be_packed
+from tests.controller.queueing.builtin.test_gang_room import can_be_packed
 
 QUEUES = [QueueKey("team", "default"), QueueKey("team", "gpu"), QueueKey("others", "default")]
 NAMES = ("cpu", GPU)
