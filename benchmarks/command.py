@@ -19,7 +19,7 @@ from kfp_placement_engine.units.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 Echo = Callable[[str], None]
-"""Prints a line."""
+"""Function that prints a line."""
 
 _MOST_DIGITS = 18
 

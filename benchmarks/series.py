@@ -15,7 +15,7 @@ from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.problem.schedule import Schedule
 
 Find = Callable[[str, Instance, Budget, int], Found]
-"""Searches the case of a name, made by the seed, with a budget and this seed."""
+"""Function that searches the case of a name with a budget and a seed, which also made the case."""
 
 
 def find_here(_case: str, instance: Instance, budget: Budget, seed: int) -> Found:

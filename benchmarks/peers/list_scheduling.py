@@ -31,7 +31,7 @@ class Order(Protocol):
         ...
 
     def ended(self, activity: int) -> None:
-        """Told whenever a step has ended."""
+        """Take note that a step has ended; called for each one."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from kfp_placement_controller.exceptions import SettingsError
 
 Check = Callable[[], str]
-"""Says what is wrong; "" = nothing."""
+"""Function that returns what is wrong; "" = nothing."""
 
 
 class ProbeServer:

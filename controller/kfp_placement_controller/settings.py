@@ -139,7 +139,7 @@ class ReleaseSettings(Settings):
     """Let runs begin that wait in queues."""
 
     dry_run: bool = False
-    """Say what would be done, and do nothing."""
+    """Report what would be done, and do nothing."""
 
 
 def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:

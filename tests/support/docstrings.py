@@ -12,9 +12,9 @@ _ANSWERS = """
     have here how if in into is it its least less like many may might more most much must neither
     never no nobody none nor not nothing of often on once only or other others our ours out over per
     same should since so some somebody something still such than that their them then there
-    these they this those though to too toward until unless under up was we were what whatever when
-    whenever where wherever whether which while who whoever whom whose why will with within without
-    would you your
+    these they this those though to told too toward until unless under up was we were what whatever
+    when whenever where wherever whether which while who whoever whom whose why will with within
+    without would you your
 """
 """Words that begin an answer to a question nobody has asked, and not a name or a sentence."""
 
@@ -23,7 +23,7 @@ _FIRST_WORDS = frozenset(_ANSWERS.split())
 _NOT_NOUNS = """
     adds applied asks begins builds called carries completes decides delete does finds follows gets
     give gives holds keeps likewise makes notified nowhere prints raised reads returns say says see
-    sends stops takes tells theirs told
+    searches sends stops takes tells theirs
 """
 """Words that begin what a thing does, where it is described, or what happens to it."""
 
@@ -35,7 +35,7 @@ _ENTRY_WORDS = (_FIRST_WORDS | frozenset(_NOT_NOUNS.split())) - {
 _SHAPE = re.compile(r"^\[[^\]]*\] ")
 """Shape of an array, before the noun phrase: `[A, R] `."""
 
-_VERB = re.compile(r"^[a-z]+s (?:a|an|it|the|what|when|whether)\b")
+_VERB = re.compile(r"(?i)^[a-z]+s (?:a|an|it|the|what|when|whether)\b")
 """Verb that may also be a noun: `draws the series`, but `draws of each mix`."""
 
 _SECTION = re.compile(r"(?:Attributes|Args):\n((?:    +.*\n|\n)*)")
@@ -62,9 +62,9 @@ class Finding:
 
 def findings(path: Path) -> Iterator[Finding]:
     """Yield first lines and entries of a module that make sense only beside their code."""
-    for line, text in _docstrings(ast.parse(path.read_text("utf-8"))):
+    for line, text, is_entry in _docstrings(ast.parse(path.read_text("utf-8"))):
         first = text.strip().splitlines()[0]
-        if _first_word(first) in _FIRST_WORDS:
+        if _first_word(first) in _FIRST_WORDS or (is_entry and _is_not_a_noun_phrase(first)):
             yield Finding(path, line, first)
         for section in _SECTION.findall(text + "\n"):
             for names, said in _ENTRY.findall(section):
@@ -80,18 +80,19 @@ def _first_word(text: str) -> str:
     return re.split(r"\W+", text.strip().lower(), maxsplit=1)[0]
 
 
-def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the docstrings of modules, classes, functions and, below them, assigned names."""
+def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+    """Yield the docstrings of modules, classes, functions, and those below assigned names.
+
+    Yields:
+        The line, the text, and whether it describes an assigned name as an entry does.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield getattr(node, "lineno", 1), text
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (text := ast.get_docstring(node)):
+            yield getattr(node, "lineno", 1), text, False
         if isinstance(node, ast.Module | ast.ClassDef):
             for before, after in zip(node.body, node.body[1:], strict=False):
-                if isinstance(before, ast.Assign | ast.AnnAssign) and (
-                    isinstance(after, ast.Expr)
-                    and isinstance(after.value, ast.Constant)
-                    and isinstance(after.value.value, str)
-                ):
-                    yield after.lineno, after.value.value
+                match before, after:
+                    case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(text))):
+                        yield after.lineno, text, True

@@ -55,7 +55,7 @@ Verb = Literal["filter", "prioritize", "mutate", "hold"]
 """Kind of a question: the two of kube-scheduler, then those about pods and about runs."""
 
 Decided = Callable[[Knowledge, ObservedPod, Decision], None]
-"""Takes what is known of the cluster, the pod and the decision."""
+"""Callback for a decision about a pod, with what is known of the cluster."""
 
 
 class Answer(NamedTuple):
@@ -214,4 +214,4 @@ _UNCHANGED: Mapping[Verb, Callable[[bytes, str], Answer]] = {
     "mutate": _as_it_is,
     "hold": _as_it_is,
 }
-"""Makes the answer that leaves everything as it is, from the question and its outcome."""
+"""Function per kind; from a question and its outcome it makes the answer that changes nothing."""

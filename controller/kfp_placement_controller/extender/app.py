@@ -35,7 +35,7 @@ CERTIFICATE_CHECK_SECONDS = 10.0
 """Pause between two looks at the webhook's certificate files; kubelets replace them in place."""
 
 Answering = Callable[..., Answer]
-"""Answers a question, or asks for a pause: then it is called again with the seconds of pauses."""
+"""Function that answers, or asks for a pause and is called again with the seconds of pauses."""
 
 Routes = Mapping[str, tuple[Verb, Answering]]
 """Kind of question, and the function that answers it, by path."""

@@ -40,7 +40,7 @@ _Size = Annotated[float, Field(strict=True, ge=0, le=2**60)]
 """Amount of memory in bytes, at most an exbibyte."""
 
 Memory = Annotated[_Size, Field(ge=1)]
-"""Likewise, of what a step used, had or asked for."""
+"""Amount of memory, at least a byte, that a step used, had or asked for."""
 
 _Index = Annotated[int, Field(strict=True, ge=0, lt=MAX_ROWS)]
 

@@ -77,7 +77,7 @@ HOST_LABEL = "kubernetes.io/hostname"
 """A node's name, set by its kubelet; a pod under a hard latency limit requires nodes by it."""
 
 NO_NODE_WITHIN = "no-node-within-"
-"""Begins the host, which there is none of, that a pod requires where no node keeps its limit."""
+"""Prefix of a host name that no node has; a pod requires it while no node keeps its limit."""
 
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """Reason of the event that says why a pod is not on its planned node."""

@@ -148,7 +148,7 @@ class PipelinePlacementSpec(ResourceModel):
     """The Workflow that is planned."""
 
     revision: int = Field(ge=1, le=2**53)
-    """Counts the plans of this run."""
+    """Number of this plan among those of the run."""
 
     epoch: int = Field(default=0, ge=0, le=2**53)
     """Transitions of the planner's Lease; a plan of a higher epoch is never overwritten."""
