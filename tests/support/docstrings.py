@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 _ANSWERS = """
@@ -92,7 +93,9 @@ def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
         ) and (text := ast.get_docstring(node)):
             yield getattr(node, "lineno", 1), text, False
         if isinstance(node, ast.Module | ast.ClassDef):
-            for before, after in zip(node.body, node.body[1:], strict=False):
+            for before, after in pairwise(node.body):
                 match before, after:
                     case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(text))):
                         yield after.lineno, text, True
+                    case _:
+                        pass
