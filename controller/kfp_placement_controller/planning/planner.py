@@ -87,7 +87,7 @@ class Planner:
         self._triggers = None
         self._is_triggered = self._may_gain = False
 
-    def plan_at_once(self, run: OpenRun, now: datetime) -> None:
+    def plan_at_once(self, run: OpenRun, now: datetime, monotonic_seconds: float) -> None:
         """Give a run a list-scheduling plan beside the others'."""
         alone = self.builder.at_once(run, now)
         try:
@@ -97,7 +97,7 @@ class Planner:
             return
         PLANS_AT_ONCE.inc()
         run.tracked.problem = ""
-        self._enforce(run, plan, now, now, quick=True)
+        self._enforce(run, plan, now, now, quick_at=monotonic_seconds)
         self.trigger(run.tracked)
 
     def pause_seconds(self, monotonic_seconds: float) -> float | None:
@@ -177,7 +177,7 @@ class Planner:
             if not run.fits(plan):
                 self.trigger(run.tracked)
             elif key in ended.to_replan or run.is_moved_by(plan):
-                self._enforce(run, plan, ended.started_at, now, quick=False)
+                self._enforce(run, plan, ended.started_at, now, quick_at=None)
 
     def _failed(self, ended: _RoundUnderWay, failure: RoundFailure) -> None:
         """Take in that a round failed; if its process died, try runs one at a time."""
@@ -201,7 +201,13 @@ class Planner:
             self.trigger(run)
 
     def _enforce(
-        self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool
+        self,
+        run: OpenRun,
+        plan: Plan,
+        planned_at: datetime,
+        now: datetime,
+        *,
+        quick_at: float | None,
     ) -> None:
         before = run.tracked.plan
         if before is None:
@@ -209,7 +215,9 @@ class Planner:
         begun = frozenset(
             name for name, status in run.tracked.statuses.items() if not status.unstarted
         )
-        run.tracked.put_into_force(plan_in_force(plan, before, planned_at, now, begun, quick=quick))
+        run.tracked.put_into_force(
+            plan_in_force(plan, before, planned_at, now, begun, quick_at=quick_at)
+        )
 
 
 def _count_levels(run: OpenRun) -> None:

@@ -47,7 +47,7 @@ class Promising:
         due.sort(key=lambda run: run.tracked.promises.tried_at or 0.0)
         for run in due[:PROMISED_AT_ONCE]:
             run.tracked.promises.tried_at = monotonic_seconds
-            promise = partial(self._promise, run, now)
+            promise = partial(self._promise, run, now, monotonic_seconds)
             self._warnings.take_turn("it is not said when some runs end", promise)
 
     def _is_due(self, run: PlannedRun, monotonic_seconds: float) -> bool:
@@ -79,7 +79,7 @@ class Promising:
             return None
         return past
 
-    def _promise(self, run: PlannedRun, now: datetime) -> None:
+    def _promise(self, run: PlannedRun, now: datetime, monotonic_seconds: float) -> None:
         past, tracked = self._news(run), run.tracked
         if past is not None:
             tracked.use_past(past)
@@ -87,7 +87,9 @@ class Promising:
             if tracked.unstarted():
                 self.planner.trigger(tracked)
         read = self.registry.open_run(run.key)
-        if not isinstance(read, PlannedRun) or read.needs_plan or _awaits_search(read, now):
+        if not isinstance(read, PlannedRun) or read.needs_plan:
+            return
+        if _awaits_search(read, monotonic_seconds):
             return
         promise = self._by_now(read, now)
         if promise is not None:
@@ -115,11 +117,10 @@ class Promising:
         return promise_of(run.outlook(now), run.graph, forecast, run.tracked.promises.first)
 
 
-def _awaits_search(run: PlannedRun, now: datetime) -> bool:
+def _awaits_search(run: PlannedRun, monotonic_seconds: float) -> bool:
     """Return whether a search is about to bring a better plan than that of a run that goes on."""
     if run.tracked.waits_to_begin:
         return False
-    is_searched_next = run.plan.quick and run.tracked.pending and run.tracked.unstarted()
     # Among many other runs, the search of this one may come late, or never.
-    age_seconds = abs((now - run.plan.planned_at).total_seconds())
-    return is_searched_next and age_seconds < PAUSE_SECONDS
+    is_new = lasts(PAUSE_SECONDS, run.plan.quick_at, monotonic_seconds)
+    return is_new and run.tracked.pending and run.tracked.unstarted()

@@ -73,7 +73,8 @@ class RunPlans:
             self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
         planned = self.first_plans.due(monotonic_seconds)
         for new in planned:
-            self._take_turn(new.tracked, partial(self.planner.plan_at_once, new, now))
+            turn = partial(self.planner.plan_at_once, new, now, monotonic_seconds)
+            self._take_turn(new.tracked, turn)
         next_round = self.planner.next_round(now, monotonic_seconds)
         self._warnings.take_turn(
             WITHOUT_PAST_RUNS, partial(self.promising.promise, now, monotonic_seconds)

@@ -37,7 +37,8 @@ class CurrentPlan:
         unschedulable: reasons why no node takes a step, by step.
         latency_missed: steps planned beyond their latency rule.
         pull_seconds: time for the image, by step.
-        quick: whether it was made by list scheduling only, and no search has improved it yet.
+        quick_at: time, in monotonic seconds, at which it was made by list scheduling only; None = a
+            search has made it, or another planner.
     """
 
     revision: int
@@ -54,7 +55,7 @@ class CurrentPlan:
     unschedulable: Mapping[str, str] = field(default_factory=dict)
     latency_missed: tuple[str, ...] = ()
     pull_seconds: Mapping[str, float] = field(default_factory=dict)
-    quick: bool = False
+    quick_at: float | None = None
 
     def node_of(self, step: str) -> str | None:
         """Return the planned node of a step; None = it has none."""
@@ -81,7 +82,7 @@ def plan_in_force(
     in_force_at: datetime,
     begun: frozenset[str],
     *,
-    quick: bool,
+    quick_at: float | None,
 ) -> CurrentPlan:
     """Return a new plan of the engine as it comes into force; begun steps keep their old rows.
 
@@ -91,7 +92,7 @@ def plan_in_force(
         planned_at: moment of planning.
         in_force_at: the time now.
         begun: steps that have started or ended by now, some perhaps while the plan was made.
-        quick: whether no search has improved it.
+        quick_at: time, in monotonic seconds, if it was made without a search; None = it was not.
     """
     old = before or CurrentPlan(0, planned_at, {}, ())
     table = _NodeTable()
@@ -134,7 +135,7 @@ def plan_in_force(
             for step in plan.steps
             if step.phases.image_pull_seconds
         },
-        quick=quick,
+        quick_at=quick_at,
     )
 
 
