@@ -27,7 +27,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
     DeleteWorkload,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue.statuses import without_admission
+from kfp_placement_controller.queueing.kueue.applied_statuses import without_admission
 from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import AccessError

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import Decisions
-from kfp_placement_controller.queueing.kueue import statuses, writes
+from kfp_placement_controller.queueing.kueue import applied_statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.kueue.decisions import KueueDecision, simulations
 from kfp_placement_controller.queueing.kueue.kueue_run import KueueRun, StoppedWorkloads, kueue_run
@@ -113,7 +113,7 @@ class KueueBackend:
         """Yield the writes of all Kueue's objects: first those by which we answer its checks."""
         if situation.queues.ask_for_kueue:
             for check in self.objects.checks.values():
-                yield from statuses.check_report(check, situation.planner_problem, now)
+                yield from applied_statuses.check_report(check, situation.planner_problem, now)
         for each in decided:
             yield from each.writes
         yield from self._writes_for_others(situation, decided, now)

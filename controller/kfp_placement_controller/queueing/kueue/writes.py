@@ -9,7 +9,7 @@ from datetime import datetime
 from kfp_placement_controller.kinds import RUN_REQUESTS
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.kueue import statuses
+from kfp_placement_controller.queueing.kueue import applied_statuses
 from kfp_placement_controller.queueing.kueue.actions import (
     ClearAdmission,
     CreateWorkload,
@@ -58,7 +58,7 @@ def for_run(
             yield _deletion(key, workload)
     elif workload.reclaimed:
         # PodSets cannot change their names while units of the old ones are given back.
-        yield statuses.reclaimable_status(workload, {})
+        yield applied_statuses.reclaimable_status(workload, {})
     else:
         yield from _demand(run, objects)
 
@@ -71,7 +71,7 @@ def for_draining(run: KueueRun, taken: Resources) -> Iterator[KueueAction]:
         taken: resources that its pods take.
     """
     if run.workload is not None and run.workload.has_reservation:
-        yield from statuses.reclaim_if_changed(run.workload, Demand(peak=taken))
+        yield from applied_statuses.reclaim_if_changed(run.workload, Demand(peak=taken))
 
 
 def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetime) -> KueueAction:
@@ -85,17 +85,19 @@ def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetim
     end = None if request.spec is None else request.spec.end
     if end is None:
         return _deletion(request.key, workload)
-    return statuses.finished_status(workload, succeeded=end == RequestedEnd.SUCCEEDED, now=now)
+    return applied_statuses.finished_status(
+        workload, succeeded=end == RequestedEnd.SUCCEEDED, now=now
+    )
 
 
 def _for_reservation(
     run: KueueRun, workload: ObservedWorkload, objects: KueueObjects, now: datetime
 ) -> Iterator[KueueAction]:
     if run.requested.demand is not None:
-        yield from statuses.reclaim_if_changed(workload, run.requested.demand)
+        yield from applied_statuses.reclaim_if_changed(workload, run.requested.demand)
     ours = {name: state for name, state in workload.checks.items() if name in objects.checks}
     if run.is_planned and "Pending" in ours.values():
-        yield statuses.check_status(workload, ours, run.unschedulable, now)
+        yield applied_statuses.check_status(workload, ours, run.unschedulable, now)
     yield from _demand(run, objects)
 
 

@@ -15,7 +15,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
     DeleteWorkload,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue.statuses import without_admission
+from kfp_placement_controller.queueing.kueue.applied_statuses import without_admission
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
