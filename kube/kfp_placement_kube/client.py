@@ -6,7 +6,7 @@ The official client's models take 1.6 GB for 5,000 pods and drop fields that the
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
-from kfp_placement_kube.exceptions import ConflictError, GarbledError, NotFoundError
+from kfp_placement_kube.exceptions import GarbledError, NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import JsonObject, Kind, key_of
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
@@ -146,7 +146,7 @@ class KubeClient:
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
-            ConflictError: there is an object of that name.
+            WriteConflictError: there is an object of that name.
             KubernetesError: refused, or no answer.
         """
         path = kind.path(body.get("metadata", {}).get("namespace", ""))
@@ -158,7 +158,7 @@ class KubeClient:
         If `body` has a resourceVersion, replace only an object that nobody has written since.
 
         Raises:
-            ConflictError: somebody has written since.
+            WriteConflictError: somebody has written since.
             KubernetesError: refused, or no answer.
         """
         path = kind.path(*key_of(body), subresource)
@@ -186,7 +186,7 @@ class KubeClient:
 
         Raises:
             NotFoundError: there is no such object.
-            ConflictError: the patch names a resourceVersion, and somebody has written since.
+            WriteConflictError: the patch names a resourceVersion, and somebody has written since.
             KubernetesError: refused, or no answer.
         """
         path = kind.path(namespace, name, subresource)
@@ -206,7 +206,7 @@ class KubeClient:
             subresource: part of the object, such as `status`; "" = the object itself.
 
         Raises:
-            ConflictError: there is another object of that name.
+            WriteConflictError: there is another object of that name.
             KubernetesError: refused, or no answer.
         """
         path = kind.path(*key_of(body), subresource)
@@ -234,7 +234,7 @@ class KubeClient:
             resource_version: version that the object must still have; "" = any.
 
         Raises:
-            ConflictError: the object has another uid, or has changed.
+            WriteConflictError: the object has another uid, or has changed.
             KubernetesError: refused, or no answer.
         """
         body: JsonObject = {"propagationPolicy": "Background"}
@@ -288,7 +288,7 @@ def modify(
     write: Callable[[ObjectT], ResultT],
     read: Callable[[], ObjectT],
     *,
-    retry_on: tuple[type[Exception], ...] = (ConflictError,),
+    retry_on: tuple[type[Exception], ...] = (WriteConflictError,),
 ) -> ResultT:
     """Write an object; if others have written it since it was read, read and write again.
 

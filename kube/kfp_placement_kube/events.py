@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError
+from kfp_placement_kube.exceptions import KubernetesError, WriteConflictError
 from kfp_placement_kube.kinds import EVENTS, JsonObject, Kind
 from kfp_placement_kube.times import micro_time_text
 
@@ -177,7 +177,7 @@ class EventRecorder:
     def _create(self, recorded: _Recorded, key: tuple[str, ...]) -> None:
         try:
             self.client.create(EVENTS, recorded.event)
-        except ConflictError:
+        except WriteConflictError:
             if not recorded.once:
                 raise
             return

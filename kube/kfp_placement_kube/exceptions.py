@@ -7,7 +7,7 @@
     ├── AccessError                  a kind is missing, or may not be used
     └── KubernetesError              the API server refused, or did not answer
         ├── NotFoundError            404: no such object, or no such kind
-        ├── ConflictError            409: written by somebody else in between, or there already
+        ├── WriteConflictError       409: written by somebody else in between, or there already
         ├── ForbiddenError           403
         ├── ExpiredError             410: too old a version to go on from
         └── UnreachableError         no answer
@@ -52,7 +52,7 @@ class NotFoundError(KubernetesError):
     """The object does not exist, or the server does not serve the kind."""
 
 
-class ConflictError(KubernetesError):
+class WriteConflictError(KubernetesError):
     """The object was written by somebody else in between, or exists already."""
 
 

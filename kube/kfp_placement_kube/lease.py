@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.exceptions import ConflictError, KubeError
+from kfp_placement_kube.exceptions import KubeError, WriteConflictError
 from kfp_placement_kube.kinds import LEASES, JsonObject
 from kfp_placement_kube.times import micro_time_text
 
@@ -141,7 +141,7 @@ class LeaderElection:
         requested_at = self.monotonic()
         try:
             self._acquire_or_renew(requested_at)
-        except ConflictError:
+        except WriteConflictError:
             _LOG.debug("lease %s/%s was written by another", *self._place)
         except KubeError as error:
             _LOG.warning("lease %s/%s: %s", *self._place, error)

@@ -11,7 +11,7 @@ import orjson
 from kfp_placement_kube.exceptions import ConfigurationError, KubernetesError
 from kfp_placement_kube.kinds import JsonObject, Kind
 from kfp_placement_kube.observer import Observer
-from kfp_placement_kube.responses import parsed, refused
+from kfp_placement_kube.responses import answered_object, refused
 from kfp_placement_kube.transport import Transport
 
 JSON = "application/json"
@@ -82,7 +82,7 @@ class Requests:
             KubernetesError: refused, or no answer.
         """
         response = self.open(verb, kind, path, query or {}, body, content_type)
-        return parsed(self.transport.read(response, path), path, self.observer)
+        return answered_object(self.transport.read(response, path), path, self.observer)
 
     def open(
         self,

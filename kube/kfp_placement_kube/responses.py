@@ -6,12 +6,12 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from kfp_placement_kube.exceptions import (
-    ConflictError,
     ExpiredError,
     ForbiddenError,
     GarbledError,
     KubernetesError,
     NotFoundError,
+    WriteConflictError,
 )
 from kfp_placement_kube.json_text import read_json
 from kfp_placement_kube.kinds import JsonObject, Kind
@@ -20,7 +20,7 @@ from kfp_placement_kube.transport import Lines
 
 _ERRORS: Mapping[int, type[KubernetesError]] = {
     HTTPStatus.NOT_FOUND: NotFoundError,
-    HTTPStatus.CONFLICT: ConflictError,
+    HTTPStatus.CONFLICT: WriteConflictError,
     HTTPStatus.FORBIDDEN: ForbiddenError,
     HTTPStatus.GONE: ExpiredError,
 }
@@ -78,7 +78,7 @@ class Stream:
         self.lines.close()
 
 
-def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
+def answered_object(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
     """Return the object that an answer holds.
 
     Args:
@@ -128,7 +128,7 @@ def refused(status: int, text: bytes, path: str) -> KubernetesError:
 
 
 def _event(line: bytes, path: str, observer: Observer) -> StreamEvent:
-    event = parsed(line, path, observer)
+    event = answered_object(line, path, observer)
     kind, subject = event.get("type"), event.get("object")
     if not isinstance(kind, str) or not isinstance(subject, dict):
         message = f"{path}: {line[:80]!r} is not an event"

@@ -5,7 +5,7 @@ import itertools
 from collections import Counter
 
 from kfp_placement_kube.client import Listing
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import JsonObject
 
 Key = tuple[str, str]
@@ -41,7 +41,7 @@ class MemoryPlacements:
         self.calls["create"] += 1
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         if key in self.objects:
-            raise ConflictError(409, "AlreadyExists", f"{key[1]} is there already")
+            raise WriteConflictError(409, "AlreadyExists", f"{key[1]} is there already")
         made = copy.deepcopy(body)
         made["metadata"] |= {"uid": f"uid-{next(self._numbers)}"}
         self.objects[key] = made
@@ -54,7 +54,7 @@ class MemoryPlacements:
         if placement is None:
             raise NotFoundError(404, "NotFound", f"no {name}")
         if patch["metadata"]["resourceVersion"] != placement["metadata"]["resourceVersion"]:
-            raise ConflictError(409, "Conflict", "written in between")
+            raise WriteConflictError(409, "Conflict", "written in between")
         part = subresource or "spec"
         if part == "spec":
             self._judge(placement["spec"], patch["spec"])
@@ -67,7 +67,7 @@ class MemoryPlacements:
         self.calls["delete"] += 1
         placement = self.objects.get((namespace, name))
         if placement is not None and placement["metadata"]["uid"] != uid:
-            raise ConflictError(409, "Conflict", "another object")
+            raise WriteConflictError(409, "Conflict", "another object")
         return self.objects.pop((namespace, name), None) is not None
 
     def _written(self, placement: JsonObject) -> JsonObject:

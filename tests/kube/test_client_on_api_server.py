@@ -4,11 +4,11 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_kube.exceptions import (
-    ConflictError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
     UnreachableError,
+    WriteConflictError,
 )
 from kfp_placement_kube.kinds import CLAIMS, LEASES, NODES, PODS, Kind
 from tests.controlplane import objects
@@ -44,18 +44,18 @@ def test_an_object_is_created_read_changed_and_deleted(client, namespace):
 def test_a_write_that_goes_out_from_an_old_version_is_a_conflict(client, namespace):
     old = client.create(LEASES, a_lease(namespace))
     client.patch(LEASES, "l", namespace, {"spec": {"holderIdentity": "y"}})
-    with pytest.raises(ConflictError):
+    with pytest.raises(WriteConflictError):
         client.replace(LEASES, old)
     version = {"resourceVersion": old["metadata"]["resourceVersion"]}
-    with pytest.raises(ConflictError):
+    with pytest.raises(WriteConflictError):
         client.patch(LEASES, "l", namespace, {"metadata": version})
-    with pytest.raises(ConflictError):
+    with pytest.raises(WriteConflictError):
         client.create(LEASES, a_lease(namespace))
 
 
 def test_an_object_made_again_under_its_name_is_not_deleted_for_the_old_one(client, namespace):
     client.create(LEASES, a_lease(namespace))
-    with pytest.raises(ConflictError):
+    with pytest.raises(WriteConflictError):
         client.delete(LEASES, "l", namespace, uid="00000000-0000-0000-0000-000000000000")
     uid = client.get(LEASES, "l", namespace)["metadata"]["uid"]
     assert client.delete(LEASES, "l", namespace, uid=uid)

@@ -3,9 +3,9 @@
 import pytest
 
 from kfp_placement_kube.client import MAX_TRIES, modify
-from kfp_placement_kube.exceptions import ConflictError, ForbiddenError, NotFoundError
+from kfp_placement_kube.exceptions import ForbiddenError, NotFoundError, WriteConflictError
 
-CONFLICT = ConflictError(409, "Conflict", "written in between")
+CONFLICT = WriteConflictError(409, "Conflict", "written in between")
 
 
 class Shared:
@@ -40,7 +40,7 @@ def test_a_write_goes_out_from_what_others_have_written():
 
 def test_others_who_never_stop_end_it():
     shared = Shared(*[CONFLICT] * 9)
-    with pytest.raises(ConflictError):
+    with pytest.raises(WriteConflictError):
         modify(1, shared.write, shared.read)
     assert len(shared.written) == MAX_TRIES
 
@@ -49,5 +49,5 @@ def test_other_refusals_end_it_at_once():
     gone, forbidden = NotFoundError(404, "NotFound", "gone"), ForbiddenError(403, "", "no")
     shared = Shared(gone, forbidden)
     with pytest.raises(ForbiddenError):
-        modify(1, shared.write, shared.read, retry_on=(ConflictError, NotFoundError))
+        modify(1, shared.write, shared.read, retry_on=(WriteConflictError, NotFoundError))
     assert shared.written == [1, 2]

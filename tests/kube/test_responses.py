@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_kube.exceptions import ExpiredError, NotFoundError, UnreachableError
 from kfp_placement_kube.kinds import PODS
-from kfp_placement_kube.responses import Stream, page_of, parsed, refused
+from kfp_placement_kube.responses import Stream, answered_object, page_of, refused
 
 
 def stream(*lines: bytes) -> Stream:
@@ -25,7 +25,7 @@ def test_an_object_deeper_than_the_parser_reads_hides_no_other():
     deep = b'{"name":"deep","spec":%b}' % (b"[" * 1500 + b"]" * 1500)
     lines = [b'{"type":"ADDED","object":%b}' % each for each in (b'{"name":"a"}', deep)]
     assert [event.object["name"] for event in stream(*lines)] == ["a", "deep"]
-    (item,) = parsed(b'{"items":[%b]}' % deep, "/pods")["items"]
+    (item,) = answered_object(b'{"items":[%b]}' % deep, "/pods")["items"]
     assert item["name"] == "deep"
 
 

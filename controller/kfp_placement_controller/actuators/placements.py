@@ -18,7 +18,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.client import KubeClient, modify
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import JsonObject
 
 _LOG = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ class PlacementWriter:
             )
 
         # Without a plan there is nothing that a status could be written into.
-        retry_on = (ConflictError,) if part else (ConflictError, NotFoundError)
+        retry_on = (WriteConflictError,) if part else (WriteConflictError, NotFoundError)
         return modify(version, write, partial(self._current, placement), retry_on=retry_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
@@ -157,7 +157,7 @@ class PlacementWriter:
         """
         try:
             return self._create(placement)
-        except ConflictError:
+        except WriteConflictError:
             current = self._current(placement)
         if current is not None:
             _check_epoch(placement, current)

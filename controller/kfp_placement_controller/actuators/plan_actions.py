@@ -50,7 +50,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import PODS, JsonObject, key_of
 
 _LOG = logging.getLogger(__name__)
@@ -230,6 +230,6 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
         spec = write.spec.model_dump(mode="json", by_alias=True)
         patch = {"metadata": {"resourceVersion": write.version}, "spec": spec}
         client.patch(RUN_REQUESTS, name, namespace, patch)
-    except (ConflictError, NotFoundError):
+    except (WriteConflictError, NotFoundError):
         # The watch delivers the current object, which is then compared again.
         return

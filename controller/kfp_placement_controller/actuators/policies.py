@@ -19,7 +19,7 @@ from kfp_placement_engine.contract.policy_status import (
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.client import KubeClient, modify
-from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from kfp_placement_kube.exceptions import NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import JsonObject
 
 _POLICY = Place("policy")
@@ -36,7 +36,7 @@ def ensure_policy(client: KubeClient) -> JsonObject:
         return policy
     try:
         return client.create(POLICIES, new_policy())
-    except ConflictError:
+    except WriteConflictError:
         # Another replica has been faster.
         return client.get(POLICIES, POLICY_NAME) or ensure_policy(client)
 
@@ -81,7 +81,7 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
         return True
 
     read = partial(ensure_policy, client)
-    return modify(read(), write, read, retry_on=(ConflictError, NotFoundError))
+    return modify(read(), write, read, retry_on=(WriteConflictError, NotFoundError))
 
 
 def findings_patch(

@@ -25,7 +25,7 @@ from kfp_placement_controller.queueing.actions import (
 from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun, QueueSource
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError, WriteConflictError
 from kfp_placement_kube.kinds import Kind
 
 _LOG = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class QueueActionRunner:
                     self._write_status(RUN_REQUESTS, action)
                 case BackendAction():
                     self.write_for_backend(action)
-        except (ConflictError, NotFoundError) as error:
+        except (WriteConflictError, NotFoundError) as error:
             # Somebody has written in between; a watch brings the new state.
             _LOG.debug("%s: %s", type(action).__name__, error)
         except KubernetesError as error:

@@ -40,7 +40,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.exceptions import ConflictError, KubernetesError
+from kfp_placement_kube.exceptions import KubernetesError, WriteConflictError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controller.planning.builders import SetClock, a_policy
 from tests.controlplane.argo.memory import MemoryCluster
@@ -143,7 +143,7 @@ class StoredHistories:
         self._refuse()
         before = self.stored.get((namespace, name))
         if before and before["metadata"].get("resourceVersion", "") != resource_version:
-            raise ConflictError(409, "Conflict", "the object has been modified")
+            raise WriteConflictError(409, "Conflict", "the object has been modified")
         return self.stored.pop((namespace, name), None) is not None
 
 

@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from kfp_placement_kube.exceptions import NotFoundError, WriteConflictError
 from tests.controller.queueing.builders import GPU
 from tests.controller.queueing.scene import (
     TEAM,
@@ -177,7 +177,7 @@ class KueueWorld(BuiltinWorld):
     def carry_out(self, action: Any) -> list[str]:
         if isinstance(action, KueueAction):
             # Kueue has written in between: what is there now is read next.
-            with contextlib.suppress(ConflictError, NotFoundError):
+            with contextlib.suppress(WriteConflictError, NotFoundError):
                 self.writer.run(action)
             return []
         said = super().carry_out(action)
