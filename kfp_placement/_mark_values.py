@@ -147,12 +147,12 @@ def label(given: Given) -> str:
     return value
 
 
-def number(parse: Callable[[object], Any]) -> Check:
+def check_by(parse: Callable[[object], Any]) -> Check:
     """Return a check of values that the engine parses."""
     return lambda given: given.read(parse)
 
 
-duration = number(parse_duration)
+duration = check_by(parse_duration)
 """A run time in seconds."""
 
 

@@ -121,7 +121,7 @@ _READERS: Mapping[str, Check] = {
     ),
     "budget": _mark_values.duration,
     "compare": _names,
-    "confidence": _mark_values.number(parse_confidence),
+    "confidence": _mark_values.check_by(parse_confidence),
     "durations": _MAPPING,
     "generations": _WHOLE,
     "history": _PATH,

@@ -220,7 +220,7 @@ def changes(ctx: click.Context, param: click.Parameter, values: _Texts) -> "tupl
         raise click.BadParameter(str(error), param=param) from error
 
 
-def width(text: str) -> int:
+def parse_width(text: str) -> int:
     """Parse the number of iterations of a loop.
 
     Raises:

@@ -59,12 +59,12 @@ def report_unplaced_of_answer(plan_answer: "PlanAnswer", *, is_shown: bool) -> E
     if code is not ExitCode.OK or plan_answer.answer is None:
         return code
     from kfp_placement_engine.plans.what_if import ChangedPlan
-    from kfp_placement_engine.views.plans.what_if import sentence
+    from kfp_placement_engine.views.plans.what_if import end_sentence
 
     if not isinstance(plan_answer.answer, ChangedPlan) or not plan_answer.answer.plan.unschedulable:
         return ExitCode.OK
     if not is_shown:
-        click.echo(sentence(plan_answer.plan, plan_answer.answer), err=True)
+        click.echo(end_sentence(plan_answer.plan, plan_answer.answer), err=True)
     return ExitCode.UNSCHEDULABLE
 
 

@@ -29,7 +29,7 @@ from kfp_placement_engine.views.plans.step_texts import is_missing, title, waits
 from kfp_placement_engine.views.plans.steps import waiting_for
 from kfp_placement_engine.views.plans.verdict import headline, search_verdict
 from kfp_placement_engine.views.plans.view import plan_view
-from kfp_placement_engine.views.plans.what_if import sentence
+from kfp_placement_engine.views.plans.what_if import end_sentence
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -225,7 +225,7 @@ class WhatIf:
 
     @override
     def __repr__(self) -> str:
-        return f"<WhatIf {sentence(self._present, self._answer)}>"
+        return f"<WhatIf {end_sentence(self._present, self._answer)}>"
 
     def _repr_html_(self) -> str:
         return answer_html(self._present, self._answer)
@@ -235,7 +235,7 @@ def _summary(plan: Plan) -> str:
     steps = counted(len(plan.steps), "step")
     nodes = counted(len(plan.cluster.nodes), "node")
     warnings = counted(len(plan.notices), "warning") if plan.notices else ""
-    learned = visible(promises.headline(plan)).removesuffix(".")
+    learned = visible(promises.promised_end(plan)).removesuffix(".")
     learned = f"{learned[:1].lower()}{learned[1:]}"
     parts = [
         headline(plan).removesuffix("."),

@@ -21,7 +21,7 @@ from kfp_placement_engine.units.resources import is_extended
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject
 
-MAX_POD_SETS = 18
+MAX_READ_POD_SETS = 18
 """Limit of podSets that are read; no Workload of Kueue has more."""
 
 _RESET_FROM_REJECTED = "Previously: Rejected"
@@ -157,7 +157,7 @@ def _pod_sets(spec: Fields) -> tuple[QuotaUnits, ...] | None:
     """Return the quota of each podSet; None = the podSets are not in the form that we write."""
     try:
         pod_sets = [*spec.each("podSets")]
-        if len(pod_sets) > MAX_POD_SETS:
+        if len(pod_sets) > MAX_READ_POD_SETS:
             return None
         return tuple(_units(each) for each in pod_sets)
     except InputError:

@@ -16,8 +16,8 @@ from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.units.resources import Amounts, Resources, is_extended, without_zeros
 
-MAX_POD_SETS = 8
-"""Kueue refuses a Workload with more."""
+MAX_OWN_POD_SETS = 8
+"""Limit of podSets in a Workload that we write; there are versions of Kueue that refuse more."""
 
 MAX_UNITS = 250
 """The most units of a peak: then a unit is less than 1% of it, unless it is the least one."""
@@ -67,8 +67,8 @@ def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
         left = _without(left, units[-1])
     cpu_first = sorted(left, key=lambda name: (name not in _SHARED, name))
     units += [_units(name, left[name]) for name in cpu_first if left[name]]
-    if len(units) > MAX_POD_SETS:
-        units[MAX_POD_SETS - 1 :] = [_as_one(units[MAX_POD_SETS - 1 :])]
+    if len(units) > MAX_OWN_POD_SETS:
+        units[MAX_OWN_POD_SETS - 1 :] = [_as_one(units[MAX_OWN_POD_SETS - 1 :])]
     return tuple(_with_own_names(units))
 
 

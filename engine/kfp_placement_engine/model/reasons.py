@@ -164,7 +164,7 @@ def reason(code: str, **values: Any) -> Reason:
     return Reason(code, tuple("" if each is None else each for each in arguments))
 
 
-def counted(node_count: int, objection: Reason) -> Argument:
+def count_argument(node_count: int, objection: Reason) -> Argument:
     """Return the argument for the number of nodes with an objection."""
     return node_count, objection.code, *objection.arguments
 

@@ -13,7 +13,7 @@ from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.latency import is_within
-from kfp_placement_engine.model.reasons import Argument, Reason, counted, reason
+from kfp_placement_engine.model.reasons import Argument, Reason, count_argument, reason
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import move_step, reason_against, seconds_on_nodes
@@ -222,7 +222,7 @@ class Explainer:
                 "short", resource=name, requested=requests.get(name, 1), free=max(0, *free_amounts)
             )
             counts[short_of] += len(free_amounts)
-        return tuple(counted(number, each) for each, number in counts.most_common())
+        return tuple(count_argument(number, each) for each, number in counts.most_common())
 
     def _objection_with_room(
         self, index: int, node: str, trips: Mapping[str, float]

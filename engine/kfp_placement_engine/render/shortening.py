@@ -63,7 +63,9 @@ def clip_path(path: str, limit: int) -> str:
     return clip_columns(path, limit)
 
 
-def distinct(texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits) -> dict[str, str]:
+def distinct_forms(
+    texts: Iterable[str], shorten: Callable[[str], str], fits: _Fits
+) -> dict[str, str]:
     """Shorten texts where necessary, so that two that differ stay different.
 
     Most are clipped as usual. Texts that would share a short form keep their beginning instead, or
@@ -105,7 +107,9 @@ def distinct_columns(
 
     Where only numbers tell texts apart, a number may be wider than `limit`.
     """
-    return distinct(texts, lambda text: shorten(text, limit), lambda text: width(text) <= limit)
+    return distinct_forms(
+        texts, lambda text: shorten(text, limit), lambda text: width(text) <= limit
+    )
 
 
 def _same_beginning(text: str, other: str) -> int:
@@ -173,7 +177,7 @@ def fit_all(
     texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
 ) -> dict[str, str]:
     """Shorten texts side by side in a drawing: those that differ look different."""
-    return distinct(
+    return distinct_forms(
         texts,
         lambda text: fit(text, pixels, size, bold=bold),
         lambda text: text_width(text, size, bold=bold) <= pixels,

@@ -10,7 +10,7 @@ from kfp_placement_engine.render.scale import Scale, lanes
 from kfp_placement_engine.render.shortening import fit, fit_all
 from kfp_placement_engine.render.widths import text_width
 from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
-from kfp_placement_engine.views.plans.promises import moment
+from kfp_placement_engine.views.plans.promises import plan_moment
 
 Shape = dict[str, Any]
 """Shapes for the template, by the names that it uses."""
@@ -126,7 +126,7 @@ def _key(items: Sequence[tuple[str, str]], width: float) -> _Drawn:
 def _tick(seconds: float, scale: Scale, line: TimeLine) -> Shape:
     x = scale.x(seconds)
     anchor = "end" if x > scale.right - 20 else "middle"
-    return {"x": x, "anchor": anchor, "text": moment(seconds, line.begin).removesuffix(":00")}
+    return {"x": x, "anchor": anchor, "text": plan_moment(seconds, line.begin).removesuffix(":00")}
 
 
 def _limit(line: TimeLine, scale: Scale) -> Shape | None:

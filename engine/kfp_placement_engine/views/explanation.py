@@ -28,7 +28,7 @@ from kfp_placement_engine.views.formatting import (
     shown,
     word,
 )
-from kfp_placement_engine.views.queues import waiting_text
+from kfp_placement_engine.views.queues import waiting_lines
 from kfp_placement_engine.views.run_texts import (
     actual_text,
     alarm_text,
@@ -104,7 +104,7 @@ def progress(run: RunView, most_steps: int) -> Document:
 
 def _head(run: RunView) -> Iterator[str]:
     if run.queue is not None and run.queue.is_waiting:
-        yield from waiting_text(run.queue, promised=run.is_after_start).splitlines()
+        yield from waiting_lines(run.queue, promised=run.is_after_start).splitlines()
     if run.submitted_at is not None and run.planned_at is not None:
         yield f"submitted {time_text(run.submitted_at)}, {age_text(run.age_seconds)} ago"
         yield (

@@ -132,7 +132,7 @@ def place_text(view: QueueView) -> str:
     return f"queued {message}" if view.position is not None else f"queued: {message}"
 
 
-def waiting_text(view: QueueView, *, promised: bool = False) -> str:
+def waiting_lines(view: QueueView, *, promised: bool = False) -> str:
     """Describe a run in its queue, and on a second line how long it takes once it begins.
 
     Args:

@@ -27,7 +27,7 @@ from kfp_placement.cli.option_types import (
     changes,
     output_option,
     pairs,
-    width,
+    parse_width,
 )
 from kfp_placement_engine.units.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
@@ -124,7 +124,7 @@ _PLANNER_OPTIONS = (
     "loop_widths",
     multiple=True,
     metavar="LOOP=N",
-    callback=pairs("for-loop-1=5", width),
+    callback=pairs("for-loop-1=5", parse_width),
     help="Iterations of a loop whose width is known only at run time. Repeatable.",
 )
 @click.option(

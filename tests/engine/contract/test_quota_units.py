@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.quota_units import (
-    MAX_POD_SETS,
+    MAX_OWN_POD_SETS,
     MAX_UNITS,
     QuotaUnits,
     quota_units,
@@ -73,7 +73,7 @@ def test_together_they_are_less_than_a_unit_above_the_peak(demand):
 def test_there_are_few_podsets_of_reasonable_counts(demand):
     units = quota_units(demand)
     assert units[0] == RUN
-    assert len({each.name for each in units}) == len(units) <= MAX_POD_SETS
+    assert len({each.name for each in units}) == len(units) <= MAX_OWN_POD_SETS
     for each in units:
         assert 1 <= each.count <= MAX_UNITS
         assert all(amount > 0 for amount in each.requests.values())
@@ -163,7 +163,7 @@ def test_more_than_eight_are_eight_the_last_with_all_that_is_left():
     peak = {f"x.io/d{number}": number for number in range(1, 10)} | {"cpu": 1000}
     shares = {name: {name: amount, "cpu": 10} for name, amount in peak.items() if name != "cpu"}
     units = quota_units(Demand(peak, shares))
-    assert len(units) == MAX_POD_SETS
+    assert len(units) == MAX_OWN_POD_SETS
     assert units[-1].count == 1
     assert set(units[-1].requests) == {"x.io/d7", "x.io/d8", "x.io/d9", "cpu"}
     assert {name: amount for name, amount in total(units).items() if name in peak} == peak

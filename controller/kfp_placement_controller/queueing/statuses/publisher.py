@@ -18,7 +18,7 @@ from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.statuses.queue_status import (
     QueueCounts,
     findings_of,
-    status_patch,
+    queue_status_patch,
 )
 from kfp_placement_controller.queueing.statuses.request_status import RunPlace, request_status_patch
 from kfp_placement_controller.queueing.steering import RETRY_SECONDS
@@ -226,7 +226,7 @@ class QueuePublisher:
                 is_excluded=excluded(queue.key.namespace),
                 is_paused=policy.paused,
             )
-            patch = status_patch(queue, findings, self.counts[queue.key], now)
+            patch = queue_status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
             is_urgent = not {"ready", "conditions"}.isdisjoint(patch)

@@ -106,7 +106,7 @@ def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
     return ConditionFinding(VALID, False, "Misconfigured", f"{effect}: {problem}")
 
 
-def status_patch(
+def queue_status_patch(
     queue: ObservedQueue, findings: Sequence[ConditionFinding], counts: QueueCounts, now: datetime
 ) -> JsonObject | None:
     """Return the patch of the status of a queue, or None if nothing changes.

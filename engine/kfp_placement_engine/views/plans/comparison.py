@@ -44,7 +44,7 @@ def comparison_table(plan: Plan) -> Table:
         share = None if figures.unplaced else figures.makespan_seconds / longest
         words = "" if is_plan else verdict(plan, figures)
         is_better = (change(plan, figures) or 0.0) < 0 or figures.unplaced > plan.figures.unplaced
-        excess, trips = figures.latency_excess_ms, latency_text(figures)
+        excess, trips = figures.latency_excess_ms, round_trips_text(figures)
         beyond = Cell(latency(excess), Tone.BAD) if math.isfinite(excess) and excess > 0 else ""
         cells: list[str | Cell] = [
             name,
@@ -169,7 +169,7 @@ def shows_latency(plan: Plan) -> bool:
     )
 
 
-def latency_text(figures: Figures) -> str:
+def round_trips_text(figures: Figures) -> str:
     """Format the round trips of a schedule; unknown if that of a step with a latency rule is."""
     return "unknown" if math.isinf(figures.latency_excess_ms) else latency(figures.latency_ms)
 

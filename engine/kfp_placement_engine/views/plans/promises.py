@@ -15,7 +15,7 @@ from kfp_placement_engine.views.forecast_texts import (
 from kfp_placement_engine.views.formatting import duration, finite
 
 
-def moment(seconds: float | None, begin: datetime | None) -> str:
+def plan_moment(seconds: float | None, begin: datetime | None) -> str:
     """Format a moment of a plan: since the submission, or the time of day to the second.
 
     Args:
@@ -30,7 +30,7 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
 def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
     """Format start and end of a step or a driver: `47s to 20m49s`."""
     start, finish = (
-        moment(each, plan.run.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
+        plan_moment(each, plan.run.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
     )
     return f"{start} to {finish}"
 
@@ -44,7 +44,7 @@ def submission(plan: Plan) -> str:
     return "" if at is None else f"submitted {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
 
 
-def headline(plan: Plan) -> str:
+def promised_end(plan: Plan) -> str:
     """Describe the promised end: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
 
     The text is "" if no promise was requested, or if the run does not end.

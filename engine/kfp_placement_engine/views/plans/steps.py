@@ -105,7 +105,7 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
 
     def time(which: Callable[..., float | None], moments: Iterable[float | None]) -> str:
         times = [each for each in moments if each is not None]
-        return promises.moment(which(times, default=None), plan.run.submitted_at)
+        return promises.plan_moment(which(times, default=None), plan.run.submitted_at)
 
     def notes(group: Group) -> str:
         return _remarks_text(group, waiting, speed=not detail.reasons)

@@ -14,8 +14,8 @@ from kfp_placement_engine.views.plans.comparison import (
     can_end,
     change,
     comparison_table,
-    latency_text,
     makespan,
+    round_trips_text,
     shows_latency,
     unending,
     verdict,
@@ -85,7 +85,7 @@ def plan_view(
         parts.append(what_if_part(plan, answer))
     lines = [
         Line(headline(plan), Tone.STRONG),
-        Line(promises.headline(plan), Tone.STRONG),
+        Line(promises.promised_end(plan), Tone.STRONG),
         Line(search_sentence(plan)),
     ]
     return Document(
@@ -105,7 +105,7 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
     search, bound = plan.search, plan.comparison.lower_bound
     facts = (
         f"dispatch {search.dispatch}, objective {search.objective},"
-        f" lower bound {bound.kind}, seed {search.seed}, {searched(plan)}"
+        f" lower bound {bound.kind}, seed {search.seed}, {search_text(plan)}"
     )
     assumed = list(plan.grounds.assumptions)
     guessed = sum(step.run_time.is_guess for step in plan.steps)
@@ -123,7 +123,7 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
     ]
 
 
-def searched(plan: Plan) -> str:
+def search_text(plan: Plan) -> str:
     """Describe the search: `120 generations in 2s`."""
     how = counted(plan.search.generations, "generation")
     if plan.search.exact:
@@ -211,7 +211,7 @@ def _figures(plan: Plan) -> list[Figure]:
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
         tone = Tone.BAD if excess > 0 else Tone.PLAIN
-        figures.append(Figure("Latency to users", latency_text(plan.figures), note, tone))
+        figures.append(Figure("Latency to users", round_trips_text(plan.figures), note, tone))
     return figures
 
 

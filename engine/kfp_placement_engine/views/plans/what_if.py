@@ -32,8 +32,8 @@ def what_if_part(present: Plan, answer: Answer) -> Notes | Table:
     if isinstance(answer, Suggestions):
         return suggestions_table(present, answer)
     sentences = (
-        sentence(present, answer),
-        promises.headline(answer.plan),
+        end_sentence(present, answer),
+        promises.promised_end(answer.plan),
         _moved(present, answer),
         _anomaly(present, answer),
     )
@@ -60,7 +60,7 @@ def suggestions_table(present: Plan, answer: Suggestions) -> Table:
     return Table(_TITLE, columns, rows, lead=_heading(present, answer), notes=_search_alone(answer))
 
 
-def sentence(present: Plan, answer: ChangedPlan) -> str:
+def end_sentence(present: Plan, answer: ChangedPlan) -> str:
     """Describe the end after the changes: `With +1 of w the run ends after 24m: 5m earlier`."""
     changes = " and ".join(shown(each.text, _CHANGE_CHARACTERS) for each in answer.changes)
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)

@@ -12,7 +12,7 @@ from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.render.plan_json import plan_document, plan_json
-from kfp_placement_engine.views.plans.promises import headline
+from kfp_placement_engine.views.plans.promises import promised_end
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import assert_described
 from tests.support.plans import a_plan, a_step, random_plan, stuck_plan, taxi_plan, varied
@@ -76,12 +76,12 @@ def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs(gol
 
 
 def test_the_sentence():
-    assert headline(promised_plan()) == (
+    assert promised_end(promised_plan()) == (
         "By past runs: ends after 31m5s (28m20s-40m), by 40m (95%)."
     )
-    assert headline(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54), by 10:54 (95%)."
-    assert headline(UNKNOWN) == "End: unknown (no run seen of train)."
-    assert headline(taxi_plan()) == headline(PLANS["stuck"]) == ""
+    assert promised_end(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54), by 10:54 (95%)."
+    assert promised_end(UNKNOWN) == "End: unknown (no run seen of train)."
+    assert promised_end(taxi_plan()) == promised_end(PLANS["stuck"]) == ""
 
 
 @each_plan
@@ -95,7 +95,7 @@ def test_the_usual_table_says_when_the_run_ends_what_is_a_guess_and_no_more():
         for plan in (promised_plan(), taxi_plan())
     )
     ends, guessed = (line for line in with_promise if line not in without)
-    assert " ".join(ends) == headline(promised_plan())
+    assert " ".join(ends) == promised_end(promised_plan())
     # Other steps of the same image tell little.
     assert guessed[0] == "fetch"
     assert guessed[4].startswith("~")
@@ -105,8 +105,8 @@ def test_the_usual_table_says_when_the_run_ends_what_is_a_guess_and_no_more():
 def test_the_report_is_sound_and_says_the_same(plan):
     page = parse_page(plan_page(plan))
     assert page.unbalanced == []
-    assert not headline(plan) or headline(plan) in page.text
-    assert ("End, by past runs" in page.text) == (headline(plan) != "")
+    assert not promised_end(plan) or promised_end(plan) in page.text
+    assert ("End, by past runs" in page.text) == (promised_end(plan) != "")
     assert ("submitted 2026-11-26 10:14:00 UTC" in page.text) == (plan.run.submitted_at is not None)
 
 
@@ -136,7 +136,7 @@ def test_start_and_end_do_not_contradict_their_ranges():
 
 
 def test_a_notebook_shows_the_same_whatever_the_size():
-    assert headline(promised_plan()) in parse_page(plan_fragment(promised_plan())).text
+    assert promised_end(promised_plan()) in parse_page(plan_fragment(promised_plan())).text
     large = random_plan(5000, 40)
     promises = {
         step.name: StepPromise(_about(step.start_seconds), _about(step.finish_seconds))

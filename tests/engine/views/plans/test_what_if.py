@@ -15,7 +15,7 @@ from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan
 from kfp_placement_engine.render.text import TextStyle, notes_lines, table_lines
 from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.document import Table
-from kfp_placement_engine.views.plans.what_if import SHOWN, sentence, what_if_part
+from kfp_placement_engine.views.plans.what_if import SHOWN, end_sentence, what_if_part
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import assert_described
 from tests.support.plans import (
@@ -172,7 +172,7 @@ def test_names_that_strangers_wrote_are_shown_and_not_acted_on():
         lines = what_if_lines(plan, answer)
         assert all(line.isprintable() and len(line) < 2000 for line in lines)
         assert "<img" not in plan_page(PRESENT, answer)
-        assert sentence(plan, answer).isprintable()
+        assert end_sentence(plan, answer).isprintable()
 
 
 def test_steps_are_told_by_the_names_that_authors_gave():
@@ -182,4 +182,4 @@ def test_steps_are_told_by_the_names_that_authors_gave():
     assert what_if_lines(PRESENT, answer)[2].endswith("(xgboost to n2).")
     assert plan_document(PRESENT, answer)["whatIf"]["steps"][0]["name"] == "train-4"
     stuck = changed(a_plan(unplaced_step("train-4", display_name="xgboost")))
-    assert "because xgboost fits no node" in sentence(PRESENT, stuck)
+    assert "because xgboost fits no node" in end_sentence(PRESENT, stuck)
