@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from sys import intern
 from typing import NamedTuple
 
-from kfp_placement_controller.observed.memory_kills import killed_bytes
 from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
@@ -28,6 +27,7 @@ MAX_MESSAGE_CHARACTERS = 1000
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
 _STARTING = ("PodInitializing", "ContainerCreating")
+_KILLED = "OOMKilled"
 
 
 class ReasonAndMessage(NamedTuple):
@@ -215,7 +215,7 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         prepared=_prepared(conditions, states),
         waiting_reason=_waiting_reason(states),
         failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
-        killed_bytes=killed_bytes(spec, status, step_containers),
+        killed_bytes=_killed_bytes(spec, status, step_containers),
     )
 
 
@@ -284,6 +284,46 @@ def _prepared(conditions: Iterable[Fields], states: Iterable[Fields]) -> bool:
     if ready is not None and ready.get("status") == "True":
         return True
     return any(state.get("running") or state.get("terminated") for state in states)
+
+
+def _killed_bytes(spec: Fields, status: Fields, names: Sequence[str]) -> int | None:
+    """Return the memory limit of a step's container that was killed for exceeding it.
+
+    A container without a limit was killed because its node had no memory left, which tells nothing
+    about the step.
+
+    Args:
+        spec: spec of the pod.
+        status: status of the pod.
+        names: names of the containers that run steps.
+
+    Returns:
+        Bytes; None = no container was killed for memory, or the killed one had no limit.
+
+    Raises:
+        InputError: the limit is malformed.
+    """
+    for container in status.each_flat("containerStatuses"):
+        name = container.get("name")
+        if name in names and _was_killed(container):
+            return _memory_limit(spec, container, name)
+    return None
+
+
+def _was_killed(container: Fields) -> bool:
+    # The end of a container is in `state`, or in `lastState` once it has been restarted.
+    ends = (container.flat(state).flat("terminated") for state in ("state", "lastState"))
+    return any(end.get("reason") == _KILLED for end in ends)
+
+
+def _memory_limit(spec: Fields, container: Fields, name: object) -> int | None:
+    """Return the memory limit in force, else the one in the pod's spec; None = there is none."""
+    stated = [each for each in spec.each_flat("containers") if each.get("name") == name]
+    for each in (container, *stated):
+        limit = each.flat("resources").resources("limits").get("memory")
+        if limit:
+            return limit
+    return None
 
 
 def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
