@@ -224,8 +224,8 @@ class Watcher(Generic[T]):
         try:
             value = self.read(item)
         except Exception as error:
-            # The outermost loop of this thread is over objects. Anybody may have written one: a
-            # defect in reading it must not hide all the others.
+            # The work on one object. Anybody may have written it: a defect in reading it must not
+            # hide all the others.
             if not isinstance(error, self.malformed):
                 _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
             self.client.observer.skipped(self.kind.kind)

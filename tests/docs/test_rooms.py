@@ -28,13 +28,14 @@ ALONE = "A module of its own "
 """Begins the sentence of a docstring that says why a short module does not join its importer."""
 
 CATCH_ALL = {
-    # Outermost loop of a process or of one of its threads: one object's defect holds up no other.
-    "kfp_placement_kube.watch": 1,
+    # Outermost loop of a process or of one of its threads.
     "kfp_placement_controller.actuators.worker": 1,
     "kfp_placement_controller.loops.guard_loop": 1,
-    "kfp_placement_controller.warning_log": 1,
     "kfp_placement.cli.group": 1,
     "kfp_placement.live.watching": 1,
+    # Work on one object within such a loop: its defect holds up no other object.
+    "kfp_placement_controller.warning_log": 1,
+    "kfp_placement_kube.watch": 1,
     # An author's code, which is imported and compiled.
     "kfp_placement.cli.pipeline_module": 2,
     # HTTP handler: kube-scheduler and the API server get an answer in any case.
