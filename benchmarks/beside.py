@@ -18,8 +18,8 @@ from typing import IO, Any
 from benchmarks.budget import Budget
 from benchmarks.checkouts import Checkout
 from benchmarks.command import BenchmarkError
-from benchmarks.found import Found
 from benchmarks.outcomes import Outcome, by_budget
+from benchmarks.search_outcome import SearchOutcome
 from benchmarks.tables import Table, percent
 
 _SAME = 1e-9
@@ -48,7 +48,7 @@ class BaseProcess:
     ) -> None:
         self._checkout, self._process, self._errors = checkout, process, errors
 
-    def find(self, question: Question, input_hash: str) -> Found:
+    def find(self, question: Question, input_hash: str) -> SearchOutcome:
         """Return what the other checkout finds for a question.
 
         Args:
@@ -64,7 +64,7 @@ class BaseProcess:
             raise BenchmarkError(
                 f"{self._checkout.folder}: its engine reads {question.case} as another run"
             )
-        return Found.of_fields(answer["found"])
+        return SearchOutcome.of_fields(answer["found"])
 
     def _answer(self, question: Question) -> dict[str, Any]:
         line = ""
@@ -78,9 +78,9 @@ class BaseProcess:
             return answer
         self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().strip().splitlines() or ["it says nothing"]
+        lines = self._errors.read().strip().splitlines() or ["it says nothing"]
         raise BenchmarkError(
-            f"{self._checkout.folder}: its search of {question.case} fails: {said[-1]}"
+            f"{self._checkout.folder}: its search of {question.case} fails: {lines[-1]}"
         )
 
 

@@ -17,10 +17,10 @@ from typing import Any
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, hash_of
 from benchmarks.command import add_makespan_within
-from benchmarks.found import Found, find
 from benchmarks.measuring import Benchmark, Parts, run_command, searched
 from benchmarks.outcomes import MARGIN, Outcome, by_budget
 from benchmarks.processes import on_one_thread
+from benchmarks.search_outcome import SearchOutcome, find
 from benchmarks.seed_experiment import MIXES
 from benchmarks.suite import CLUSTERS, DURATIONS, SuiteCluster, suite_run
 from benchmarks.tables import Table, percent
@@ -81,7 +81,7 @@ def all_cases(asked: argparse.Namespace) -> list[Case]:
     ]
 
 
-def find_runs(_case: str, instance: Instance, budget: Budget, seed: int) -> Found:
+def find_runs(_case: str, instance: Instance, budget: Budget, seed: int) -> SearchOutcome:
     """Search a case; what is measured beside are the limit and the mean completions of others."""
     problem = instance.problem
     means = {

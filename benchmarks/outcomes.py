@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.budget import Budget, Spent
 from benchmarks.cases import Instance
-from benchmarks.found import Found, use_figures
 from benchmarks.peers import peer_schedules
+from benchmarks.search_outcome import SearchOutcome, use_figures
 from kfp_placement_engine import BASELINES, PlacementProblem
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.problem.schedule import Schedule
@@ -75,7 +75,7 @@ class Outcome:
     optimum: float | None = None
     use: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
-    base: Found | None = None
+    base: SearchOutcome | None = None
 
     @property
     def bound(self) -> float:
@@ -156,7 +156,7 @@ def outcome_of(
     budget: Budget,
     instance: Instance,
     references: References,
-    plan: Found,
+    outcome: SearchOutcome,
 ) -> Outcome:
     """Return the outcome of a search; the arguments are the fields of `Outcome`."""
     return Outcome(
@@ -165,14 +165,14 @@ def outcome_of(
         input_hash=instance.input_hash,
         steps=len(instance.activities),
         budget=budget,
-        spent=plan.spent,
-        makespan=plan.makespan,
-        completions=plan.completions,
-        unplaced=plan.unplaced,
+        spent=outcome.spent,
+        makespan=outcome.makespan,
+        completions=outcome.completions,
+        unplaced=outcome.unplaced,
         references=references,
         optimum=instance.optimum_seconds,
-        use=plan.use,
-        measured=plan.measured,
+        use=outcome.use,
+        measured=outcome.measured,
     )
 
 

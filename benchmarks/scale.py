@@ -17,12 +17,12 @@ from typing import Any
 
 from benchmarks.budget import Budget, timed_budget
 from benchmarks.cases import Case, Instance
-from benchmarks.found import Found
 from benchmarks.made_up_runs import Shape
 from benchmarks.measuring import Benchmark, Parts, run_command, searched
 from benchmarks.outcomes import Outcome, by_budget
 from benchmarks.processes import on_one_thread, run_apart
 from benchmarks.scale_case import FIRST_PLAN, PEAK_BYTES, PLANS_A_SECOND, WHOLE_CALL, load
+from benchmarks.search_outcome import SearchOutcome
 from benchmarks.tables import Table, percent
 
 SIZES = ((100, 50), (1000, 20), (1000, 100), (1000, 1000), (10_000, 100), (10_000, 1000))
@@ -71,7 +71,7 @@ def _load(name: str, seed: int) -> Instance:
     return load(shape_of(name, seed))
 
 
-def measure_apart(case: str, _instance: Instance, budget: Budget, seed: int) -> Found:
+def measure_apart(case: str, _instance: Instance, budget: Budget, seed: int) -> SearchOutcome:
     """`scale_case.measure` in a process of its own.
 
     Raises:
@@ -80,7 +80,7 @@ def measure_apart(case: str, _instance: Instance, budget: Budget, seed: int) -> 
     shape = shape_of(case, seed)
     numbers = map(str, (shape.steps, shape.nodes, seed))
     words = ["benchmarks.scale_case", shape.kind, *numbers, budget.word]
-    return Found.of_fields(json.loads(run_apart(case, words)))
+    return SearchOutcome.of_fields(json.loads(run_apart(case, words)))
 
 
 def import_seconds() -> float:

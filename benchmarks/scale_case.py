@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.budget import Budget, Spent, timed_budget
 from benchmarks.cases import Instance, hash_of
-from benchmarks.found import Found, Row, by_start, find
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
+from benchmarks.search_outcome import Row, SearchOutcome, by_start, find
 from kfp_placement_engine import (
     Cluster,
     GeneticParams,
@@ -48,7 +48,7 @@ def load(shape: Shape) -> Instance:
     )
 
 
-def measure(shape: Shape, budget: Budget) -> Found:
+def measure(shape: Shape, budget: Budget) -> SearchOutcome:
     """Plan a made-up run; the seed that draws it starts the search, too.
 
     With a budget of time a whole plan is made as a caller gets it, with its baselines, bound and
@@ -58,21 +58,21 @@ def measure(shape: Shape, budget: Budget) -> Found:
     first, problem = _first_plan(run, cluster, shape)
     started = time.perf_counter()
     if budget.wall_seconds is not None:
-        plan = _planned(run, cluster, problem, shape, budget.wall_seconds)
+        outcome = _planned(run, cluster, problem, shape, budget.wall_seconds)
     else:
         instance = load(shape)
         searching = time.perf_counter()
-        plan = find(instance, budget, shape.seed)
-        speed = plan.spent.schedules / (time.perf_counter() - searching)
-        plan = replace(plan, measured={PLANS_A_SECOND: speed})
+        outcome = find(instance, budget, shape.seed)
+        speed = outcome.spent.schedules / (time.perf_counter() - searching)
+        outcome = replace(outcome, measured={PLANS_A_SECOND: speed})
     whole = time.perf_counter() - started
-    measured = {**plan.measured, FIRST_PLAN: first, WHOLE_CALL: whole, PEAK_BYTES: peak_bytes()}
-    return replace(plan, measured=measured)
+    measured = {**outcome.measured, FIRST_PLAN: first, WHOLE_CALL: whole, PEAK_BYTES: peak_bytes()}
+    return replace(outcome, measured=measured)
 
 
 def _planned(
     run: RunGraph, cluster: Cluster, problem: PlacementProblem, shape: Shape, seconds: float
-) -> Found:
+) -> SearchOutcome:
     options = PlanOptions(budget_seconds=seconds, seed=shape.seed, dispatch=shape.dispatch)
     started = time.process_time()
     plan = plan_run(run, cluster, options)
@@ -81,7 +81,7 @@ def _planned(
     starts = sum(1 for _ in seeds_of(problem, shape.seed)) - 1
     bred = max(0, plan.search.generations - starts)
     tried = starts + bred * trials_per_generation(problem) * GeneticParams().islands
-    return Found(
+    return SearchOutcome(
         spent=Spent(tried, cpu_seconds, has_begun=bred > 0),
         makespan=plan.figures.makespan_seconds,
         completions=(plan.figures.makespan_seconds,),

@@ -7,18 +7,18 @@ from pathlib import Path
 from benchmarks.beside import BaseProcess, Question
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance
-from benchmarks.found import Found, Row, find, rows_of, schedule_text
 from benchmarks.outcomes import Outcome, outcome_of, references_of
+from benchmarks.search_outcome import Row, SearchOutcome, find, rows_of, schedule_text
 from kfp_placement._files import write_whole
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.problem.schedule import Schedule
 
-Find = Callable[[str, Instance, Budget, int], Found]
+Find = Callable[[str, Instance, Budget, int], SearchOutcome]
 """Function that searches the case of a name with a budget and a seed, which also made the case."""
 
 
-def find_here(_case: str, instance: Instance, budget: Budget, seed: int) -> Found:
+def find_here(_case: str, instance: Instance, budget: Budget, seed: int) -> SearchOutcome:
     """Search in this process."""
     return find(instance, budget, seed)
 

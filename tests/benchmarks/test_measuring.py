@@ -14,11 +14,11 @@ from benchmarks.budget import Budget, Spent, budget, search, timed_budget
 from benchmarks.cases import Case, chosen, ordered_instance
 from benchmarks.checkouts import Checkout
 from benchmarks.command import BenchmarkError
-from benchmarks.found import Found, use_figures, use_of
 from benchmarks.measuring import report
 from benchmarks.outcomes import Outcome, References
 from benchmarks.peers.orders import ORDERS
 from benchmarks.processes import on_one_thread
+from benchmarks.search_outcome import SearchOutcome, use_figures, use_of
 from benchmarks.series import run
 from kfp_placement_engine import BASELINES, GeneticParams, MaxGenerations, solve
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
@@ -112,8 +112,8 @@ def test_budgets_of_time_that_are_none(text, message):
 
 def test_only_some_benchmarks_have_budgets_of_time(usage_error):
     for module in COUNTED:
-        said = usage_error(module.command, "--budget", "2s")
-        assert "write a number of schedules or of CPU seconds, as in" in said
+        stderr = usage_error(module.command, "--budget", "2s")
+        assert "write a number of schedules or of CPU seconds, as in" in stderr
 
 
 def test_a_search_keeps_its_time():
@@ -263,7 +263,7 @@ def test_another_checkout_searches_the_same(capsys, figures, checkout, tmp_path)
 def test_better_same_and_worse_than_the_base_are_counted():
     """Two that differ by less than sums of times in another order may are the same."""
     outcomes = [
-        an_outcome(base=Found(Spent(100, 0.5, has_begun=True), base, (base,), 0))
+        an_outcome(base=SearchOutcome(Spent(100, 0.5, has_begun=True), base, (base,), 0))
         for base in (12.0, 12.0 + 1e-11, 15.0, 10.0, 9.0)
     ]
     (table,) = base_parts([*outcomes, an_outcome()])
@@ -310,8 +310,8 @@ def test_usage(module, options, usage_error):
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
 def test_a_base_is_a_checkout(module, message, tmp_path):
-    said = message(3, module.command, "--base", str(tmp_path))
-    assert said == f"Error: {tmp_path}: not a checkout of kfp-placement\n"
+    stderr = message(3, module.command, "--base", str(tmp_path))
+    assert stderr == f"Error: {tmp_path}: not a checkout of kfp-placement\n"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)

@@ -20,7 +20,7 @@ Row = tuple[str, str, float, float]
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """Result of a search; times are in seconds.
 
     Attributes:
@@ -54,9 +54,9 @@ class Found:
         }
 
     @staticmethod
-    def of_fields(fields: Mapping[str, Any]) -> "Found":
+    def of_fields(fields: Mapping[str, Any]) -> "SearchOutcome":
         """Read what another process wrote with `dataclasses.asdict` as JSON."""
-        return Found(
+        return SearchOutcome(
             spent=Spent(**fields["spent"]),
             makespan=fields["makespan"],
             completions=tuple(fields["completions"]),
@@ -67,10 +67,10 @@ class Found:
         )
 
 
-def find(instance: Instance, budget: Budget, seed: int) -> Found:
+def find(instance: Instance, budget: Budget, seed: int) -> SearchOutcome:
     """Search an instance in this process."""
     result, spent = search(instance.problem, budget, seed)
-    return Found(
+    return SearchOutcome(
         spent=spent,
         makespan=result.schedule.makespan_seconds,
         completions=tuple(completions(instance.problem, result.schedule).tolist()),
