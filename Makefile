@@ -166,7 +166,7 @@ bench-rolling: setup ## steps that do not take as long as planned, by four rules
 bench-speed: setup ## how fast the search is (half a minute; BASE=CHECKOUT: beside that checkout, 6 minutes)
 	@$(BIN)/python -m benchmarks.speed $(if $(BASE),--base '$(BASE)')
 
-bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
+bench-scheduler: setup ## compare recorded decisions of a real kube-scheduler with the model
 	@$(BIN)/python -m benchmarks.scheduler
 
 # Not in `bench`: it needs Go, and a machine on which nothing else is at work.

@@ -96,7 +96,7 @@ def _progressed(path: Path, progress: Callable[[str], None]) -> Outcome:
 
 def is_good(outcome: Outcome) -> bool:
     """Return whether the demand equals the reference's, and podSets are within a unit of it."""
-    return outcome.is_replayed and outcome.is_covered
+    return outcome.is_as_reference and outcome.is_covered
 
 
 def parts_of(
@@ -120,7 +120,7 @@ def _about() -> list[str]:
         "what Kueue's podSets of units request beyond the peak. With workers every twentieth step",
         "makes three pods of 4 CPU, 16 GiB and a GPU, a gang together with the step's own pod.",
         "`profile` is made once from a plan, `demand` each time that a step begins or ends.",
-        "`as replayed`: the whole run, and what is left when 25, 50 and 75% of the steps are over.",
+        "`as reference`: the whole run, and what is left at 25, 50 and 75% of the steps.",
     ]
 
 
@@ -146,7 +146,7 @@ def _table(title: str, outcomes: Sequence[Outcome]) -> Table:
     ]
     headings = [
         "run", "steps", "CPU", "GiB", "gang pods", "sum, x", "shapes", "per shape, x", "podSets",
-        "podSets above, %", "plan, ms", "profile, ms", "demand, ms", "as replayed",
+        "podSets above, %", "plan, ms", "profile, ms", "demand, ms", "as reference",
     ]  # fmt: skip
     return Table(title, headings, rows)
 
@@ -163,7 +163,7 @@ def _summary(packages: Sequence[Outcome]) -> list[str]:
     return [
         f"Packages of KFP's tests, {len(packages)} on the same ten nodes, drivers included:",
         "",
-        f"- As replayed, and podSets within a unit: {good} of {len(packages)}; podSets request"
+        f"- As reference, and podSets within a unit: {good} of {len(packages)}; podSets request"
         f" {percent(max(units) - 1, 2)}% more than the peak at most.",
         f"- CPU of all steps together: {geometric_mean(sums):.2f} times the peak on average"
         f" (geometric mean), {max(sums):.2f} at most; per shape {geometric_mean(shapes):.2f} and"

@@ -45,8 +45,8 @@ class Outcome:
         plan_seconds: CPU time.
         profile_seconds, demand_seconds: CPU time of making the profile and of the demand; of
             several the shortest.
-        is_replayed: the demand is the reference's, of the whole run and when a quarter, half and
-            three quarters of its steps have ended.
+        is_as_reference: the demand is the reference's, of the whole run and when a quarter, half
+            and three quarters of its steps have ended.
         is_covered: podSets request no less than the peak, and not a unit more.
     """
 
@@ -62,7 +62,7 @@ class Outcome:
     plan_seconds: float
     profile_seconds: float
     demand_seconds: float
-    is_replayed: bool
+    is_as_reference: bool
     is_covered: bool
 
 
@@ -123,7 +123,7 @@ def measure(name: str, run: RunGraph, cluster: Cluster) -> Outcome:
         plan_seconds=planned,
         profile_seconds=profile_seconds,
         demand_seconds=demand_seconds,
-        is_replayed=_is_exact(profile, plan, run) and not plan.unschedulable,
+        is_as_reference=_is_exact(profile, plan, run) and not plan.unschedulable,
         is_covered=_is_covered(demand, requested),
     )
 

@@ -84,11 +84,11 @@ def read_recording(path: Path) -> Recording:
     profile = raw.text("profile")
     if profile not in _STOCK_PROFILES:
         raise raw.where("profile").error(
-            f"{profile!r:.60} cannot be replayed; "
+            f"{profile!r:.60} cannot be compared with the model; "
             f"only recordings of the stock profile, {_STOCK_PROFILES[0]!r}, can"
         )
     if not raw.entries("cases"):
-        raise raw.where("cases").error("is empty; nothing to replay")
+        raise raw.where("cases").error("is empty; nothing to compare")
     return Recording(
         kubernetes,
         (int(match.group(1)), int(match.group(2))),

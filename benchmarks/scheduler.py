@@ -291,7 +291,7 @@ def _feasible_text(name: str, recorded: set[str], fitting: tuple[str, ...]) -> s
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(
         "scheduler",
-        "Replay what the real kube-scheduler chose and compare: nodes, scores, choice.",
+        "Compare what the real kube-scheduler chose with the model: nodes, scores, choice.",
         examples=["", "--data recording.json.gz", "-o json"],
         exit_codes="0 all equal, 1 differences or nothing was scored, 3 no data.",
     )

@@ -23,41 +23,41 @@ GIBIBYTE = 2**30
 def test_steps_one_after_another_need_the_peak_not_the_sum():
     """Two shapes of 2 and 6 CPU: all at once 8, and as much if each shape has its own peak."""
     run = a_run(a_step("a", cpu=2, memory=3), a_step("b", "a", cpu=6, memory=1))
-    case = measure("two", run, a_cluster(a_node(cpu=8)))
-    assert case.peak == (6000, 3 * GIBIBYTE)
-    assert case.sums == case.per_shape == (8 / 6, 4 / 3)
-    assert (case.shapes, case.steps, case.gang_pods) == (2, 2, 0)
-    assert is_good(case)
+    outcome = measure("two", run, a_cluster(a_node(cpu=8)))
+    assert outcome.peak == (6000, 3 * GIBIBYTE)
+    assert outcome.sums == outcome.per_shape == (8 / 6, 4 / 3)
+    assert (outcome.shapes, outcome.steps, outcome.gang_pods) == (2, 2, 0)
+    assert is_good(outcome)
 
 
 def test_pods_of_one_shape_share_its_peak():
     """Three steps in a row that are alike."""
     run = a_run(a_step("a"), a_step("b", "a"), a_step("c", "b"))
-    case = measure("three", run, a_cluster())
-    assert (case.sums[0], case.per_shape[0], case.shapes) == (3.0, 1.0, 1)
+    outcome = measure("three", run, a_cluster())
+    assert (outcome.sums[0], outcome.per_shape[0], outcome.shapes) == (3.0, 1.0, 1)
 
 
 def test_workers_are_counted():
     run = a_run(a_step("launch", cpu=1, workers=PodGroup(3, {"cpu": 2000})))
-    case = measure("gang", run, a_cluster())
-    assert (case.peak, case.gang_pods) == ((7000, 0), 4)
-    assert is_good(case)
+    outcome = measure("gang", run, a_cluster())
+    assert (outcome.peak, outcome.gang_pods) == ((7000, 0), 4)
+    assert is_good(outcome)
 
 
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_the_demand_of_a_made_up_run_is_exact(with_workers):
-    case = made_up(SMALL, with_workers=with_workers)
-    assert is_good(case)
-    assert case.name == f"kfp on 8 nodes{', workers' if with_workers else ''}"
-    assert (case.gang_pods > 0) is with_workers
-    assert 1.0 <= case.per_shape[0] < case.sums[0]
-    assert 1.0 <= case.units[0] < 1.01
+    outcome = made_up(SMALL, with_workers=with_workers)
+    assert is_good(outcome)
+    assert outcome.name == f"kfp on 8 nodes{', workers' if with_workers else ''}"
+    assert (outcome.gang_pods > 0) is with_workers
+    assert 1.0 <= outcome.per_shape[0] < outcome.sums[0]
+    assert 1.0 <= outcome.units[0] < 1.01
 
 
 def test_the_demand_of_a_package_of_the_data_is_exact():
-    case = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
-    assert is_good(case)
-    assert (case.steps, case.peak) == (2, (100, 256 * 2**20))
+    outcome = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
+    assert is_good(outcome)
+    assert (outcome.steps, outcome.peak) == (2, (100, 256 * 2**20))
 
 
 @pytest.mark.parametrize("wrong", ["whole", "later"])
@@ -70,7 +70,7 @@ def test_a_demand_that_is_not_that_of_the_reference_is_found(monkeypatch, wrong)
         return replace(demand, peak={**demand.peak, "cpu": 1}) if is_wrong else demand
 
     monkeypatch.setattr(DemandProfile, "left", left)
-    assert not made_up(SMALL).is_replayed
+    assert not made_up(SMALL).is_as_reference
 
 
 def test_the_reference_frees_what_ends_before_what_starts():
@@ -88,7 +88,7 @@ def test_a_run_that_differs_from_the_reference_fails(monkeypatch, capsys, figure
     monkeypatch.setattr(demand, "recorded", lambda path: right)
     report = figures(command, "--data", str(tmp_path))
     assert [len(report[key]) for key in ("madeUp", "packages", "recorded")] == [1, 1, 1]
-    monkeypatch.setattr(demand, "recorded", lambda path: replace(right, is_replayed=False))
+    monkeypatch.setattr(demand, "recorded", lambda path: replace(right, is_as_reference=False))
     assert command(["--data", str(tmp_path)]) == 1
     assert "NO" in capsys.readouterr().out
 

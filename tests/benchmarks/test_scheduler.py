@@ -170,9 +170,9 @@ def test_versions_are_read_from_the_recording(recording, written):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda it: it.update(profile="mine"), "profile: 'mine' cannot be replayed"),
+        (lambda it: it.update(profile="mine"), "profile: 'mine' cannot be compared"),
         (lambda it: it.pop("kubernetes"), "kubernetes: '' is not a version"),
-        (lambda it: it.update(cases=[]), "nothing to replay"),
+        (lambda it: it.update(cases=[]), "nothing to compare"),
         (lambda it: it["cases"][0]["nodes"].append(node_object("n1")), "'n1' appears twice"),
         (
             lambda it: it["cases"][0]["pods"][0].update(node="n9"),
