@@ -183,7 +183,7 @@ class _Reader:
 
     def _requests(self, count: int, resources: int) -> list[list[int]]:
         """Duration and requests of every job."""
-        requests: list[list[int]] = []
+        rows: list[list[int]] = []
         for row in self._rows(_REQUESTS, 3):
             if len(row) != 3 + resources:
                 raise self._wrong(
@@ -191,12 +191,12 @@ class _Reader:
                     f"with {resources} resources there are {3 + resources}"
                 )
             number, mode, *amounts = row
-            if number != len(requests) + 1 or mode != 1:
+            if number != len(rows) + 1 or mode != 1:
                 raise self._wrong(f"the requests of job {number}, mode {mode}, are out of place")
-            requests.append(amounts)
-        if len(requests) != count:
-            raise self._wrong(f"cut off: it has {count:,} jobs and durations of {len(requests):,}")
-        return requests
+            rows.append(amounts)
+        if len(rows) != count:
+            raise self._wrong(f"cut off: it has {count:,} jobs and durations of {len(rows):,}")
+        return rows
 
     def _check(self, jobs: Sequence[Job], capacities: Sequence[int]) -> None:
         if not any(job.seconds for job in jobs):

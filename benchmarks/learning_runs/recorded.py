@@ -101,8 +101,8 @@ class _Pipeline:
             if pod.start_seconds is not None and pod.end_seconds is not None
         }
         end = max((end for _, end in real.values()), default=0.0)
-        planned_times = {name: times for name, times in real.items() if name in planned}
-        return SimulatedRun(learned, planned, planned_times, end, [pod.past for pod in pods])
+        real_of_planned = {name: times for name, times in real.items() if name in planned}
+        return SimulatedRun(learned, planned, real_of_planned, end, [pod.past for pod in pods])
 
     def _graph(self) -> RunGraph:
         """Return the run as it is known before it begins."""

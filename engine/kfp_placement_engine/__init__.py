@@ -9,7 +9,8 @@
 with the room of others that keep their plans (`reserved_run`).
 
 `plan_run` is made of parts that can be used separately: `lower` makes a `PlacementProblem`, `solve`
-searches it until a stopping criterion says so, `simulate` simulates any `Placement` of it.
+searches it until a stopping criterion says so, `simulate` computes the schedule of any `Placement`
+of it.
 
 >>> problem = lower(graph, cluster, LoweringOptions(dispatch="ordered")).problem
 >>> result = solve(problem, MaxRuntime(2.0), seed=1)

@@ -23,24 +23,24 @@ def figures(capsys):
 def message(capsys):
     """What a command says on standard error that ends with this exit code."""
 
-    def said(code, command, *options):
+    def stderr_of(code, command, *options):
         assert command(list(options)) == code
         return capsys.readouterr().err
 
-    return said
+    return stderr_of
 
 
 @pytest.fixture
 def usage_error(capsys):
     """What a command says of options that it does not take."""
 
-    def said(command, *options):
+    def stderr_of(command, *options):
         with pytest.raises(SystemExit) as stopped:
             command(list(options))
         assert stopped.value.code == 2
         return capsys.readouterr().err
 
-    return said
+    return stderr_of
 
 
 @pytest.fixture

@@ -114,8 +114,8 @@ def test_a_limit_of_the_latest_end_is_read(capsys, usage_error):
     given = parser.parse_args(["--makespan-within", "3%", "20m"]).makespan_within
     assert given == [MakespanWithin(percent=3), MakespanWithin(seconds=1200)]
     for words in (["--makespan-within=-3%"], ["--makespan-within", "-3%"]):
-        said = usage_error(parser.parse_args, *words)
-        assert "'-3%' is negative; give 0% or more, or a time" in said
+        stderr = usage_error(parser.parse_args, *words)
+        assert "'-3%' is negative; give 0% or more, or a time" in stderr
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
     assert "such as 3%, or a time" in " ".join(capsys.readouterr().out.split())

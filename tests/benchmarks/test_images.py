@@ -20,14 +20,14 @@ OUTCOME = Outcome(
 
 
 def test_a_package_takes_longer_by_what_its_image_takes_to_pull():
-    case = measure(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
-    assert (case.steps, case.images) == (2, 1)
+    outcome = measure(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
+    assert (outcome.steps, outcome.images) == (2, 1)
     # One node pulls 400Mi at 50 MB/s, once.
     pull_seconds = 400 * 2**20 / 50e6
-    assert case.pulled.makespan_seconds - case.free.makespan_seconds == pytest.approx(
+    assert outcome.pulled.makespan_seconds - outcome.free.makespan_seconds == pytest.approx(
         pull_seconds, abs=0.1
     )
-    assert case.nodes_after == 1
+    assert outcome.nodes_after == 1
 
 
 def test_every_package_of_the_data_is_taken():

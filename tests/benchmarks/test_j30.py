@@ -72,8 +72,8 @@ def test_names_of_projects_are_the_same_in_small_and_capital_letters(folder, fig
 
 def test_optima_of_other_projects_are_refused(folder, message):
     (folder / "optimum.csv").write_text("problem,optimum\nq1,13\n", "utf-8")
-    said = message(1, command, "--data", str(folder), *BUDGET)
-    assert "names none of the 3 projects, such as" in said
+    stderr = message(1, command, "--data", str(folder), *BUDGET)
+    assert "names none of the 3 projects, such as" in stderr
 
 
 @pytest.mark.parametrize("bad", ["p1.sm", "p99.sm"])

@@ -117,8 +117,8 @@ def test_rows_that_cannot_be_true_are_left_out_and_counted(tmp_path, odd):
 def test_two_traces_of_one_name_are_refused(tmp_path, message):
     text = made_up_trace(tmp_path, "a").read_bytes()
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text))
-    said = message(1, command, "--data", str(tmp_path))
-    assert "a.csv.gz: is of the pipeline 'a', as a.csv is;" in said
+    stderr = message(1, command, "--data", str(tmp_path))
+    assert "a.csv.gz: is of the pipeline 'a', as a.csv is;" in stderr
 
 
 def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
@@ -217,9 +217,9 @@ def test_figures_are_those_of_the_cases():
         Case("p", "g", 10.0, TimeRange(9.0, 11.0, 18.0), {"last": 12.0}),
         Case("q", "g", 30.0, TimeRange(10.0, 15.0, 20.0), {"last": 30.0}),
     ]
-    errors = figures_of(cases)
-    assert list(errors) == [("g", "all"), ("g", "p"), ("g", "q")]
-    of_all = errors["g", "all"]
+    figures_by_group = figures_of(cases)
+    assert list(figures_by_group) == [("g", "all"), ("g", "p"), ("g", "q")]
+    of_all = figures_by_group["g", "all"]
     assert (of_all.forecasts, of_all.covered, of_all.high_over_low) == (2, 0.5, 2.0)
     assert of_all.errors == pytest.approx({"last": 0.1, "ours": 0.3})
     assert of_all.by_time == pytest.approx(16 / 40)

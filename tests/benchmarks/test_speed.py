@@ -117,15 +117,15 @@ def test_results_that_differ_from_process_to_process():
 
 
 def test_a_folder_that_is_not_a_checkout(message, tmp_path):
-    said = message(3, speed.command, "--base", str(tmp_path / "gone"))
-    assert said.endswith("gone: not a checkout of kfp-placement\n")
+    stderr = message(3, speed.command, "--base", str(tmp_path / "gone"))
+    assert stderr.endswith("gone: not a checkout of kfp-placement\n")
 
 
 def test_a_checkout_without_a_kernel(message, checkout):
     for kernel in (checkout / "engine" / ENGINE.name).glob("_kernel.*"):
         kernel.unlink()
-    said = message(1, speed.command, "--base", str(checkout))
-    assert "its kernel is not compiled: run `make setup` there" in said
+    stderr = message(1, speed.command, "--base", str(checkout))
+    assert "its kernel is not compiled: run `make setup` there" in stderr
 
 
 def test_a_kernel_that_is_older_than_its_sources(message, checkout):
@@ -134,27 +134,27 @@ def test_a_kernel_that_is_older_than_its_sources(message, checkout):
     source.parent.mkdir()
     source.touch()
     os.utime(source, (2**32, 2**32))
-    said = message(1, speed.command, "--base", str(checkout))
-    assert "its kernel is older than its sources: run `make kernel`" in said
+    stderr = message(1, speed.command, "--base", str(checkout))
+    assert "its kernel is older than its sources: run `make kernel`" in stderr
 
 
 def test_an_engine_that_fails(message, checkout):
     (checkout / "engine" / ENGINE.name / "lowering" / "__init__.py").write_text("1 / 0\n")
-    said = message(1, speed.command, "--base", str(checkout), "--cases", CASES[0].name)
-    error = said.splitlines()[-1]
+    stderr = message(1, speed.command, "--base", str(checkout), "--cases", CASES[0].name)
+    error = stderr.splitlines()[-1]
     assert error.startswith(f"Error: {CASES[0].name} of {checkout} fails: ZeroDivisionError")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "words"),
     [
         (["--cases", "nothing-*"], "'nothing-*': no such case; there are children-kfp-1000x100, "),
         (["--pairs", "0"], "'0': give a number from 1 to 100"),
         (["--pairs", "many"], "'many': give a number from 1 to 100"),
     ],
 )
-def test_usage(options, said, usage_error):
-    assert said in usage_error(speed.command, *options)
+def test_usage(options, words, usage_error):
+    assert words in usage_error(speed.command, *options)
 
 
 def test_cases_are_chosen_by_name(capsys, monkeypatch):

@@ -133,8 +133,8 @@ def test_one_file_on_one_cluster(made_up, capsys, message):
     options = ["--data", str(made_up), "--budget", "9schedules", "--cases"]
     assert command([*options, "het * made-up"]) == 0
     assert "Cluster 3x2" not in capsys.readouterr().out
-    said = message(1, command, *options, "sarek")
-    assert "no case is called 'sarek'; there are 3, such as 3x2 made-up" in said
+    stderr = message(1, command, *options, "sarek")
+    assert "no case is called 'sarek'; there are 3, such as 3x2 made-up" in stderr
 
 
 def test_kube_default_is_a_mean_over_the_orders_of_the_nodes(made_up):

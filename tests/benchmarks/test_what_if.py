@@ -9,7 +9,7 @@ from benchmarks.what_if_case import CASES, NODES, STEPS, made_up_case
 from benchmarks.what_if_report import table
 from benchmarks.what_if_search import SearchedCase, ask, search_every
 
-FOUND = SearchedCase(
+SEARCHED = SearchedCase(
     case=CASES[0],
     dispatch="ready",
     present_seconds=1000.0,
@@ -42,16 +42,16 @@ def test_one_case_is_measured():
 
 
 def test_what_is_late_or_far_from_the_best_fails():
-    assert is_good(FOUND)
-    assert not is_good(replace(FOUND, wall_seconds=3.1))
-    assert not is_good(replace(FOUND, first_gain=0.17))
-    assert not is_good(replace(FOUND, first="", first_gain=0.0))
-    assert is_good(replace(FOUND, first="", first_gain=0.0, best_gain=0.009))
+    assert is_good(SEARCHED)
+    assert not is_good(replace(SEARCHED, wall_seconds=3.1))
+    assert not is_good(replace(SEARCHED, first_gain=0.17))
+    assert not is_good(replace(SEARCHED, first="", first_gain=0.0))
+    assert is_good(replace(SEARCHED, first="", first_gain=0.0, best_gain=0.009))
 
 
 def test_the_table_says_what_was_found():
-    (row,) = table([FOUND]).rows
+    (row,) = table([SEARCHED]).rows
     assert row[3:5] == ["+1 of large", "large-1 cpu=32"]
     assert row[-3:] == ["19.0", "20.0", "95"]
-    (row,) = table([replace(FOUND, first="", best_gain=0.001, first_gain=0.0)]).rows
+    (row,) = table([replace(SEARCHED, first="", best_gain=0.001, first_gain=0.0)]).rows
     assert row[3:5] == ["nothing", "nothing"]

@@ -76,21 +76,21 @@ class CommandLine:
 
     def output(self, *words: object, stdin: bytes | str | None = None) -> str:
         """What a command prints that succeeds and has nothing to warn of."""
-        printed = self(*words, stdin=stdin)
-        assert (printed.exit_code, printed.stderr) == (0, "")
-        return printed.stdout
+        completed = self(*words, stdin=stdin)
+        assert (completed.exit_code, completed.stderr) == (0, "")
+        return completed.stdout
 
     def message(self, code: int, *words: object, stdin: bytes | str | None = None) -> str:
         """What a command says that prints no result and ends with this exit code."""
-        printed = self(*words, stdin=stdin)
-        assert (printed.exit_code, printed.stdout) == (code, ""), printed.stderr
-        return printed.stderr
+        completed = self(*words, stdin=stdin)
+        assert (completed.exit_code, completed.stdout) == (code, ""), completed.stderr
+        return completed.stderr
 
     def document(self, *words: object) -> Any:
         """The JSON that a command prints that succeeds; it is as its schema says."""
-        result = self(*words, "-o", "json")
-        assert result.exit_code == 0, result.stderr
-        content = json.loads(result.stdout)
+        completed = self(*words, "-o", "json")
+        assert completed.exit_code == 0, completed.stderr
+        content = json.loads(completed.stdout)
         name = "plan" if content["kind"] == "Plan" else "runs"
         assert_described(content, name)
         return content

@@ -47,13 +47,13 @@ def test_cases_without_the_peers_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [("wow", "copies nothing ahead of time"), ("peft", "HEFT"), ("cws-rank-fair", "skipped")],
 )
-def test_what_is_simplified_is_said(name, said):
+def test_what_is_simplified_is_said(name, words):
     about, _ = peer_parts([an_outcome_of("a", SHORT, 12.0, {name: 12.0})], tuple(PEERS))
     assert not isinstance(about, Table)
-    assert said in " ".join(about)
+    assert words in " ".join(about)
 
 
 def test_runs_without_peers_are_named():

@@ -42,10 +42,10 @@ def completions(measured) -> list[float]:
 
 
 def test_a_trial_is_a_search_with_its_budget():
-    trial = measure(A_TRIAL)
-    assert 60 <= trial.schedules < 70
-    assert trial.completion_seconds > 0
-    assert trial.cpu_seconds > 0
+    measurement = measure(A_TRIAL)
+    assert 60 <= measurement.schedules < 70
+    assert measurement.completion_seconds > 0
+    assert measurement.cpu_seconds > 0
 
 
 def test_results_do_not_depend_on_the_number_of_processes():
