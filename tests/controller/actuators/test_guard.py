@@ -16,7 +16,7 @@ from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import PODS
-from tests.controller.extender.known import pod_object
+from tests.controller.extender.cluster import pod_object
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 SCHEDULER, PLANNER = "scheduler-lease", "planner-lease"

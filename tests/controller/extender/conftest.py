@@ -11,7 +11,7 @@ import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.extender.known import WORKFLOW, Cluster, plan_object, planned_cluster
+from tests.controller.extender.cluster import WORKFLOW, Cluster, plan_object, planned_cluster
 from tests.controlplane import health, objects
 from tests.controlplane.api import Api
 from tests.controlplane.housekeeping import account_token, wait_until_seen

@@ -22,7 +22,7 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import plan_object
+from tests.controller.extender.cluster import plan_object
 from tests.support.kubernetes import node_object
 
 NODES, PODS, PLANS, STEPS = 1_000, 10_000, 100, 50

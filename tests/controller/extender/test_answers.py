@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
-from tests.controller.extender.known import Cluster, anything, planned_cluster, pod_object, review
+from tests.controller.extender.cluster import Cluster, anything, planned_cluster, pod_object, review
 from tests.support.data import data_path
 from tests.support.scraping import own_metric
 

@@ -25,7 +25,7 @@ from kfp_placement_controller.extender.app import (
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from tests.controller.extender.known import Cluster, pod_object
+from tests.controller.extender.cluster import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.ports import LOOPBACK
 from tests.support.defects import fail

@@ -10,7 +10,7 @@ from kfp_placement_controller.extender.contention import (
     without_taken,
 )
 from kfp_placement_controller.extender.knowledge_store import MAX_WAITING, MOMENT_SECONDS
-from tests.controller.extender.known import Cluster, asked
+from tests.controller.extender.cluster import Cluster, asked
 
 OTHERS = "default-scheduler"
 FULL = "0/1 nodes are available: 1 Insufficient cpu."

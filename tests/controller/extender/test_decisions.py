@@ -15,7 +15,7 @@ from kfp_placement_controller.extender.decisions import (
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.preferences import room_beside
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from tests.controller.extender.known import Cluster, asked, predict
+from tests.controller.extender.cluster import Cluster, asked, predict
 
 NODES = "abcde"
 PLANNED_ON_B = ["train", 1, 0, 100, ["chosen", 5], [[3, 10], [2, 30], [0, 60]]]

@@ -5,7 +5,7 @@ import pytest
 from kfp_placement_controller.extender.decisions import filter_nodes
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import Cluster, asked, predict
+from tests.controller.extender.cluster import Cluster, asked, predict
 
 
 class DeviationRecorder:

@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.custom_resources import Location, read_resour
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_object
+from tests.controller.extender.cluster import NAMESPACE, WORKFLOW, Cluster, plan_object
 
 GIB = 2**30
 

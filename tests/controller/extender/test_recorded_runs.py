@@ -8,7 +8,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import Cluster, plan_object
+from tests.controller.extender.cluster import Cluster, plan_object
 from tests.support.data import data_json, data_path
 
 NODES = [f"node-{number}" for number in range(7)]

@@ -7,7 +7,7 @@ import pytest
 from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import asked
+from tests.controller.extender.cluster import asked
 from tests.support.scraping import own_metric
 
 OURS = ("kfp-placement",)

@@ -14,7 +14,7 @@ from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, GROUP, INSTANCE_LABEL
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import anything, patched, review
+from tests.controller.extender.cluster import anything, patched, review
 from tests.controller.hold_cases import CHANGED, COMPLETED, NEW, a_workflow, is_held
 from tests.support.scraping import own_metric
 

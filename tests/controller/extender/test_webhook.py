@@ -22,7 +22,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement
 from tests.controller.admission_cases import ALL_PIPELINES_CASES, CASES, MARK, READY, AdmissionCase
-from tests.controller.extender.known import anything, patched, review
+from tests.controller.extender.cluster import anything, patched, review
 from tests.support.checkout import ROOT
 
 REGISTRATION = next(
@@ -34,7 +34,7 @@ REGISTRATION = next(
 )
 
 
-TOLD = {"/mutate": None, "/mutate-pipelines": DEFAULT_SOURCES.is_unmarked_step}
+MARKED = {"/mutate": None, "/mutate-pipelines": DEFAULT_SOURCES.is_unmarked_step}
 """What counts as marked without a mark, by the path that is asked."""
 
 
@@ -75,7 +75,7 @@ def test_the_matrix(case):
     pod = case.pod(namespace)
     for hook in REGISTRATION["webhooks"]:
         if selects(hook, case, namespace):
-            about = (pod, namespace, policy_of(case), "kfp-placement", TOLD[path_of(hook)])
+            about = (pod, namespace, policy_of(case), "kfp-placement", MARKED[path_of(hook)])
             pod = patched(pod, pod_patch(*about))
     assert pod["spec"].get("schedulerName", "default-scheduler") == case.scheduler
     gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", [])]
@@ -154,7 +154,7 @@ pods = st.fixed_dictionaries(
 @given(pods, st.sampled_from(["extender", "gates"]))
 def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
     policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))
-    for counts_as_marked in TOLD.values():
+    for counts_as_marked in MARKED.values():
         try:
             operations = pod_patch(pod, "team-a", policy, "kfp-placement", counts_as_marked)
         except InputError:
