@@ -95,7 +95,7 @@ class QueueMeasured:
     memory: dict[str, int] = field(default_factory=dict)
 
 
-KNOWN = "from the Lease until all runs are decided about"
+DECIDED = "from the Lease until all runs are decided about"
 FILLING, IDLE, EVENTS = "all runs are created", "nothing changes", "objects change"
 TAKING_OVER, RELEASING = "it has begun to lead", "runs are released"
 
@@ -127,7 +127,7 @@ def parts_of(measured: QueueMeasured) -> list[Table | Sequence[str]]:
 def _goals(measured: QueueMeasured) -> Table:
     memory = max((size for name, size in measured.memory.items() if "queue" in name), default=None)
     rows = [
-        _goal("known after leading", MOST_KNOWN_SECONDS, measured.moments.get(KNOWN), 1.0, "s"),
+        _goal("known after leading", MOST_KNOWN_SECONDS, measured.moments.get(DECIDED), 1.0, "s"),
         _goal("memory of `queue`", MOST_MEMORY_BYTES, memory, 1e-6, "MB"),
     ]
     for what in (FILLING, EVENTS, TAKING_OVER, RELEASING):
