@@ -115,7 +115,7 @@ class _Search:
             return _price_of_the_fullest(rows)
         size = rows.variables.size + rows.limits.size
         most = max(1, self._work // size)
-        prices, iterations = _solve(self._highspy, self._program, rows, allowed, most)
+        prices, iterations = solve_rows(self._highspy, self._program, rows, allowed, most)
         self._work -= size * (WORK_OF_A_PROGRAM + iterations)
         return prices
 
@@ -129,7 +129,7 @@ def _price_of_the_fullest(rows: Rows) -> Floats:
     return prices
 
 
-def _solve(
+def solve_rows(
     highspy: Any, program: Program, rows: Rows, allowed: Booleans, iterations: int
 ) -> tuple[Floats, int]:
     """Return [rows] prices after at most this many iterations, and the number of iterations."""

@@ -132,7 +132,7 @@ def test_any_prices_prove_nothing_wrong(seed, monkeypatch):
     """Random ones instead of the solver's."""
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(
-        module, "_solve", lambda _, __, rows, *___: (rng.exponential(size=rows.limits.size), 1)
+        module, "solve_rows", lambda _, __, rows, *___: (rng.exponential(size=rows.limits.size), 1)
     )
     for number in range(20):
         problem = a_case(number)
