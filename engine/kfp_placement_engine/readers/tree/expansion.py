@@ -31,7 +31,7 @@ from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tas
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, OutputKind, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
-    Known,
+    KnownValue,
     Missing,
     Value,
     item_value,
@@ -286,7 +286,7 @@ def _item_key(item: Value, index: int) -> str:
 
 
 def _known_values(values: Mapping[str, Any]) -> dict[str, Value]:
-    return {name: Known(value) for name, value in values.items()}
+    return {name: KnownValue(value) for name, value in values.items()}
 
 
 def _union(groups: list[Names]) -> Names:

@@ -1,7 +1,7 @@
 """Values that a run file does not write out: inputs, outputs of tasks, items, text with gaps.
 
 Readers translate their format's placeholders to `Expression`s. The expansion evaluates them in each
-iteration: to a `Known` value, to a value that a step produces, or to an unknown one (`UNKNOWN`).
+iteration: to a `KnownValue`, to a value that a step produces, or to an unknown one (`UNKNOWN`).
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from kfp_placement_engine.readers.tree.values import (
     MAX_CHARACTERS,
     UNKNOWN,
-    Known,
+    KnownValue,
     Value,
     item_value,
     known_text,
@@ -60,7 +60,7 @@ class Constant:
 
     def evaluate(self, _scope: Scope) -> Value:
         """Return the value in a scope."""
-        return Known(self.value)
+        return KnownValue(self.value)
 
 
 EMPTY: Final = Constant("")
@@ -121,7 +121,7 @@ class Joined:
             if text is None or len(joined) + len(text) > MAX_CHARACTERS:
                 return UNKNOWN
             joined += text
-        return Known(joined)
+        return KnownValue(joined)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Listed:
 
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
-        return Known([plain_value(entry.evaluate(scope)) for entry in self.entries])
+        return KnownValue([plain_value(entry.evaluate(scope)) for entry in self.entries])
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Mapped:
 
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
-        return Known({key: plain_value(entry.evaluate(scope)) for key, entry in self.pairs})
+        return KnownValue({key: plain_value(entry.evaluate(scope)) for key, entry in self.pairs})
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class NumberSequence:
         if start is None or count is None or not 0 <= count <= MAX_SEQUENCE:
             return UNKNOWN
         numbers = range(start, start + step * count, step)
-        return Known([UNKNOWN if self.formatted else str(number) for number in numbers])
+        return KnownValue([UNKNOWN if self.formatted else str(number) for number in numbers])
 
 
 def within(expression: Expression) -> Iterator[Expression]:

@@ -26,7 +26,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
 from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
 from kfp_placement_engine.readers.tree.tasks import Leaf
-from kfp_placement_engine.readers.tree.values import Known, Value, has_unknown, known_text
+from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LeafFactsReader:
         return facts
 
     def _key(self, value: Value | None) -> Any:
-        if not isinstance(value, Known):
+        if not isinstance(value, KnownValue):
             return None
         plain = value.value
         if isinstance(plain, dict | list):
@@ -178,7 +178,7 @@ class _LeafRead:
         values = []
         for expression in expressions:
             value = expression.evaluate(self._scope)
-            if isinstance(value, Known) and not has_unknown(value.value, GAP):
+            if isinstance(value, KnownValue) and not has_unknown(value.value, GAP):
                 plain = value.value
                 if isinstance(plain, str) and plain:
                     plain = parse_json(plain, place=self._leaf.place.field(setting))
@@ -204,7 +204,7 @@ def numeric_arguments(
     arguments: dict[str, float] = {}
     for name in sorted(numeric_inputs):
         value = parameters.get(name)
-        if isinstance(value, Known) and is_usable_argument(value.value):
+        if isinstance(value, KnownValue) and is_usable_argument(value.value):
             arguments[name] = float(value.value)
             if len(arguments) == MOST_ARGUMENTS:
                 break

@@ -10,7 +10,7 @@ from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM, Leaf
 from kfp_placement_engine.readers.tree.values import (
-    Known,
+    KnownValue,
     Missing,
     Produced,
     Value,
@@ -93,7 +93,7 @@ class ClaimRegistry:
         if leaf.uses_workspace:
             return True
         for value in scope.inputs.values():
-            if isinstance(value, Known) and isinstance(value.value, str):
+            if isinstance(value, KnownValue) and isinstance(value.value, str):
                 text = value.value
                 if any(mark in text for mark in _WORKSPACE_MARKS):
                     return True

@@ -10,7 +10,7 @@ from kfp_placement_engine.readers.text.place import Place, scalar_text
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownValue:
     """A value that is known before the run."""
 
     value: Any
@@ -35,7 +35,7 @@ class Missing:
     parameter: str
 
 
-Value = Known | Produced | Unknown | Missing
+Value = KnownValue | Produced | Unknown | Missing
 UNKNOWN: Final = Unknown()
 
 MAX_CHARACTERS = 2**20
@@ -50,7 +50,7 @@ _VALUE = Place("value")
 
 def known_text(value: Value) -> str | None:
     """Return the text of a known value, or None; mappings and lists are JSON."""
-    if not isinstance(value, Known):
+    if not isinstance(value, KnownValue):
         return None
     if isinstance(value.value, dict | list):
         return None if has_unknown(value.value) else json.dumps(value.value, sort_keys=True)
@@ -65,7 +65,7 @@ def known_list(value: Value) -> list[Any] | None:
 
 def item_value(item: Any) -> Value:
     """Return an entry of a list or mapping as a value of its own."""
-    return UNKNOWN if isinstance(item, Unknown) else Known(item)
+    return UNKNOWN if isinstance(item, Unknown) else KnownValue(item)
 
 
 def has_unknown(value: Any, gap: str | None = None) -> bool:
@@ -86,7 +86,7 @@ def has_unknown(value: Any, gap: str | None = None) -> bool:
 
 def plain_value(value: Value) -> Any:
     """Return the value as a part of a list or mapping: `UNKNOWN` if not known, or too large."""
-    return value.value if isinstance(value, Known) and _is_small(value.value) else UNKNOWN
+    return value.value if isinstance(value, KnownValue) and _is_small(value.value) else UNKNOWN
 
 
 def _is_small(value: Any) -> bool:
@@ -106,7 +106,7 @@ def _is_small(value: Any) -> bool:
 
 def parsed(value: Value) -> Any:
     """Return a known value, or the value in it if it is JSON text; None for other text."""
-    if not isinstance(value, Known):
+    if not isinstance(value, KnownValue):
         return None
     if isinstance(value.value, str):
         try:
