@@ -26,7 +26,7 @@ from types import FrameType
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / ".venv/bin/python"
 
-FOUND, BROKEN, STOPPED = 1, 2, 130
+SOME_FAILED, BROKEN, STOPPED = 1, 2, 130
 # What pytest ends with; all else means that the tests could not be run.
 PASSED, FAILED, INTERRUPTED, NONE_CHOSEN = 0, 1, 2, 5
 
@@ -89,7 +89,7 @@ class Fuzz:
         for name in self.failures:
             print(f"fuzz: found: {name}")
         if self.failures:
-            return FOUND
+            return SOME_FAILED
         return STOPPED if status == INTERRUPTED else PASSED
 
     def _round(self) -> int:

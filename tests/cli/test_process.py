@@ -216,5 +216,5 @@ def test_both_programs_are_installed():
 
 def test_every_command_has_examples():
     for command in ("plan", "check", "cluster", "demo", "completion"):
-        said = program(command, "--help").stdout
-        assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", said)
+        help_text = program(command, "--help").stdout
+        assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", help_text)

@@ -26,7 +26,7 @@ def stderr(request, monkeypatch):
     return request.param()
 
 
-def said(stderr, *say):
+def text_of(stderr, *say):
     with redirect_stderr(stderr):
         for each in say:
             each()
@@ -34,7 +34,7 @@ def said(stderr, *say):
 
 
 def test_notices_fit_a_terminal_and_are_one_line_elsewhere(stderr, golden):
-    text = said(
+    text = text_of(
         stderr, lambda: warn(SENTENCE), lambda: warn(""), lambda: tell_error("no such file: a.yaml")
     )
     golden(text.replace("\x1b", "ESC"))
@@ -47,12 +47,12 @@ def test_notices_fit_a_terminal_and_are_one_line_elsewhere(stderr, golden):
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_no_colour_where_nobody_wants_it(stderr, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
-    assert "\x1b" not in said(stderr, lambda: warn(SENTENCE))
+    assert "\x1b" not in text_of(stderr, lambda: warn(SENTENCE))
     assert not has_colour(stderr)
 
 
 def test_names_in_notices_steer_nothing(stderr):
-    text = said(stderr, lambda: tell_error("run \x1b[2J\u202e is not there"))
+    text = text_of(stderr, lambda: tell_error("run \x1b[2J\u202e is not there"))
     assert "\x1b[2J" not in text
     assert "\\x1b[2J" in text
 

@@ -27,7 +27,7 @@ from tests.controller.demo_queue_runs import (
 )
 from tests.controller.demo_queue_story import QueueStory, recorded
 from tests.controller.demonstration import POLICY, add_options, at_work, exit_code, say, stay
-from tests.controller.end_to_end.queues import said, set_queue
+from tests.controller.end_to_end.queues import set_queue, wait_status
 from tests.controller.end_to_end.teams import Team
 from tests.controlplane.plane import PlaneOptions
 from tests.controlplane.waiting import wait_until
@@ -137,7 +137,7 @@ def _more_runs(installation: Installation, namespace: str, shorter: int) -> str:
     installation.submit(first.workflow(shorter), namespace)
     team = Team(installation, namespace)
     wait_until(
-        lambda: said(team, first.name).get("phase") == RequestPhase.ADMITTED,
+        lambda: wait_status(team, first.name).get("phase") == RequestPhase.ADMITTED,
         f"run {first.name} to be admitted",
     )
     for run in (low, high):

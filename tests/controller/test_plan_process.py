@@ -91,8 +91,8 @@ def test_a_planner_without_the_right_to_histories_says_so_and_starts(monkeypatch
     process = SimpleNamespace(run=lambda: ran.append("ran"))
     monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: process)
     assert (plan_process.run(PlanSettings(history=True)), ran) == (0, ["ran"])
-    (said,) = caplog.messages
-    assert said.startswith("plans do not use past runs until this is changed: this account may")
+    (message,) = caplog.messages
+    assert message.startswith("plans do not use past runs until this is changed: this account may")
 
 
 def rights_to_histories(*, history: bool) -> set[tuple[str, str]]:

@@ -14,8 +14,8 @@ KUSTOMIZATIONS = sorted(DEPLOY.rglob("kustomization.yaml"))
 
 def strategic_merge_patches(kustomization: Path) -> Iterator[tuple[str, list[Any]]]:
     """The documents of each patch that has the form of an object, by its file or target."""
-    said = yaml.safe_load(kustomization.read_text("utf-8"))
-    for patch in said.get("patches", ()):
+    content = yaml.safe_load(kustomization.read_text("utf-8"))
+    for patch in content.get("patches", ()):
         name = patch.get("path") or str(patch["target"])
         file = kustomization.parent / name
         text = file.read_text("utf-8") if "path" in patch else patch["patch"]

@@ -89,11 +89,11 @@ REFUSED: dict[tuple[str, str], Any] = {
 
 
 @pytest.mark.parametrize(
-    ("option", "said", "value"),
+    ("option", "message", "value"),
     [(*refused, value) for refused, values in REFUSED.items() for value in values],
 )
-def test_bad_values_are_refused(option, said, value):
-    with pytest.raises(MarkValueError, match=said):
+def test_bad_values_are_refused(option, message, value):
+    with pytest.raises(MarkValueError, match=message):
         checked(**{option: value})
 
 

@@ -68,9 +68,9 @@ def findings(path: Path) -> Iterator[Finding]:
         if _first_word(first) in _FIRST_WORDS or (is_entry and _is_not_a_noun_phrase(first)):
             yield Finding(path, line, first)
         for section in _SECTION.findall(text + "\n"):
-            for names, said in _ENTRY.findall(section):
-                if _is_not_a_noun_phrase(_SHAPE.sub("", said)):
-                    yield Finding(path, line, f"{names}: {said}")
+            for names, entry in _ENTRY.findall(section):
+                if _is_not_a_noun_phrase(_SHAPE.sub("", entry)):
+                    yield Finding(path, line, f"{names}: {entry}")
 
 
 def _is_not_a_noun_phrase(entry: str) -> bool:

@@ -226,8 +226,8 @@ def test_a_run_without_a_position_says_why(live, queued, status, text):
 def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued):
     starts = {"earliest": "2026-11-22T14:20:00Z", "forecast": "2026-11-22T16:00:00Z"}
     queued.put(request("taxi-x7k2p", starts=starts))
-    said = waiting_line(live)
-    assert said.endswith("starts not before 2026-11-22 14:20 UTC")
+    line = waiting_line(live)
+    assert line.endswith("starts not before 2026-11-22 14:20 UTC")
 
 
 @pytest.fixture

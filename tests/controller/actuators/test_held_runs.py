@@ -139,9 +139,9 @@ def test_preempted_runs_go_on_as_held_ones_begin():
 def test_by_hand_all_go_on_and_a_dry_run_writes_nothing(capsys):
     by_hand = ReleaseSettings(pods=False, runs=True, dry_run=True)
     assert released(FakeServer(both(1), HOLD, HELD, STOPPED, ENDED), by_hand) == []
-    said = capsys.readouterr().out
-    assert "run team/stopped" in said
-    assert "run team/ended" not in said
+    output = capsys.readouterr().out
+    assert "run team/stopped" in output
+    assert "run team/ended" not in output
 
 
 def test_that_the_policy_is_paused_is_not_said_where_it_cannot_be(capsys):

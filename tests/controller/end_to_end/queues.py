@@ -70,7 +70,7 @@ def request(team: Team, name: str) -> JsonObject:
         return {}
 
 
-def said(team: Team, name: str) -> JsonObject:
+def wait_status(team: Team, name: str) -> JsonObject:
     """What the RunRequest of a run says of its waiting."""
     return dict(request(team, name).get("status") or {})
 
@@ -109,7 +109,7 @@ def try_again(installation: Installation, failed: JsonObject) -> None:
 
 def wait_for_phase(team: Team, name: str, phase: str) -> None:
     """Wait until the RunRequest of a run is in a phase."""
-    wait_until(lambda: said(team, name).get("phase") == phase, f"{name} to be {phase}", 60)
+    wait_until(lambda: wait_status(team, name).get("phase") == phase, f"{name} to be {phase}", 60)
 
 
 def wait_for_workflow(team: Team, name: str, wanted: str) -> None:

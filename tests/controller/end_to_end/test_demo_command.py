@@ -24,7 +24,7 @@ MARK = "KFP_PLACEMENT_TEST_OF_DEMO"
 """Variable that all processes of a demo inherit."""
 
 PLACED = re.compile(r"^ +[0-9.]+ s  (\S+) +to (\S+), as planned, by kfp-placement$")
-TOLD = re.compile(r"^ +[0-9.]+ s  (\S+) +(\S.*)$")
+RUN_MESSAGE = re.compile(r"^ +[0-9.]+ s  (\S+) +(\S.*)$")
 """What is told of a run: its name, and what."""
 TIMEOUT_SECONDS = 300.0
 
@@ -152,7 +152,7 @@ def drawn_at(lines: list[str], step: str) -> int:
 def test_three_runs_use_one_gpu_in_turn_and_commands_can_be_tried_then(start, tmp_path):
     demo = start("demo_queue", "--keep")
     demo.wait_for("The cluster stays until Ctrl-C.")
-    messages = [match.groups() for match in map(TOLD.match, demo.lines) if match]
+    messages = [match.groups() for match in map(RUN_MESSAGE.match, demo.lines) if match]
     lacks = "lacks 1 nvidia.com/gpu of the quota"
     for name in ("trial", "urgent"):
         texts = [text for run, text in messages if run == name]

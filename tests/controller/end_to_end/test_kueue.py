@@ -8,11 +8,11 @@ import pytest
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
-    said,
     set_queue,
     status,
     wait_for_phase,
     wait_for_workflow,
+    wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, tidy_team
@@ -85,7 +85,7 @@ def wait_for(team: Team, run: str, words: str) -> None:
     """Wait until a RunRequest says this of its waiting."""
 
     def message() -> str:
-        return str(said(team, run).get("message", ""))
+        return str(wait_status(team, run).get("message", ""))
 
     wait_until(lambda: words in message(), f"{run} to wait: {words}", 60, state=message)
 
@@ -129,8 +129,8 @@ def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(team):
     wait_for_workflow(team, first, "Running")
     second = team.submit(chain("second", 0.1, cpu="1"))
     wait_for(team, second, "waits for Kueue: couldn't assign flavors")
-    assert "insufficient unused quota for cpu" in said(team, second)["message"]
-    assert said(team, second)["position"] == 1
+    assert "insufficient unused quota for cpu" in wait_status(team, second)["message"]
+    assert wait_status(team, second)["position"] == 1
     (condition,) = [each for each in status(team)["conditions"] if each["type"] == "BackendReady"]
     assert condition["status"] == "True"
     for name in (first, second):
@@ -160,7 +160,7 @@ def test_a_run_that_kueue_preempts_stops_softly_and_goes_on_later(team):
     kept = {pod["metadata"]["uid"] for pod in team.pods()}
     assert before <= kept
     team.wait_for_success(high)
-    assert said(team, low)["phase"] in ("Waiting", "Admitted")
+    assert wait_status(team, low)["phase"] in ("Waiting", "Admitted")
     team.wait_for_success(low)
     wait_for_phase(team, low, "Finished")
     assert not is_suspended(team.workflow(low))

@@ -13,12 +13,12 @@ from tests.controller.end_to_end.queues import (
     annotate,
     phase,
     released,
-    said,
     set_queue,
     status,
     tried_again,
     wait_for_phase,
     wait_for_workflow,
+    wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of, tidy_team
@@ -65,7 +65,7 @@ def stopped(team: Team) -> str:
     wait_until(lambda: executors(team), "its first step to run")
     wait_for_phase(team, name, "Admitted")
     # Requests are whole seconds; one from before the admission does not count.
-    admitted_at = read_time(said(team, name)["admittedAt"])
+    admitted_at = read_time(wait_status(team, name)["admittedAt"])
     wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
     annotate(team, name, "preempt")
     wait_until(lambda: is_suspended(team, name), "it to stop")

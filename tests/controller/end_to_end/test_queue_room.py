@@ -12,10 +12,10 @@ from tests.controller.end_to_end.queues import (
     phase,
     released,
     request,
-    said,
     set_queue,
     wait_for_phase,
     wait_for_workflow,
+    wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.teams import Team, team_of, tidy_team
@@ -128,11 +128,11 @@ def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queuei
     set_queue(team)
     names = [team.submit(training(f"queued-{number}")) for number in (1, 2)]
     wait_until(
-        lambda: {said(team, each).get("phase") for each in names} == {"Waiting", "Admitted"},
+        lambda: {wait_status(team, each).get("phase") for each in names} == {"Waiting", "Admitted"},
         "one to be admitted",
     )
-    (second,) = [each for each in names if said(team, each)["phase"] == "Waiting"]
-    assert "lacks room for 2 pods" in said(team, second)["message"]
+    (second,) = [each for each in names if wait_status(team, each)["phase"] == "Waiting"]
+    assert "lacks room for 2 pods" in wait_status(team, second)["message"]
     operator = TrainingOperator(team)
     wait_until(
         lambda: operator.work() or {phase(team.workflow(each)) for each in names} <= ENDS,
@@ -164,7 +164,7 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     name = team.submit(small_workflows.workflow(main))
     wait_for_phase(team, name, "Waiting")
     assert (
-        said(team, name)["message"]
+        wait_status(team, name)["message"]
         == "1st of 1, needs 1 cpu more than the whole quota, and waits until that is raised"
     )
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
@@ -192,7 +192,7 @@ def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(team
     ended = team.wait_for_success(low)
     executors = [each for each in ended["status"]["nodes"].values() if "executor" in each["name"]]
     assert len(executors) == len({each["name"] for each in executors})
-    assert said(team, low)["admittedAt"] > said(team, high)["admittedAt"]
+    assert wait_status(team, low)["admittedAt"] > wait_status(team, high)["admittedAt"]
 
 
 def _one_step() -> None:
@@ -245,7 +245,7 @@ def test_another_queue_of_the_namespace_has_a_quota_of_its_own(team):
     named = team.submit(compiled("named", _one_step, queue="gpu"))
     other = team.submit(compiled("other", _one_step))
     team.wait_for_success(other)
-    wait_until(lambda: said(team, named).get("queue") == "gpu", "it to be in gpu")
+    wait_until(lambda: wait_status(team, named).get("queue") == "gpu", "it to be in gpu")
     assert is_held(team.workflow(named))
     team.api.delete(gpu)
     team.wait_for_success(named)

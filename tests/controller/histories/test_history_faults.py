@@ -18,7 +18,7 @@ from tests.controller.planning.noisy_cluster import (
 )
 from tests.support.defects import fail, times_said
 
-KNOWN = 4
+RUNS = 4
 """Runs after which promises are made."""
 
 STEPS = ITERATIONS + 2
@@ -26,7 +26,7 @@ STEPS = ITERATIONS + 2
 
 @pytest.fixture
 def cluster():
-    return cluster_with_past(KNOWN)
+    return cluster_with_past(RUNS)
 
 
 def is_planned(cluster: NoisyCluster, run: str) -> bool:
@@ -59,16 +59,16 @@ def test_where_nothing_can_be_written_runs_are_planned_as_ever_and_teach_when_it
     cluster = NoisyCluster()
     cluster.histories.refuses = True
     begun_at = cluster.now
-    for number in range(KNOWN):
+    for number in range(RUNS):
         run = cluster.simulate_run(number)
     assert is_planned(cluster, run)
     tries = (cluster.now - begun_at).total_seconds() / WRITE_PAUSE_SECONDS
     assert 0 < cluster.histories.refused <= tries + 1
     cluster.histories.refuses = False
     cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
-    cluster.simulate_run(KNOWN)
-    assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN + 1)]
-    assert cluster.first_ends(cluster.simulate_run(KNOWN + 1))
+    cluster.simulate_run(RUNS)
+    assert uids(cluster) == [f"workflow-{number}" for number in range(RUNS + 1)]
+    assert cluster.first_ends(cluster.simulate_run(RUNS + 1))
 
 
 def test_an_object_that_cannot_be_read_is_left_as_it_is(cluster, caplog):
@@ -83,7 +83,7 @@ def test_an_object_that_cannot_be_read_is_left_as_it_is(cluster, caplog):
     del cluster.histories.stored[key]
     cluster.tell()
     assert is_planned(cluster, cluster.simulate_run(13))
-    assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN, KNOWN + 4)]
+    assert uids(cluster) == [f"workflow-{number}" for number in range(RUNS, RUNS + 4)]
 
 
 def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(cluster, caplog):
@@ -114,8 +114,8 @@ def test_two_leaders_learn_nothing_twice(cluster):
         if type(action).__name__ == "WriteHistory":
             cluster.carry_out(action)
     history: Any = cluster.history()
-    assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
-    assert history.status.runs_seen == KNOWN + 1
+    assert len(set(uids(cluster))) == len(uids(cluster)) == RUNS + 1
+    assert history.status.runs_seen == RUNS + 1
     assert run in cluster.workflows
 
 
@@ -125,7 +125,7 @@ def test_a_run_that_is_tried_again_counts_once(cluster):
     fail_last(cluster, run)
     assert cluster.workflows[run].phase == "Failed"
     first = cluster.history().past_runs()[-1]
-    assert (first.uid, first.seconds) == (f"workflow-{KNOWN}", None)
+    assert (first.uid, first.seconds) == (f"workflow-{RUNS}", None)
     assert cluster.placement(run).spec.first_ends is not None
     cluster.now += timedelta(hours=3)
     cluster.retry(run)
@@ -133,7 +133,7 @@ def test_a_run_that_is_tried_again_counts_once(cluster):
     assert cluster.workflows[run].phase == "Succeeded"
     # What was promised first was of the try that failed.
     assert cluster.placement(run).spec.first_ends is None
-    assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
+    assert len(uids(cluster)) == len(set(uids(cluster))) == RUNS + 1
     again = cluster.history().past_runs()[-1]
     assert (again.uid, again.seconds, again.planned_seconds) == (first.uid, None, None)
     assert len(again.steps) == STEPS
@@ -160,8 +160,8 @@ def test_a_run_that_is_deleted_halfway_teaches_nothing(cluster):
     del cluster.workflows[run]
     cluster.tell()
     assert is_planned(cluster, cluster.simulate_run(11))
-    assert uids(cluster)[:KNOWN] == [f"workflow-{number}" for number in range(KNOWN)]
-    assert len(uids(cluster)) == KNOWN + 1
+    assert uids(cluster)[:RUNS] == [f"workflow-{number}" for number in range(RUNS)]
+    assert len(uids(cluster)) == RUNS + 1
 
 
 def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start(cluster):
@@ -170,10 +170,10 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start(clus
     promised = cluster.first_ends(run)
     cluster.coordinator = a_coordinator()
     cluster.run(lambda: cluster.workflows[run].phase == "Succeeded")
-    assert f"workflow-{KNOWN}" not in uids(cluster)
+    assert f"workflow-{RUNS}" not in uids(cluster)
     cluster.hand_over(epoch=3)
     cluster.simulate_run(11)
-    past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
+    past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{RUNS}")
     assert len(past.steps) == STEPS
     assert past.planned_seconds == pytest.approx(promised.planned)
 
@@ -185,7 +185,7 @@ def test_what_is_there_at_the_start_is_learned_from_once(cluster):
         cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
         cluster.run(lambda: True)
     assert cluster.histories.writes == writes
-    assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]
+    assert uids(cluster) == [f"workflow-{each}" for each in range(RUNS)]
 
 
 def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more(cluster):

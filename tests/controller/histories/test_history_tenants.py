@@ -74,12 +74,12 @@ class WatchedCluster(QueuedCluster):
 
     def __init__(self, simulated: NoisyCluster) -> None:
         super().__init__(simulated=simulated)
-        self.said: list[str] = []
+        self.actions: list[str] = []
 
     def carry_out(self, action: Action) -> None:
         """Note it, except for searches, which nobody else sees."""
         if not isinstance(action, PlanningRound | WriteHistory | WritePlacement):
-            self.said.append(repr(action))
+            self.actions.append(repr(action))
         super().carry_out(action)
 
 
@@ -121,7 +121,7 @@ def test_secrets_are_in_no_object_event_or_metric(caplog):
     texts = {
         "objects": json.dumps(objects_of(simulated, "team")),
         "requests": json.dumps(requests),
-        "events": "\n".join(cluster.said),
+        "events": "\n".join(cluster.actions),
         "metrics": generate_latest(REGISTRY).decode(),
         "log": caplog.text,
     }

@@ -317,8 +317,8 @@ def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_sai
         histories.pasts.outdated("team")
         past = built(histories)
     assert forecast_seconds(past) == forecast_seconds(built(histories, pipeline="q"), "p")
-    (said,) = caplog.messages
-    assert "team: PipelineHistory 'p': status.runs.2.steps.0.1.0.0: must be" in said
+    (message,) = caplog.messages
+    assert "team: PipelineHistory 'p': status.runs.2.steps.0.1.0.0: must be" in message
 
 
 def test_a_run_that_leaves_an_object_and_comes_again_is_learned_from_once():

@@ -46,8 +46,8 @@ class FollowedScene(Scene):
         """What the queue says once it has looked again."""
         self.pass_time(RETRY_SECONDS + 1)
         self.following.follow(self.coordinator)
-        (said,) = self.statuses()
-        (condition,) = [each for each in said["conditions"] if each["type"] == "BackendReady"]
+        (status,) = self.statuses()
+        (condition,) = [each for each in status["conditions"] if each["type"] == "BackendReady"]
         return condition["status"], condition["message"]
 
 

@@ -179,10 +179,10 @@ def test_a_pod_is_prepared_when_its_containers_may_begin():
 
 
 def test_the_scheduler_s_words_are_kept_and_cut():
-    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    pod = a_pod({"conditions": [said | {"message": "x" * 5000}]})
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod = a_pod({"conditions": [condition | {"message": "x" * 5000}]})
     assert pod.unscheduled == ReasonAndMessage("Unschedulable", "x" * MAX_MESSAGE_CHARACTERS)
-    assert a_pod({"conditions": [said | {"status": "True"}]}).unscheduled is None
+    assert a_pod({"conditions": [condition | {"status": "True"}]}).unscheduled is None
 
 
 def test_the_reason_that_says_most_is_kept():

@@ -18,7 +18,7 @@ def waiting(runs: int = RUNS) -> tuple[NoisyCluster, str]:
     return cluster, name
 
 
-def said(cluster: NoisyCluster, run: str) -> Any:
+def status_of(cluster: NoisyCluster, run: str) -> Any:
     return cluster.placement(run).status
 
 
@@ -27,14 +27,14 @@ def is_told(cluster: NoisyCluster, run: str) -> bool:
     written = any(key[1] == run for key in cluster.placements)
     if not written or cluster.placement(run).status is None:
         return False
-    status = said(cluster, run)
+    status = status_of(cluster, run)
     return status.ends_after_start is not None or bool(status.ends_unknown)
 
 
 def test_a_run_that_waits_is_promised_since_its_start():
     cluster, name = waiting()
     cluster.run(lambda: is_told(cluster, name))
-    status, spec = said(cluster, name), cluster.placement(name).spec
+    status, spec = status_of(cluster, name), cluster.placement(name).spec
     assert status.ends is None
     assert spec.first_ends is None
     promised = status.ends_after_start
@@ -45,7 +45,7 @@ def test_a_run_that_waits_is_promised_since_its_start():
     placement = cluster.placement(name)
     waited = (begun_at - placement.spec.submitted_at).total_seconds()
     assert waited > 2000
-    assert said(cluster, name).ends_after_start is None
+    assert status_of(cluster, name).ends_after_start is None
     first = placement.spec.first_ends
     since_start = [each - waited for each in (first.low, first.typical, first.high)]
     assert since_start == pytest.approx([promised.low, promised.typical, promised.high], abs=10)
@@ -58,10 +58,10 @@ def test_a_run_that_waits_is_promised_since_its_start():
 def test_it_says_why_nothing_is_known():
     cluster, name = waiting(runs=0)
     cluster.run(lambda: is_told(cluster, name))
-    assert said(cluster, name).ends_unknown == "no run seen"
+    assert status_of(cluster, name).ends_unknown == "no run seen"
     cluster.suspend(name, suspended=False)
     cluster.run()
-    assert said(cluster, name).ends_unknown is None
+    assert status_of(cluster, name).ends_unknown is None
 
 
 def test_a_run_that_is_stopped_halfway_has_no_such_promise():
@@ -71,7 +71,7 @@ def test_a_run_that_is_stopped_halfway_has_no_such_promise():
     cluster.run(lambda: len(cluster.pods()) > before)
     cluster.suspend(name)
     cluster.pass_time(15 * 60)
-    assert said(cluster, name).ends_after_start is None
+    assert status_of(cluster, name).ends_after_start is None
 
 
 def test_it_follows_the_policy_at_its_next_forecast():

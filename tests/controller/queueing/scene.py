@@ -276,11 +276,11 @@ class SimulatedScene(Scene):
 
     def settle(self) -> list[str]:
         """Carry out what is decided until nothing is; returns what happened to runs, in words."""
-        said: list[str] = []
+        outcomes: list[str] = []
         while actions := self.actions():
             for action in actions:
-                said += self.carry_out(action)
-        return said
+                outcomes += self.carry_out(action)
+        return outcomes
 
     def settle_after(self, seconds: float) -> list[str]:
         """Let time pass, and then settle."""

@@ -125,10 +125,10 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
     scene.pass_time(60)
     at = scene.now + timedelta(minutes=4)
     scene.say("one", annotations={PREEMPT_ANNOTATION: time_text(at)})
-    said = []
+    outcomes = []
     for _ in range(100):
-        said += scene.settle_after(5)
-    assert said == ["one stops for request", "one goes on: admitted"]
+        outcomes += scene.settle_after(5)
+    assert outcomes == ["one stops for request", "one goes on: admitted"]
 
 
 @pytest.mark.parametrize(
@@ -268,18 +268,18 @@ def settle_without(
         seconds: how long.
         refused: whether the API server says that it never will; else it says nothing for now.
     """
-    said = []
+    outcomes = []
     until = scene.now + timedelta(seconds=seconds)
     while scene.now < until:
         for action in scene.actions():
             if isinstance(action, kind) and action.run.key.name == name:
-                said.append(f"{kind.__name__} {name}")
+                outcomes.append(f"{kind.__name__} {name}")
                 if refused:
                     scene.coordinator.steering.refused(action)
             else:
-                said += scene.carry_out(action)
+                outcomes += scene.carry_out(action)
         scene.pass_time(0.5)
-    return said
+    return outcomes
 
 
 def two_for_one_place() -> SimulatedScene:
@@ -291,8 +291,8 @@ def two_for_one_place() -> SimulatedScene:
 
 def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_again():
     scene = two_for_one_place()
-    said = settle_without(scene, ReleaseHeld, "first", 30, refused=True)
-    assert said == ["ReleaseHeld first", "next begins: admitted"]
+    outcomes = settle_without(scene, ReleaseHeld, "first", 30, refused=True)
+    assert outcomes == ["ReleaseHeld first", "next begins: admitted"]
     assert scene.message("first") == (
         "may begin, but its object cannot be changed: that is tried again every minute"
     )
@@ -302,9 +302,9 @@ def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_a
 
 def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_soon():
     scene = two_for_one_place()
-    said = settle_without(scene, ReleaseHeld, "first", 30, refused=False)
-    assert set(said) == {"ReleaseHeld first"}
-    assert 5 <= len(said) <= 30
+    outcomes = settle_without(scene, ReleaseHeld, "first", 30, refused=False)
+    assert set(outcomes) == {"ReleaseHeld first"}
+    assert 5 <= len(outcomes) <= 30
     assert scene.settle() == ["first begins: admitted"]
 
 
@@ -318,15 +318,15 @@ def test_a_terminated_run_is_released_even_if_that_was_refused_before():
 def test_where_a_run_cannot_be_stopped_another_is():
     scene = two_of_two_cpus()
     scene.submit("high", 0.3, priority=10, cpu="2")
-    said = settle_without(scene, SuspendRun, "two", 10, refused=True)
-    assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
+    outcomes = settle_without(scene, SuspendRun, "two", 10, refused=True)
+    assert outcomes == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
 
 
 def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
     scene = SimulatedScene(runs=0)
     scene.submit("run", 0.1)
-    said = settle_without(scene, ShowHeld, "run", 300, refused=True)
-    assert 3 <= len(said) <= 6
+    outcomes = settle_without(scene, ShowHeld, "run", 300, refused=True)
+    assert 3 <= len(outcomes) <= 6
 
 
 def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
@@ -413,10 +413,10 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
         scene.pass_time(25)
         scene.submit(f"run-{number}", 1.0, demand=None)
         scene.say(f"run-{number}", demand={})
-        said = scene.settle()
-        if said:
+        outcomes = scene.settle()
+        if outcomes:
             break
-    assert said == ["last begins: no-demand"]
+    assert outcomes == ["last begins: no-demand"]
     assert 30 * 10 <= 25 * (number + 1) <= 30 * 12 + 25
 
 

@@ -44,37 +44,37 @@ def queues(ends_at):
 
 
 def test_before_it_has_seen_enough_waits_a_queue_says_only_when_the_earliest_is():
-    said = said_by(ranges_of(HALVES[:19]))
-    assert said == StartRange(earliest=after(0.2), forecast=after(1), said_at=START)
+    start = said_by(ranges_of(HALVES[:19]))
+    assert start == StartRange(earliest=after(0.2), forecast=after(1), said_at=START)
 
 
 def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_been():
-    said = said_by(ranges_of(HALVES))
-    assert said == StartRange(
+    start = said_by(ranges_of(HALVES))
+    assert start == StartRange(
         earliest=after(0.5), latest=after(2), forecast=after(1), said_at=START
     )
 
 
 def test_a_range_leaves_out_a_tenth_of_the_last_runs_at_either_end():
     """Of twenty that waited for a tenth to twice of their forecasts, evenly."""
-    said = said_by(ranges_of([n / 10 for n in range(1, 21)]))
+    start = said_by(ranges_of([n / 10 for n in range(1, 21)]))
     # The quantiles of Hyndman and Fan's sixth definition, at 2.1 and 18.9 of 20.
-    assert (said.earliest - START) / timedelta(hours=1) == pytest.approx(0.21, abs=0.001)
-    assert (said.latest - START) / timedelta(hours=1) == pytest.approx(1.89, abs=0.001)
+    assert (start.earliest - START) / timedelta(hours=1) == pytest.approx(0.21, abs=0.001)
+    assert (start.latest - START) / timedelta(hours=1) == pytest.approx(1.89, abs=0.001)
 
 
 def test_a_range_is_of_what_is_left_of_the_wait():
     now = START + timedelta(minutes=30)
-    said = said_by(ranges_of(HALVES), now=now)
-    assert (said.earliest, said.latest) == (after(0.75), after(1.5))
+    start = said_by(ranges_of(HALVES), now=now)
+    assert (start.earliest, start.latest) == (after(0.75), after(1.5))
 
 
 def test_what_was_said_stays_while_it_is_about_right():
     ranges = ranges_of(HALVES)
-    said = said_by(ranges)
+    start = said_by(ranges)
     for seconds, is_new in ((60.0, False), (-60.0, False), (600.0, True), (-600.0, True)):
         moved = ranges_of(HALVES, ends_at=after(1) + timedelta(seconds=seconds))
-        assert (said_by(moved, said) != said) is is_new
+        assert (said_by(moved, start) != start) is is_new
 
 
 def test_the_end_of_a_range_is_said_as_soon_as_there_is_one():
@@ -146,8 +146,8 @@ def a_waiting_one(ratios=(), **queue):
 
 def hours_until(scene, run, moment, field="starts"):
     """How long it is to a moment that is said of a run."""
-    said = datetime.fromisoformat(scene.written[run][field][moment])
-    return (said - scene.now) / timedelta(hours=1)
+    at = datetime.fromisoformat(scene.written[run][field][moment])
+    return (at - scene.now) / timedelta(hours=1)
 
 
 def test_a_waiting_run_s_request_says_when_it_starts_and_keeps_what_was_first_said():
@@ -205,8 +205,8 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
     scene = a_waiting_one(priorities={"max": 10})
     scene.submit("urgent", 1.1, priority=5, makespan="30m")
     pod = scene.pod("old", cpu=1000)
-    said = scene.settle()
-    assert said == ["old stops for uid-urgent"]
+    outcomes = scene.settle()
+    assert outcomes == ["old stops for uid-urgent"]
     scene.pass_time(30)
     scene.end_pod(pod)
     assert scene.settle() == ["urgent begins: admitted"]

@@ -239,10 +239,10 @@ class Plane:
 @pytest.fixture
 def plane():
     """A batch of two steps is planned."""
-    played = Plane()
-    played.batch(a_batch())
-    played.tick()
-    return played
+    plane = Plane()
+    plane.batch(a_batch())
+    plane.tick()
+    return plane
 
 
 def test_an_object_becomes_a_plan_that_it_owns(plane):

@@ -253,8 +253,8 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
     for _ in range(5):
         scene.settle_after(11)
     assert "broken" not in scene.workloads
-    said = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
-    assert scene.message("broken") == said
+    message = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
+    assert scene.message("broken") == message
     assert len([each for each in caplog.records if each.levelname == "WARNING"]) == 1
     assert scene.admit("run") == ["run begins: admitted"]
     assert scene.admit("waits") == ["waits begins: admitted"]
@@ -290,13 +290,13 @@ class StoredWorkloads(KueueScene):
     def carry_out(self, action: Any) -> list[str]:
         match action:
             case CreateWorkload():
-                said = super().carry_out(action)
+                outcomes = super().carry_out(action)
                 self.made += 1
                 metadata = self.workloads[action.run.name]["metadata"]
                 metadata["uid"] = f"workload-{self.made}"
                 metadata["creationTimestamp"] = time_text(self.now - self.ahead)
                 self.tell_kueue()
-                return said
+                return outcomes
             case DeleteWorkload():
                 self.asked.append(action)
                 self.workloads.pop(action.run.name, None)

@@ -108,8 +108,8 @@ def cells(step, detail=TEXT):
 def test_a_row_of_a_step_by_itself_says_what_the_step_says():
     row = cells(a_step(latency_ms=9.8, conditional=True, assumed=True))
     titles = ["STEP", "NODE", "START", "END", "RUN", "LATENCY", "NOTE"]
-    said = ["train", "node-0", "0s", "1m", "1m", "9.8 ms", "conditional, assumed"]
-    assert (list(row), list(row.values())) == (titles, said)
+    texts = ["train", "node-0", "0s", "1m", "1m", "9.8 ms", "conditional, assumed"]
+    assert (list(row), list(row.values())) == (titles, texts)
     guessed = a_step(type="Predict", type_guessed=True, duration_source=DurationSource.ASSUMED)
     row = cells(guessed, WIDE)
     assert (row["TYPE"], row["RUN"]) == ("Predict (guessed)", "~1m")

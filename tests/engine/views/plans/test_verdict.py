@@ -90,7 +90,7 @@ def tried(**changes):
 
 
 RULED = a_step(type="Predict", location="HOME", latency_ms=9.8)
-FOUND = {
+PLANS = {
     "bound reached": a_plan(lower_bound=Bound(60.0, "area")),
     "searched": a_plan(),
     "searched, gates end earlier": a_plan(ordered_makespan_seconds=55.0),
@@ -117,9 +117,9 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("case", FOUND)
+@pytest.mark.parametrize("case", PLANS)
 def test_what_is_known_of_better_plans(case, golden):
-    plan = FOUND[case]
+    plan = PLANS[case]
     golden("; ".join(search_verdict(plan)), "words")
     golden(search_sentence(plan), "sentence")
     assert "%" not in search_sentence(plan)

@@ -134,8 +134,8 @@ def words_of(lines):
 def test_a_page_says_the_same_under_a_heading(present, answer):
     page = parse_page(plan_page(present, answer)).prose
     shown = page[len(page) - page[::-1].index("What if") :]
-    said = words_of(what_if_lines(present, answer))[0 if isinstance(answer, Suggestions) else 2 :]
-    assert words_of(shown)[: len(said)] == said
+    words = words_of(what_if_lines(present, answer))[0 if isinstance(answer, Suggestions) else 2 :]
+    assert words_of(shown)[: len(words)] == words
 
 
 @each_answer
