@@ -7,7 +7,7 @@ control plane on which Kueue itself works.
 import contextlib
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,8 +39,6 @@ from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 
 CHECK = "kfp-placement"
-_QUIET_SECONDS = 1.5
-"""Nothing happens for so long: Kueue has decided."""
 
 _NAMES = {"gpu": GPU, "runs": RUNS_RESOURCE}
 
@@ -48,7 +46,13 @@ _numbers = itertools.count(1)
 
 
 class BuiltinWorld(SimulatedScene):
-    """The built-in queue, on a cluster that has room for everything."""
+    """The built-in queue, on a cluster that has room for everything.
+
+    Attributes:
+        timeout_seconds: how long to wait for what must happen; here it has happened at once.
+    """
+
+    timeout_seconds = 0.0
 
     def __init__(self, **quota: str) -> None:
         super().__init__(quota=a_quota(**quota), nodes=[_large_node()])
@@ -72,20 +76,63 @@ class BuiltinWorld(SimulatedScene):
 
     def cut_quota(self, **quota: str) -> None:
         """The queue has this quota from now on."""
-        queue = a_queue(str(next(self.versions)), quota=a_quota(**quota))
-        self.set_queue(queue)
+        self.set_queue(a_queue(str(next(self.versions)), quota=a_quota(**quota)))
 
-    def restart(self) -> None:
-        """Another process leads, which has read everything again."""
-        self.lead_again()
+    def pass_second(self) -> None:
+        """A run that waits from now on is younger than those that wait already."""
+        self.pass_time(1)
 
-    def outcomes(self) -> list[str]:
-        """Settle; what happened to runs, without reasons, which backends word in their own way."""
-        return [each.split(": ")[0].split(" for ")[0] for each in self.settle()]
+    def act_until(self, condition: Callable[[], object], what: str, *expected: str) -> None:
+        """Carry out what is decided until these outcomes have happened and a condition holds.
+
+        Args:
+            condition: what must be true in the end.
+            what: what is waited for, for the error's message.
+            expected: what happens to runs, in this order, and nothing else; without reasons, which
+                backends word in their own way.
+
+        Raises:
+            AssertionError: another outcome has happened.
+            WaitError: the time is over.
+        """
+        left = [*expected]
+
+        def holds() -> object:
+            for each in self.settle():
+                outcome = each.split(": ")[0].split(" for ")[0]
+                assert outcome in left[:1], f"{outcome}, but the test waits for {what}"
+                left.pop(0)
+            return not left and condition()
+
+        wait_until(holds, what, self.timeout_seconds, lambda: self.written)
+
+    def wait_for(self, *expected: str) -> None:
+        """Act until exactly these outcomes have happened, in this order."""
+        self.act_until(lambda: True, f"{', '.join(expected) or 'nothing more'}", *expected)
+
+    def wait_for_message(self, name: str, part: str) -> None:
+        """Act until the RunRequest of a run that waits gives this reason, and no run begins."""
+        self.act_until(lambda: part in self.message(name), f"{name} to say: {part}")
+
+    def wait_until_refused(self, *names: str) -> None:
+        """Act until the backend has tried these runs, which wait for CPUs of the quota."""
+        for name in names:
+            self.wait_for_message(name, "cpu")
+
+    def wait_until_counted(self, name: str) -> None:
+        """Act until a run that somebody has let begin takes quota."""
+        self.wait_for()
+
+    def clean(self) -> None:
+        """Nothing has happened that no test expects."""
+        self.wait_for()
 
 
 class KueueWorld(BuiltinWorld):
     """Kueue, with a ClusterQueue, a LocalQueue and a flavor of its own."""
+
+    # The garbage collector takes up to 30 s to notice a kind that is new, like the RunRequest.
+    timeout_seconds = 60.0
 
     def __init__(self, api: Api, client: KubeClient, **quota: str | None) -> None:
         """Nothing is there yet; a quota of None is one that its ClusterQueue does not have."""
@@ -97,16 +144,19 @@ class KueueWorld(BuiltinWorld):
         self.ahead = timedelta()
         self.install(quota)
         super(BuiltinWorld, self).__init__(
-            backend="kueue", localQueue=self.name, nodes=[_large_node()]
+            backend="kueue", localQueue=self.name, agingPerHour=0, nodes=[_large_node()]
         )
 
     def install(self, quota: Mapping[str, str | None]) -> None:
         """What an administrator sets up."""
         labels = {"pool": "large"}
-        flavor = an_object(KUEUE_VERSION, "ResourceFlavor", self.name, spec={"nodeLabels": labels})
-        spec = {"clusterQueue": self.name}
-        local = an_object(KUEUE_VERSION, "LocalQueue", self.name, TEAM, spec=spec)
-        for each in (flavor, self.cluster_queue(quota), local):
+        for each in (
+            an_object(KUEUE_VERSION, "ResourceFlavor", self.name, spec={"nodeLabels": labels}),
+            self.cluster_queue(quota),
+            an_object(
+                KUEUE_VERSION, "LocalQueue", self.name, TEAM, spec={"clusterQueue": self.name}
+            ),
+        ):
             self.api.create(each)
 
     def cluster_queue(self, quota: Mapping[str, str | None]) -> dict[str, Any]:
@@ -128,11 +178,18 @@ class KueueWorld(BuiltinWorld):
 
     def cut_quota(self, **quota: str) -> None:
         queue = self.cluster_queue(quota)
-        self.api.patch(queue, {"spec": queue["spec"]})
+        generation = self.api.patch(queue, {"spec": queue["spec"]})["metadata"]["generation"]
 
-    def restart(self) -> None:
-        super().restart()
-        self.read()
+        def is_seen() -> object:
+            status = self.api.get(KUEUE_VERSION, "ClusterQueue", self.name)["status"]
+            return status["conditions"][0]["observedGeneration"] == generation
+
+        wait_until(is_seen, "Kueue to see the quota")
+
+    def pass_second(self) -> None:
+        # The time at which a Workload was made, by which Kueue orders, is in whole seconds.
+        end = time.time() + 1
+        wait_until(lambda: time.time() > end, "a second to be over")
 
     def submit_run(self, name: str, *, priority: int = 0, **amounts: str) -> None:
         spec = {"workflowUID": f"uid-{name}", "submittedAt": time_text(self.now)}
@@ -141,38 +198,22 @@ class KueueWorld(BuiltinWorld):
         super().submit_run(name, priority=priority, **amounts)
 
     def delete_run(self, name: str) -> None:
-        self.api.delete(self.request_object(name))
+        self.api.delete(an_object(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, name, TEAM))
         super().delete_run(name)
-
-    def request_object(self, name: str) -> dict[str, Any]:
-        return self.api.get(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, name, TEAM)
 
     def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
         request = a_request(run, status, version, **spec)
-        request = replace(request, uid=self.uids[run.key.name])
-        self.observe_request(run.key, request)
-
-    def read(self) -> None:
-        """As lists and watches bring it."""
-        listing = self.writer.read()
-        self.kueue.objects.listed(listing)
-        self.coordinator.decide_soon()
+        self.observe_request(run.key, replace(request, uid=self.uids[run.key.name]))
 
     def actions(self) -> list[Any]:
-        time.sleep(0.1)
+        # The pause after the last decision is over.
+        self.ahead += timedelta(seconds=0.1)
         self.now = datetime.now(UTC) + self.ahead
         self.renew()
-        self.read()
+        # As lists and watches bring it.
+        self.kueue.objects.listed(self.writer.read())
+        self.coordinator.decide_soon()
         return self.coordinator.tick(self.now) or []
-
-    def settle(self) -> list[str]:
-        said: list[str] = []
-        last = time.monotonic()
-        while time.monotonic() - last < _QUIET_SECONDS:
-            for action in self.actions():
-                last = time.monotonic()
-                said += self.carry_out(action)
-        return said
 
     def carry_out(self, action: Any) -> list[str]:
         if isinstance(action, KueueAction):
@@ -183,31 +224,49 @@ class KueueWorld(BuiltinWorld):
         said = super().carry_out(action)
         if isinstance(action, WriteRequestStatus) and "assignedNodes" in action.fields:
             # The planner plans the run for these nodes.
-            name = action.key.name
-            refused = self.refused if action.fields["assignedNodes"] else ""
             nodes = action.fields["assignedNodes"]
-            self.say(name, plannedNodes=nodes, unschedulable=refused)
+            refused = self.refused if nodes else ""
+            self.say(action.key.name, plannedNodes=nodes, unschedulable=refused)
         return said
 
     def workload(self, run: str) -> dict[str, Any] | None:
         """The Workload of a run as it is now."""
-        owned = [
+        owned = (
             each
             for each in self.api.list(KUEUE_VERSION, "Workload", TEAM)
-            if each["metadata"]["ownerReferences"][0]["uid"] == self.uids[run]
-        ]
-        return owned[0] if owned else None
+            if each["metadata"]["ownerReferences"][0]["name"] == run
+        )
+        return next(owned, None)
+
+    def wait_for_condition(self, run: str, kind: str, status: str = "True") -> None:
+        """Act until the Workload of a run has a condition."""
+        self.act_until(
+            lambda: conditions(self.workload(run)).get(kind) == status,
+            f"condition {kind}={status} of the Workload of {run}",
+        )
+
+    def wait_until_counted(self, name: str) -> None:
+        self.wait_for_condition(name, "Admitted")
 
     def clean(self) -> None:
-        """Nothing is left."""
-        for name, uid in self.uids.items():
+        """Nothing has happened that no test expects, and nothing is left."""
+        try:
+            super().clean()
+        finally:
             for each in self.api.list(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, TEAM):
-                if (each["metadata"]["name"], each["metadata"]["uid"]) == (name, uid):
-                    self.api.delete(each)
-        gone = "Workloads to be gone with the RunRequests that own them"
-        wait_until(lambda: not any(map(self.workload, self.uids)), gone, 30)
-        for kind, namespace in (("LocalQueue", TEAM), ("ClusterQueue", ""), ("ResourceFlavor", "")):
-            self.api.delete(self.api.get(KUEUE_VERSION, kind, self.name, namespace))
+                self.api.delete(each)
+            gone = "Workloads to be gone with the RunRequests that own them"
+            wait_until(lambda: not any(map(self.workload, self.uids)), gone, 60)
+            for kind in ("LocalQueue", "ClusterQueue", "ResourceFlavor"):
+                self.api.delete(an_object(KUEUE_VERSION, kind, self.name, TEAM))
+
+
+def conditions(item: dict[str, Any] | None) -> dict[str, str]:
+    """The statuses of an object's conditions, by type."""
+    return {
+        each["type"]: each["status"]
+        for each in (item or {}).get("status", {}).get("conditions", [])
+    }
 
 
 def _large_node() -> Node:

@@ -1,5 +1,7 @@
 """Kueue itself for the cases of backends, with what our feature installs for it."""
 
+from functools import partial
+
 import pytest
 
 from tests.controller.queueing.backend_worlds import KueueWorld
@@ -34,14 +36,20 @@ def kueue_client(kueue):
 
 
 @pytest.fixture
-def on_kueue(kueue, kueue_client):
-    """Makes worlds in which Kueue admits runs."""
-    worlds: list[KueueWorld] = []
+def make():
+    """Makes worlds, which are cleaned at the end of the test."""
+    worlds = []
 
-    def make(**quota: str | None) -> KueueWorld:
-        worlds.append(KueueWorld(kueue.plane.api, kueue_client, **quota))
+    def make_world(kind, *access, **quota):
+        worlds.append(kind(*access, **quota))
         return worlds[-1]
 
-    yield make
+    yield make_world
     for each in worlds:
         each.clean()
+
+
+@pytest.fixture
+def on_kueue(kueue, kueue_client, make):
+    """Makes worlds in which Kueue admits runs."""
+    return partial(make, KueueWorld, kueue.plane.api, kueue_client)

@@ -4,33 +4,38 @@ from datetime import timedelta
 
 import pytest
 
-from tests.controller.queueing.backend_worlds import CHECK
+from tests.controller.queueing.backend_worlds import CHECK, conditions
 from tests.controlplane.kueue.running import KUEUE_VERSION
 from tests.controlplane.waiting import wait_until
 
 
-def conditions(item):
-    listed = item.get("status", {}).get("conditions", [])
-    return {each["type"]: each["status"] for each in listed}
+def counts(pod_sets):
+    return {each["name"]: each["count"] for each in pod_sets}
+
+
+def wait_until_given_back(world, run, units):
+    """Act until the Workload of a run has given back these units of its quota."""
+
+    def is_given():
+        return counts(world.workload(run)["status"].get("reclaimablePods", ())) == units
+
+    world.act_until(is_given, f"{run} to give back {units}")
 
 
 def test_a_workload_holds_units_of_the_peak_and_each_step_that_ends_gives_some_back(on_kueue):
     world = on_kueue(cpu="40", gpu="2")
     world.submit_run("run", cpu="6", memory="8Gi", gpu="2")
-    world.settle()
-    workload = world.workload("run")
-    units = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
+    world.wait_for("run begins")
+    units = counts(world.workload("run")["spec"]["podSets"])
     assert units == {"run": 1, "nvidia-com-gpu": 2, "cpu": 120, "memory": 128}
     world.need("run", cpu="3", memory="8Gi")
-    world.settle()
-    given = world.workload("run")["status"]["reclaimablePods"]
-    assert {each["name"]: each["count"] for each in given} == {"nvidia-com-gpu": 2, "cpu": 60}
+    wait_until_given_back(world, "run", {"nvidia-com-gpu": 2, "cpu": 60})
 
 
 def test_a_run_is_planned_for_the_nodes_of_its_flavor_before_it_begins(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("run", cpu="3")
-    assert world.outcomes() == ["run begins"]
+    world.wait_for("run begins")
     labels = [{"key": "pool", "value": "large"}]
     assert world.written["run"]["assignedNodes"] == [{"labels": labels}]
     (check,) = world.workload("run")["status"]["admissionChecks"]
@@ -43,23 +48,22 @@ def refused(on_kueue):
     world = on_kueue(cpu="4")
     world.refused = "step a: no node of the pool has 3 cpu"
     world.submit_run("large", cpu="3")
-    assert world.settle() == []
+    world.wait_for_message("large", world.refused)
+    world.wait_for_condition("large", "QuotaReserved", "False")
     assert world.workload("large")["spec"]["active"] is False
     world.refused = ""
     return world
 
 
 def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(refused):
-    assert conditions(refused.workload("large"))["QuotaReserved"] == "False"
-    assert "step a: no node of the pool has 3 cpu" in refused.message("large")
     refused.submit_run("other", cpu="4")
-    assert refused.outcomes() == ["other begins"]
+    refused.wait_for("other begins")
 
 
 def test_a_run_that_was_refused_begins_once_its_flavor_is_of_nodes_that_can_take_it(refused):
     flavor = refused.api.get(KUEUE_VERSION, "ResourceFlavor", refused.name)
     refused.api.patch(flavor, {"spec": {"nodeLabels": {"pool": "larger"}}})
-    assert refused.outcomes() == ["large begins"]
+    refused.wait_for("large begins")
     labels = [{"key": "pool", "value": "larger"}]
     assert refused.written["large"]["assignedNodes"] == [{"labels": labels}]
 
@@ -72,76 +76,70 @@ def test_a_run_that_was_refused_is_tried_again_when_somebody_says_so(refused, ho
     else:
         refused.api.patch(before, {"spec": {"active": True}})
         refused.say("large", unschedulable="")
-    assert refused.outcomes() == ["large begins"]
-    is_new = refused.workload("large")["metadata"]["uid"] != before["metadata"]["uid"]
-    assert is_new == (how == "deleted")
+    refused.wait_for("large begins")
+    uid = refused.workload("large")["metadata"]["uid"]
+    assert (uid != before["metadata"]["uid"]) == (how == "deleted")
 
 
 def test_a_run_that_requests_nothing_begins_where_runs_are_not_counted(on_kueue):
     world = on_kueue(cpu="4", runs=None)
     world.submit_run("plain", pods="1")
+    world.wait_for("plain begins")
     world.submit_run("other", cpu="1")
-    assert sorted(world.outcomes()) == ["other begins", "plain begins"]
+    world.wait_for("other begins")
     world.need("other", pods="1")
     world.end_run("plain")
-    assert world.settle() == []
-    given = world.workload("other")["status"]["reclaimablePods"]
-    assert {each["name"]: each["count"] for each in given} == {"cpu": 100}
-    assert conditions(world.workload("plain"))["Finished"] == "True"
+    wait_until_given_back(world, "other", {"cpu": 100})
+    world.wait_for_condition("plain", "Finished")
 
 
 def test_a_workload_that_somebody_deletes_is_made_again_and_its_run_goes_on(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("run", cpu="3")
-    world.settle()
-    before = world.workload("run")
-    world.api.delete(before)
-    assert world.settle() == []
-    after = world.workload("run")
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
-    assert conditions(after)["Admitted"] == "True"
+    world.wait_for("run begins")
+    world.api.delete(world.workload("run"))
+    wait_until(lambda: world.workload("run") is None, "its Workload to be gone")
+    world.wait_for_condition("run", "Admitted")
 
 
 def test_a_workload_that_somebody_changes_is_put_right(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("first", cpu="4", priority=9)
-    world.settle()
+    world.wait_for("first begins")
     world.submit_run("waits", cpu="3")
-    world.settle()
+    world.wait_until_refused("waits")
     before = world.workload("waits")["spec"]
     world.api.patch(world.workload("waits"), {"spec": {"priority": 100000, "queueName": "other"}})
-    assert world.settle() == []
-    assert world.workload("waits")["spec"] == before
+    world.act_until(lambda: world.workload("waits")["spec"] == before, "the spec from before")
 
 
 def test_nothing_is_left_of_a_run_that_is_deleted_and_of_one_that_ends_no_quota(on_kueue):
     world = on_kueue(cpu="4")
-    world.submit_run("deleted", cpu="1")
-    world.submit_run("ended", cpu="1")
-    world.settle()
+    for name in ("deleted", "ended"):
+        world.submit_run(name, cpu="1")
+        world.wait_for(f"{name} begins")
     world.delete_run("deleted")
     world.end_run("ended")
-    world.settle()
-    wait_until(lambda: world.workload("deleted") is None, "its Workload to be gone", 20)
-    assert conditions(world.workload("ended"))["Finished"] == "True"
+    world.act_until(lambda: world.workload("deleted") is None, "its Workload to be gone")
+    world.wait_for_condition("ended", "Finished")
 
 
 def test_while_no_planner_leads_the_check_is_not_active(on_kueue, monkeypatch):
     world = on_kueue(cpu="4")
-    world.settle()
 
-    def check():
-        check_object = world.api.get(KUEUE_VERSION, "AdmissionCheck", CHECK)
-        return conditions(check_object)["Active"]
+    def wait_until_active(status):
+        def is_shown():
+            check = world.api.get(KUEUE_VERSION, "AdmissionCheck", CHECK)
+            return conditions(check) == {"Active": status}
 
-    assert check() == "True"
+        world.act_until(is_shown, f"the check's condition Active={status}")
+
+    wait_until_active("True")
     with monkeypatch.context() as patching:
         patching.setattr(world, "renew", lambda: None)
-        world.ahead = timedelta(minutes=1)
-        world.settle()
-    assert check() == "False"
-    world.settle()
-    assert check() == "True"
+        world.ahead += timedelta(minutes=1)
+        wait_until_active("False")
+    wait_until_active("True")
 
 
 def test_a_queue_without_its_local_queue_says_so_and_its_runs_wait(on_kueue):
@@ -149,22 +147,22 @@ def test_a_queue_without_its_local_queue_says_so_and_its_runs_wait(on_kueue):
     local = world.api.get(KUEUE_VERSION, "LocalQueue", world.name, "team")
     world.api.delete(local)
     world.submit_run("run", cpu="1")
-    assert world.settle() == []
     problem = f"there is no LocalQueue {world.name} in namespace team"
+    world.wait_for_message("run", problem)
     assert world.message("run") == f"1st of 1, waits for Kueue: {problem}"
     condition = world.queue().status.condition("BackendReady")
     assert (condition.status, condition.message) == ("False", f"nobody new begins: {problem}")
     world.api.create({**local, "metadata": {"name": world.name, "namespace": "team"}})
-    assert world.outcomes() == ["run begins"]
+    world.wait_for("run begins")
 
 
 def test_runs_of_a_cluster_queue_that_is_stopped_stop_and_go_on_once_it_is_not(on_kueue):
     world = on_kueue(cpu="4")
     world.submit_run("run", cpu="3")
-    assert world.outcomes() == ["run begins"]
+    world.wait_for("run begins")
     queue = world.api.get(KUEUE_VERSION, "ClusterQueue", world.name)
     world.api.patch(queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
-    assert world.outcomes() == ["run stops"]
-    assert conditions(world.workload("run"))["QuotaReserved"] == "False"
+    world.wait_for("run stops")
+    world.wait_for_condition("run", "QuotaReserved", "False")
     world.api.patch(queue, {"spec": {"stopPolicy": "None"}})
-    assert world.outcomes() == ["run goes on"]
+    world.wait_for("run goes on")
