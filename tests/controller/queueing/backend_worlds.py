@@ -221,13 +221,13 @@ class KueueWorld(BuiltinWorld):
             with contextlib.suppress(WriteConflictError, NotFoundError):
                 self.writer.run(action)
             return []
-        said = super().carry_out(action)
+        outcomes = super().carry_out(action)
         if isinstance(action, WriteRequestStatus) and "assignedNodes" in action.fields:
             # The planner plans the run for these nodes.
             nodes = action.fields["assignedNodes"]
             refused = self.refused if nodes else ""
             self.say(action.key.name, plannedNodes=nodes, unschedulable=refused)
-        return said
+        return outcomes
 
     def workload(self, run: str) -> dict[str, Any] | None:
         """The Workload of a run as it is now."""

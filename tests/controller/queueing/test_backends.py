@@ -113,8 +113,8 @@ def test_a_run_that_fits_no_node_waits_and_takes_nothing(make_world):
     world.say("large", unschedulable="step a: no node has 4 cpu")
     world.submit_run("small", cpu="2")
     world.wait_for("small begins")
-    said = "has a step that fits no node: step a: no node has 4 cpu"
-    assert world.message("large").endswith(f", {said}")
+    message = "has a step that fits no node: step a: no node has 4 cpu"
+    assert world.message("large").endswith(f", {message}")
     assert world.condition("large") == ("False", "NoMatchingNode")
     world.say("large", unschedulable="")
     world.end_run("small")
