@@ -25,7 +25,7 @@ SAMPLE = "04_unequal_steps"
 LOOK_SECONDS = 0.1
 TIMEOUT_SECONDS = 600.0
 STORE_BYTES_PER_SECOND = 125e6
-"""What a node without a figure of its own is taken to have, before it is scaled."""
+"""Assumed bandwidth of a node that states none, before it is scaled."""
 
 
 @dataclass(frozen=True)

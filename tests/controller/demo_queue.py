@@ -34,10 +34,10 @@ from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation, InstallationOptions
 
 MOST_SHORTER = 120
-"""With shorter steps the first run would be over before the others are submitted."""
+"""Limit of the factor by which steps are shortened: the first run must outlast the submissions."""
 
 LONGER_TO_TRY = 10
-"""So much longer the steps are of runs that people are to try commands on."""
+"""Factor by which steps are longer in runs that people are to try commands on."""
 
 STORY = """
 {node} has one GPU. RunQueue default of namespace {namespace}: a quota of 1 {gpu}.

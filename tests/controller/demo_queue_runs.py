@@ -57,7 +57,7 @@ class DemoRun:
 
 FIRST, LOW, HIGH = DemoRun("daily", 10), DemoRun("trial", 0), DemoRun("urgent", 10)
 RUNS = (FIRST, LOW, HIGH)
-"""In the order of submission. The last one goes before the second, and does not stop the first."""
+"""Runs in the order of submission. The last goes before the second, and does not stop the first."""
 
 
 def gpu_node() -> JsonObject:

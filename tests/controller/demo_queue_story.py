@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.1
 PAUSE_SECONDS = 2.0
 """Between two submissions, so that people can follow."""
 TIMEOUT_SECONDS = 300.0
-"""For what the steps of all runs do not take."""
+"""Limit of the time that passes beside the steps of all runs."""
 
 
 class QueueStory:

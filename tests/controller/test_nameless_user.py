@@ -27,7 +27,7 @@ from tests.support.small_api_server import SmallApiServer
 USER = 65532
 
 START_SECONDS = 240.0
-"""How long a process may take to its work on a machine with much else to do; 2 s on an idle one."""
+"""Limit of the time until a process works, on a busy machine; it takes 2 s on an idle one."""
 
 # In mounts of its own: everything is read-only, and then the rights to change that are given up.
 AS_IN_THE_IMAGE = (

@@ -30,7 +30,7 @@ _PATCH_TYPES = {
 _FIELD_MANAGER = "kfp-placement-test"
 _TIMEOUT_SECONDS = 30.0
 _GONE = (ConnectionError, http.client.RemoteDisconnected, ssl.SSLEOFError)
-"""How a connection ends that the server has closed meanwhile."""
+"""Errors of a connection that the server has closed meanwhile."""
 
 
 class Api:

@@ -15,7 +15,7 @@ from tests.support.custom_resources import a_history, installed_crds
 from tests.support.structural_schemas import crds
 
 MOST_BYTES = 256 * 1024
-"""What the planner writes of one pipeline at most."""
+"""Limit of bytes that the planner writes of one pipeline."""
 
 MOMENT = "2026-11-20T10:23:05Z"
 

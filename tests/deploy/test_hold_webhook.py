@@ -12,7 +12,7 @@ from tests.support.hold_webhook import HoldWebhook, would_hold
 from tests.support.manifests import a_queue
 
 MOST_SECONDS = 10.0
-"""Of a creation that the webhook does not answer; it gives up after 2, a slow machine later."""
+"""Limit for a creation that the webhook does not answer: 2 s, and more on a slow machine."""
 
 
 @pytest.fixture(scope="module")

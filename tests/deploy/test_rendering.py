@@ -59,7 +59,7 @@ DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
 HOLD = "kfp-placement-hold"
 PIPELINES = "-pipelines"
-"""Ends the names of what admits steps without a mark."""
+"""End of the names of objects that admit steps without a mark."""
 
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 

@@ -25,7 +25,7 @@ MOST_TOKENS = 350_000
 MOST_TEST_TOKENS = 590_000
 SHORT_LINES = 60
 ALONE = "A module of its own "
-"""Begins the sentence of a docstring that says why a short module does not join its importer."""
+"""Beginning of the sentence in a docstring that says why a short module stays alone."""
 
 CATCH_ALL = {
     # Outermost loop of a process or of one of its threads.

@@ -8,10 +8,10 @@ from typing import Any
 from tests.support.devtools import Page
 
 WIDTHS = (700, 930, 1400)
-"""Of the window, in pixels: half a screen, a small one, a large one."""
+"""Widths of the window, in pixels: half a screen, a small one, a large one."""
 
 STEADY = 930
-"""From this width of the window on, tables do not scroll sideways."""
+"""Width of the window from which on tables do not scroll sideways."""
 
 _LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
 

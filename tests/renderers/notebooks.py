@@ -17,7 +17,7 @@ from tests.support.plans import (
 )
 
 ATTACK = "<img src=/attack onerror=\"fetch('/attack')\">'&$(id)\x1b[31m"
-"""If any of it became an element, the server would be asked for `/attack`."""
+"""Text that would ask the server for `/attack` if any of it became an element."""
 
 
 def _loop(count: int) -> Plan:

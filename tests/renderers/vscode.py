@@ -20,7 +20,7 @@ from tests.renderers.servers import running_server
 from tests.support.devtools import Page
 
 VERSION = "4.99.4"
-"""Of code-server, which holds VS Code 1.99.3; later ones need Node 22."""
+"""Version of code-server, which holds VS Code 1.99.3; later ones need Node 22."""
 
 FRAME = (
     "document.querySelector('iframe.webview')?.contentDocument"

@@ -34,7 +34,7 @@ SAMPLE = SAMPLES / "04_unequal_steps"
 HOST = "kubernetes.io/hostname"
 LONGEST = "xgboost"
 GENERATIONS = 60
-"""Of a search; a tenth of a second."""
+"""Generations of a search, which take a tenth of a second."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ REFUSED: dict[tuple[str, str], Any] = {
     ),
     ("accelerator_type", "is not a resource name"): ("", "nvidia.com/gpu!", 1, "a b"),
 }
-"""By option and what is said of them: values that are refused."""
+"""Values that are refused, by option and message."""
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_unknown_and_newer_hints_survive_refining():
 
 
 LABEL_VALUE = re.compile("[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-"""As Kubernetes has it, but for the empty one, which is no mark."""
+"""Kubernetes' rule for a label's value; the empty one marks nothing and is left out."""
 
 
 @given(st.text(max_size=70) | st.from_regex(LABEL_VALUE, fullmatch=True))

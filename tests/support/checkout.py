@@ -3,7 +3,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""Its folder."""
+"""Folder of the checkout."""
 
 
 def named(path: Path) -> str:

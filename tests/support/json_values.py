@@ -9,7 +9,7 @@ JSON_VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-"""As Python's `json` reads and writes them, so not-a-number and infinity as well."""
+"""Values that Python's `json` reads and writes, so not-a-number and infinity as well."""
 
 ANY_FORM = st.sampled_from(
     [None, True, 3, -1.5, "", "x", [], [None], {}, {"name": "a"}, {"parameters": [{"name": 3}, 4]}]

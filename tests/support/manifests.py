@@ -25,7 +25,7 @@ from tests.support.custom_resources import DEFINITION, is_served, remove_crds
 DEPLOY = ROOT / "deploy"
 GROUP = "kfp-placement.dev"
 NAMESPACE = "kfp-placement"
-"""Where our processes live."""
+"""Namespace in which our processes run."""
 
 
 def rendered(*features: str, **overlay: Any) -> list[JsonObject]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 _TICKS_PER_SECOND = 100
-"""Of /proc on every Linux that matters here."""
+"""Ticks of /proc in a second on every Linux that matters here."""
 
 
 def memory_bytes(pid: int) -> int:

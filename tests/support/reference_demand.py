@@ -14,7 +14,7 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.plans.plan import Plan
 
 DRIVER = {"cpu": 100, "memory": 64 * 2**20}
-"""What KFP's driver pods request."""
+"""Amounts that KFP's driver pods request."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from kfp_placement_engine.plans.assumptions import Assumptions
 
 MEBIBYTE = 2**20
 NO_REQUEST = {"cpu": 100, "memory": 200 * MEBIBYTE}
-"""What kube-scheduler's resource scores count for a container that requests nothing."""
+"""Amounts that kube-scheduler's resource scores count for a container that requests nothing."""
 
 Key = tuple[str, bool]
 """Name of a step or group, and whether its driver is meant."""
@@ -65,7 +65,7 @@ class Reference:
     listed: tuple[str, ...] = ()  # names of the nodes as kube-scheduler lists them; () = as given
     draw: int = 0  # seed of its random ties
     begun: ActiveRun | None = None
-    """What has already happened; time zero is now."""
+    """Progress until now, which is time zero; None = nothing has begun."""
 
     # What has happened ---------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ _TOOK: dict[str, tuple[float, str]] = {
     "predict": (48.0, _EDGE),
     "evaluate": (4.5, _CLOUD),
 }
-"""What a step usually took, in seconds on the node that it ran on."""
+"""Usual time of each step, in seconds, and the node that it ran on."""
 
 _LONGEST_PATH = ("fetch", "train", "predict", "evaluate")
 

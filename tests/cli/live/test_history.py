@@ -30,7 +30,7 @@ from tests.support.histories import GIB, history_object, past_run, taxi_runs, wi
 
 LAST = NOW - timedelta(hours=3)
 UNTIL = NOW + timedelta(seconds=1)
-"""From when on runs count where somebody forgets now: times are written in whole seconds."""
+"""Time from which runs count where somebody forgets now: times are written in whole seconds."""
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ _CREATED = {AT_ONCE: create_at_once, IN_TURN: create_in_turn}
 _DECISIONS = "queue_tick_seconds"
 _KINDS = ("Workflow", "RunRequest")
 _RULES = {"onControllerDown": "hold"}
-"""On a busy machine the planner takes long: no run is to begin because of that."""
+"""Policy under which no run begins because the planner takes long on a busy machine."""
 _TIMEOUT_SECONDS = 600.0
 
 

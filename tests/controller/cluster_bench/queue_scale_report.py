@@ -9,7 +9,7 @@ from tests.controller.cluster_bench import process_memory
 from tests.controlplane.build import KUBERNETES
 
 AT_ONCE, IN_TURN = "eight at a time", "one after another"
-"""How Workflows are created."""
+"""Names of the two ways in which Workflows are created."""
 
 MOST_KNOWN_SECONDS = 5.0
 MOST_MEMORY_BYTES = 150e6

@@ -19,7 +19,7 @@ AtWork = Callable[..., AbstractContextManager[Installation]]
 """Given names of features, and by keyword what the policy is to have, an installation at work."""
 
 Beside = Callable[[ControlPlane], AbstractContextManager[object]]
-"""What else works on the control plane."""
+"""Function that starts what else works on the control plane."""
 
 _RUNNING: pytest.StashKey[list[Installation]] = pytest.StashKey()
 

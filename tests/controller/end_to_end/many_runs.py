@@ -29,7 +29,7 @@ OVER = {"Succeeded", "Failed", "Refused"}
 """Phases of a placement that stay."""
 
 TIMEOUT_SECONDS = 240.0
-"""For all runs together."""
+"""Limit of the time for all runs together."""
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,17 @@ MOST_WRITES_PER_STAGE = 3
 """A stage: the plan that is made at once, or an improvement."""
 
 MOST_NEWS = 2
-"""Told at once of a run that nothing befalls: it runs, it has ended."""
+"""Number of news of a run that nothing befalls: it runs, it has ended."""
 
 NEWS_OF_A_HOLD = 2
-"""On a machine with too much to do Argo's stand-in begins some runs late: that, and that it has."""
+"""Number of news more where Argo's stand-in begins a run late: that it waits, and that it runs."""
 
 MOST_ROWS = STEPS * 3
-"""Each step waits, runs and ends; what happens within the same seconds is told together."""
+"""Limit of writes of rows: a step waits, runs and ends; the same seconds make one write."""
 
 SECONDS_BETWEEN_ROWS = PlanningParams().status_seconds
 SEEN_LATE_SECONDS = 1.0
-"""How much later than the last write a watch may show the first."""
+"""Delay with which a watch may show the first write after the last one."""
 
 LEAST_SHARE_IN_TIME = 0.99
 MOST_SECONDS_TO_SUBMIT = 10.0

@@ -25,7 +25,7 @@ MARK = "KFP_PLACEMENT_TEST_OF_DEMO"
 
 PLACED = re.compile(r"^ +[0-9.]+ s  (\S+) +to (\S+), as planned, by kfp-placement$")
 RUN_MESSAGE = re.compile(r"^ +[0-9.]+ s  (\S+) +(\S.*)$")
-"""What is told of a run: its name, and what."""
+"""News of a run: its name, and what has happened."""
 TIMEOUT_SECONDS = 300.0
 
 

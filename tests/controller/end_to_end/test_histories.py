@@ -31,14 +31,14 @@ from tests.support.workflow_marks import Mark, with_marks
 HISTORIES = "kfp-placement.dev/v1alpha1"
 
 RUNS = 5
-"""Of each namespace."""
+"""Number of runs in each namespace."""
 
 NAMESPACES = 3
 KNOWN_AFTER = 3
-"""From the fourth run on promises must hold."""
+"""Number of runs after which promises must hold."""
 
 LEAST_KEPT = 1 / 3
-"""On an idle machine 85% and more do."""
+"""Least share of promises that hold; on an idle machine 85% and more do."""
 
 LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
 IMAGES = {"docker.io/library/python:3.11": "350Mi"}

@@ -26,8 +26,8 @@ TRIES = 2
 """Drivers that were learned from while other tests kept the cores busy take less without them; the
 runs of the first try teach what they take now."""
 MOST_MEDIAN_ERROR = 0.1
-"""What is assumed of drivers before any has been seen makes it 0.3: they take next to nothing here
-but for the work of the machine, which differs by 0.05 of a run from minute to minute."""
+"""Median error that is allowed. With times assumed before any driver was seen it is 0.3; a machine
+differs by 0.05 of a run from minute to minute."""
 NODES = ("wide-1", "wide-2")
 
 

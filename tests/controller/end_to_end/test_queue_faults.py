@@ -31,7 +31,7 @@ from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
 
 BUSY = 10.0
-"""How many times what is required of an idle machine a busy one may take; both are printed."""
+"""Factor by which a busy machine may exceed what is required of an idle one; both are printed."""
 
 
 @pytest.fixture(scope="module")

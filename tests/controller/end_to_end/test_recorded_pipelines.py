@@ -21,7 +21,7 @@ STATUS_SECONDS = 2.0
 """Pause between two writes of a status."""
 
 WRITES_AT_ONCE = 3
-"""Of the same: plan, status, and rows that follow."""
+"""Number of writes of one object at about the same time: plan, status, and rows that follow."""
 
 EXTENDER, GATES = "extender", "gates"
 STOCK = "default-scheduler"

@@ -11,13 +11,14 @@ from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 CPU = "750m"
 ROOMS = {CLOUD: 10, HOME: 2, NITLAB: 2}
-"""Of so much; the half CPU that is left of each node is for KFP's drivers."""
+"""Number of steps of that size for each kind of node; half a CPU is left for KFP's drivers."""
 
 RUNS = 5
 OTHERS = 15
 TRIES = 2
-"""Our scheduler holds its answers back for a moment; where the machine stands still for longer,
-both take the same room. That is seen once in some hundred pods, and not twice in a row."""
+"""Number of tries: our scheduler holds its answers back for a moment, and where the machine stands
+still for longer, both take the same room. That is seen once in some hundred pods, and not twice
+in a row."""
 
 ROOM = {"cpu": CPU, "memory": "16Mi"}
 

@@ -23,7 +23,7 @@ from tests.support.manifests import NAMESPACE, of_kind
 
 SCHEDULER = "kfp-placement"
 _NOT_HERE = ("Deployment", "PodDisruptionBudget", "MutatingAdmissionPolicyBinding")
-"""Nothing runs images here, and pods say themselves who places them."""
+"""Kinds that are left out: no image runs here, and pods state which scheduler places them."""
 
 
 class Extender:

@@ -35,7 +35,7 @@ REGISTRATION = next(
 
 
 MARKED = {"/mutate": None, "/mutate-pipelines": DEFAULT_SOURCES.is_unmarked_step}
-"""What counts as marked without a mark, by the path that is asked."""
+"""Check of pods that count as marked without a mark, by the path of the request."""
 
 
 def path_of(hook: Any) -> str:

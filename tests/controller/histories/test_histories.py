@@ -20,7 +20,7 @@ from tests.controller.planning.noisy_cluster import (
 
 RUNS, SEEDS = 12, 3
 KNOWN_AFTER = 3
-"""From the fourth run on promises must hold."""
+"""Number of runs after which promises must hold."""
 
 LEAST_KEPT = 0.85
 WIDE = 8

@@ -65,7 +65,7 @@ READ: Mapping[Kind, Callable[[Json], Any]] = {
 MOST_STEPS = 2000
 
 NO_PULLS = {"defaults": {"image": "0"}}
-"""Of a policy: the kubelets here pull no image, and their nodes report none."""
+"""Spec of a policy for kubelets that pull no image and nodes that report none."""
 
 
 def a_coordinator(

@@ -17,7 +17,7 @@ from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_p
 from tests.support.defects import fail, times_said
 
 RUNS = 4
-"""After which promises are made."""
+"""Number of past runs after which promises are made."""
 
 
 def begun() -> tuple[NoisyCluster, str]:

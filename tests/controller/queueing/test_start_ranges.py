@@ -22,7 +22,7 @@ from tests.controller.queueing.scene import SimulatedScene, a_queue
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
-"""What a queue has learned whose runs begin after half of the forecast, or after twice of it."""
+"""Ratios of a queue whose runs begin after half of the forecast, or after twice of it."""
 
 
 def ranges_of(ratios=(), ends_at=None, **params):

@@ -19,10 +19,10 @@ from tests.controlplane.objects import JsonObject, an_object
 from tests.controlplane.times import write_time
 
 RETRY_SECONDS = 0.5
-"""After a write that failed."""
+"""Pause after a write that failed."""
 
 _OF_ANOTHER_FORM = (ArgoError, AttributeError, KeyError, TypeError, ValueError, RecursionError)
-"""What happens to who takes the form of a Workflow for granted; Argo reads it into types."""
+"""Errors of a reader that takes the form of a Workflow for granted; Argo reads it into types."""
 
 
 class ApiCluster:

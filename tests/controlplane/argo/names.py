@@ -3,7 +3,7 @@
 from functools import cache
 
 LONGEST_PREFIX = 242
-"""Of a pod's name: 253 characters less the hash's ten and a dash."""
+"""Longest prefix of a pod's name: 253 characters less the hash's ten and a dash."""
 
 
 @cache

@@ -15,7 +15,7 @@ EXECUTOR_IMAGE = "argoexec:v4.0.5"
 EXECUTOR_SECURITY_CONTEXT: Mapping[str, Any] = {"runAsUser": 65532, "runAsNonRoot": True}
 
 RECENTLY_STARTED_SECONDS = 10.0
-"""For how long after a node's start a missing pod may be a slow watch instead of a deleted pod;
+"""Time after a node's start in which a missing pod may be a slow watch instead of a deleted pod;
 Argo's own default."""
 
 COMPRESS_ABOVE_BYTES = 1024 * 1024

@@ -13,7 +13,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 PAUSE_SECONDS = 0.2
-"""Before a watch that broke off is begun again."""
+"""Pause before a watch that broke off is begun again."""
 
 
 def key_of(item: Mapping[str, Any]) -> Key:

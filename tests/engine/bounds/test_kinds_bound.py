@@ -32,7 +32,7 @@ WITHIN = 2e-3
 FAST_AND_SLOW = (a_node("fast", cpu=1, speed=2.0), a_node("slow", cpu=1))
 
 ODD = 1.0123456789
-"""No divisor: nothing is rounded up."""
+"""Time that is no divisor of another, so that nothing is rounded up."""
 
 
 THREE_ON_TWO_SLOTS = (a_run(*equal_steps(3, seconds=10 * ODD)), a_node(cpu=2))

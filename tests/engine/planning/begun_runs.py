@@ -10,7 +10,7 @@ from tests.support.builders import ROUND_NUMBERS
 
 WAITING, RUNNING, DONE = ProgressState.WAITING, ProgressState.RUNNING, ProgressState.DONE
 OVERRUN = replace(ROUND_NUMBERS, overrun_share=0.125)
-"""Keeps what is left of a pod that overran a sum of small powers of two."""
+"""Assumptions that keep what is left of a pod that overran a sum of small powers of two."""
 
 
 @st.composite

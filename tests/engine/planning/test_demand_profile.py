@@ -23,7 +23,7 @@ from tests.support.reference_demand import comparable, reference_demand
 
 GPU = "nvidia.com/gpu"
 STATES = ("ended", "ended", "running", "waiting")
-"""What may have become of a step, the first twice as likely."""
+"""States that a step may be in; the first is twice as likely."""
 
 WORKERS = st.builds(
     PodGroup,

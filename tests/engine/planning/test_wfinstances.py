@@ -27,7 +27,7 @@ mean 629 (first figure 617); on het 4x4 511 to 613, mean 560 (556); sarek there 
 TASK_ORDERS = 30
 SHARE = 0.02
 SHARE_OF_MEANS = 0.035
-"""Of a mean over random orders: the figure stands for one order, the mean for all."""
+"""Tolerance for a mean over random orders: the figure stands for one order, the mean for all."""
 
 
 @pytest.fixture(params=[each for each in CLUSTERS if ORIGIN[each.name]], ids=lambda each: each.name)

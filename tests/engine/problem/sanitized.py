@@ -68,7 +68,7 @@ always_the_same = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-"""Under sanitizers everything is slow, and what was found must be found again."""
+"""Settings under sanitizers, where everything is slow and an error must appear again."""
 
 
 @always_the_same

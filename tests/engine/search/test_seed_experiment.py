@@ -14,7 +14,7 @@ from kfp_placement_engine import (
 )
 
 WITHIN = {"equal": 0.003, "proportional": 0.003, "lognormal": 0.006}
-"""How far above the bound our search may end."""
+"""Share by which our search may end above the bound, by distribution."""
 
 
 @pytest.mark.parametrize("durations", DURATIONS)

@@ -139,7 +139,7 @@ REFUSED = {
         }
     ],
 }
-"""What Kueue makes of a Workload whose check was rejected, once its quota is free."""
+"""Status that Kueue gives a Workload whose check was rejected, once its quota is free."""
 
 
 @pytest.fixture
