@@ -9,7 +9,8 @@ from kfp_placement_engine.exceptions import InputNotFoundError
 DATA_VARIABLE = "KFP_PLACEMENT_DATA"
 """Environment variable that names the data folder."""
 
-_BESIDE = Path("..", "shared", "data")
+DEFAULT_FOLDER = Path("..", "shared", "data")
+"""Data folder as seen from the repository and from the current folder."""
 
 
 def data_folder(explicit: Path | None = None) -> Path:
@@ -26,7 +27,7 @@ def data_folder(explicit: Path | None = None) -> Path:
             raise InputNotFoundError(f"{named}: no such folder of benchmark data")
         return named
     for start in (Path(__file__).resolve().parents[1], Path.cwd()):
-        folder = start / _BESIDE
+        folder = start / DEFAULT_FOLDER
         if folder.is_dir():
             return folder.resolve()
     raise InputNotFoundError(

@@ -156,23 +156,32 @@ def outcome_of(
     budget: Budget,
     instance: Instance,
     references: References,
-    outcome: SearchOutcome,
+    search_result: SearchOutcome,
 ) -> Outcome:
-    """Return the outcome of a search; the arguments are the fields of `Outcome`."""
+    """Return the outcome that reports show of a search.
+
+    Args:
+        case: name of the case.
+        seed: seed of the search.
+        budget: budget of the search.
+        instance: planned instance.
+        references: makespans and bounds to compare with.
+        search_result: best plan of the search, and what the search took.
+    """
     return Outcome(
         case=case,
         seed=seed,
         input_hash=instance.input_hash,
         steps=len(instance.activities),
         budget=budget,
-        spent=outcome.spent,
-        makespan=outcome.makespan,
-        completions=outcome.completions,
-        unplaced=outcome.unplaced,
+        spent=search_result.spent,
+        makespan=search_result.makespan,
+        completions=search_result.completions,
+        unplaced=search_result.unplaced,
         references=references,
         optimum=instance.optimum_seconds,
-        use=outcome.use,
-        measured=outcome.measured,
+        use=search_result.use,
+        measured=search_result.measured,
     )
 
 

@@ -224,7 +224,7 @@ def test_what_is_not_there_is_said_in_one_line(words, message, capsys):
 
 
 def test_without_recorded_runs_the_page_says_so(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("benchmarks.data._BESIDE", tmp_path / "none")
+    monkeypatch.setattr("benchmarks.data.DEFAULT_FOLDER", tmp_path / "none")
     monkeypatch.delenv("KFP_PLACEMENT_DATA", raising=False)
     words = ["--arms", "kube-default", "--budget", "1schedules", "--seeds", "0"]
     assert command([*words, "--cases", "*0.6", "--limit", "1"]) == 0

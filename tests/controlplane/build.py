@@ -25,8 +25,8 @@ FOLDER_VARIABLE = "KFP_PLACEMENT_CONTROLPLANE"
 MODULES = Path(__file__).parent / "go"
 _PINS = ("go.mod", "go.sum", "tools.go")
 _LINES_SHOWN = 30
-_NEWS_SECONDS = 10.0
-"""Between two lines on a program that is being built."""
+NEWS_SECONDS = 10.0
+"""Least time between two lines of news on a program that is being built."""
 
 _PACKAGE = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*")
 
@@ -231,7 +231,7 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
                     progress(line)
                     continue
                 compiled += 1
-                if now - last_news >= _NEWS_SECONDS:
+                if now - last_news >= NEWS_SECONDS:
                     last_news = now
                     progress(f"{program}: {compiled} packages compiled, {now - started:.0f} s")
         except KeyboardInterrupt:

@@ -7,7 +7,9 @@ import socket
 LOOPBACK = "127.0.0.1"
 # Below the range from which kernels take ports for outgoing connections, so that none of those can
 # take a port between our asking for it and its use, nor while a server restarts.
-_FIRST, _LAST = 10_240, 32_000
+FIRST_PORT, LAST_PORT = 10_240, 32_000
+"""Range from which ports are given away."""
+
 _TRIES = 1_000
 
 _reserved: list[socket.socket] = []
@@ -22,10 +24,10 @@ def free_ports(count: int) -> list[int]:
     for _ in range(_TRIES):
         if len(ports) == count:
             return ports
-        port = chooser.randint(_FIRST, _LAST)
+        port = chooser.randint(FIRST_PORT, LAST_PORT)
         if _is_free(port) and _reserve(port):
             ports.append(port)
-    raise OSError(f"no {count} free ports on {LOOPBACK} from {_FIRST} to {_LAST}")
+    raise OSError(f"no {count} free ports on {LOOPBACK} from {FIRST_PORT} to {LAST_PORT}")
 
 
 def _is_free(port: int) -> bool:

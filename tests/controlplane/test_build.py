@@ -76,7 +76,7 @@ def test_every_program_is_built_once(fake_go, cache):
 
 
 def test_every_program_tells_how_far_it_is(fake_go, cache, monkeypatch):
-    monkeypatch.setattr(build, "_NEWS_SECONDS", 0.0)
+    monkeypatch.setattr(build, "NEWS_SECONDS", 0.0)
     fake_go()
     lines: list[str] = []
     build.built(build.ETCD, cache, lines.append)

@@ -8,8 +8,8 @@ from tests.controlplane import ports
 def test_a_port_is_given_away_once(monkeypatch):
     """Also if no server listens on it yet."""
     (port,) = ports.free_ports(1)
-    monkeypatch.setattr(ports, "_FIRST", port)
-    monkeypatch.setattr(ports, "_LAST", port + 1)
+    monkeypatch.setattr(ports, "FIRST_PORT", port)
+    monkeypatch.setattr(ports, "LAST_PORT", port + 1)
     others = set()
     for _ in range(5):
         try:

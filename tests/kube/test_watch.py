@@ -58,7 +58,7 @@ class Followed:
     def listed(self):
         self.lists += 1
 
-    def wait_told(self, *expected):
+    def wait_for_changes(self, *expected):
         wait_until(
             lambda: len(self.changes) >= len(expected), "changes", state=lambda: self.changes
         )
@@ -143,20 +143,20 @@ NEW = ("a", None, "1")
 )
 def test_what_is_told(steps, changes):
     with following(*steps) as followed:
-        followed.wait_told(*changes)
+        followed.wait_for_changes(*changes)
 
 
 def test_a_kind_that_is_missing_for_a_moment_keeps_its_objects():
     steps = [LISTED, [GONE], GONE, (9, [a(5, "1"), a(8, "2", "b")])]
     with following(*steps, params=WatchParams(missing_seconds=60.0)) as followed:
-        followed.wait_told(NEW, ("b", None, "2"))
+        followed.wait_for_changes(NEW, ("b", None, "2"))
 
 
 def test_a_stream_that_ends_or_breaks_is_resumed_where_it_was():
     with following(
         (5, []), [("ADDED", a(6, "1"))], [("BOOKMARK", a(9)), BROKEN], [("MODIFIED", a(11, "2"))]
     ) as followed:
-        followed.wait_told(NEW, ("a", "1", "2"))
+        followed.wait_for_changes(NEW, ("a", "1", "2"))
         assert followed.api.asked == ["list", "watch from 5", "watch from 6", "watch from 9"]
 
 
@@ -166,7 +166,7 @@ def test_after_too_old_a_version_only_differences_are_told(where):
     steps = [expired] if where == "in the stream" else [expired[:1], [EXPIRED]]
     before, after = [a(1, "s", "stays"), a(2, "g", "gone")], [a(1, "s", "stays"), a(9, "m", "new")]
     with following((5, before), *steps, (10, after)) as followed:
-        followed.wait_told(
+        followed.wait_for_changes(
             ("stays", None, "s"), ("gone", None, "g"), ("new", None, "n"), ("new", "n", "m"),
             ("gone", "g", None),
         )  # fmt: skip
@@ -189,7 +189,7 @@ def test_an_error_in_the_middle_of_a_list_begins_it_again():
 def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(bad):
     before = bad_objects()
     with following((5, [a(1, "1"), bad]), [("ADDED", bad), ("ADDED", a(3, "2", "b"))]) as followed:
-        followed.wait_told(NEW, ("b", None, "2"))
+        followed.wait_for_changes(NEW, ("b", None, "2"))
         assert bad_objects() == before + 2
 
 
@@ -202,7 +202,7 @@ def test_more_than_asked_for_is_passed_over_until_there_is_room():
         ("ADDED", a(9, "4", "c")),
     ]
     with following(LISTED, events, params=WatchParams(most_objects=1)) as followed:
-        followed.wait_told(NEW, ("a", "1", "3"), ("a", "3", None), ("c", None, "4"))
+        followed.wait_for_changes(NEW, ("a", "1", "3"), ("a", "3", None), ("c", None, "4"))
         assert bad_objects() == before + 1
 
 

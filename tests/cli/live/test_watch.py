@@ -61,7 +61,7 @@ def test_the_whole_command_over_a_replan(live, cluster, golden):
 
 
 def stuck(revision, seconds, **spec):
-    """The sample run, planned anew so much later, while its last step waits for a node."""
+    """The sample run, planned again so much later, while its last step waits for a node."""
     planned = {
         "revision": revision,
         "plannedAt": f"2026-11-20T10:{seconds // 60:02}:{seconds % 60:02}Z",
@@ -154,7 +154,7 @@ def test_a_restart_is_survived(cluster):
     cluster.streams = [[gone], [gone], [gone, gone], modified(ENDED)]
     runs, pauses, messages = looks(cluster, 5)
     assert runs[-1] == ENDED
-    # Listed anew after each, so the count begins again.
+    # There is a new list after each, so the count begins again.
     assert pauses == [1, 1, 1]
     assert messages[0] == "no answer (again in 1 s)"
 

@@ -23,10 +23,10 @@ MOST_WRITES_PER_STAGE = 3
 """A stage: the plan that is made at once, or an improvement."""
 
 MOST_NEWS = 2
-"""Number of news of a run that nothing befalls: it runs, it has ended."""
+"""Limit of changes of state that an undisturbed run reports: it runs, it has ended."""
 
 NEWS_OF_A_HOLD = 2
-"""Number of news more where Argo's stand-in begins a run late: that it waits, and that it runs."""
+"""Additional changes of state where Argo's stand-in starts a run late: it waits, it runs."""
 
 MOST_ROWS = STEPS * 3
 """Limit of writes of rows: a step waits, runs and ends; the same seconds make one write."""
@@ -105,11 +105,11 @@ def all_writes(
 ) -> list[RunWrites]:
     """Those of every run up to its end; the history has missed none that the planner counts."""
 
-    def is_told(run: str) -> bool:
+    def has_succeeded(run: str) -> bool:
         status = history.written(run, team)[-1].placement.status
         return status is not None and status.phase == "Succeeded"
 
-    wait_until(lambda: all(map(is_told, runs)), "all ends to be told")
+    wait_until(lambda: all(map(has_succeeded, runs)), "all placements to say the end")
 
     def seen() -> int:
         return sum(len(history.written(run, team)) for run in runs)

@@ -81,7 +81,7 @@ class Extender:
             names: list[str] = json.loads(response.read())["NodeNames"]
         return names
 
-    def wait_known(self, pod: JsonObject, nodes: Sequence[str], expected: Sequence[str]) -> None:
+    def wait_answered(self, pod: JsonObject, nodes: Sequence[str], expected: Sequence[str]) -> None:
         """Wait until the process has seen what a test has just written."""
         wait_until(
             lambda: self.ask(pod, nodes) == list(expected),

@@ -17,7 +17,7 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
     a, b, c = nodes
     extender.plan(namespace, [["train", 1, 0, 60, [], [[2, 10], [0, 20]]]], nodes)
     api.create(objects.pod("other", namespace, {"cpu": "8"}, nodeName=b))
-    extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [c, a])
+    extender.wait_answered(extender.pod("x", namespace, "train"), [a, c], [c, a])
     created = api.create(extender.pod("train", namespace, "train"))
     assert extender.node_of("train", namespace) == c
 
@@ -86,9 +86,9 @@ def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
     hints = pod["metadata"]["annotations"]
     # No node is near enough either before the label is seen: only a wider limit tells.
     hints["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "40ms"}'
-    extender.wait_known(pod, nodes, nodes[:1])
+    extender.wait_answered(pod, nodes, nodes[:1])
     hints["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "20ms"}'
-    extender.wait_known(pod, nodes, [])
+    extender.wait_answered(pod, nodes, [])
     api.create(pod)
 
     def why() -> str:
@@ -125,7 +125,7 @@ def test_the_volume_of_a_running_pod_is_followed(extender, api, namespace, nodes
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     api.create(objects.pod("user", namespace, nodeName=c, volumes=mounted))
     pod = extender.pod("train", namespace, "train", volumes=mounted)
-    extender.wait_known(pod, nodes, [c])
+    extender.wait_answered(pod, nodes, [c])
     api.create(pod)
     assert extender.node_of("train", namespace) == c
     api.delete(volume)

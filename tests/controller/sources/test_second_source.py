@@ -239,10 +239,10 @@ class Plane:
 @pytest.fixture
 def plane():
     """A batch of two steps is planned."""
-    plane = Plane()
-    plane.batch(a_batch())
-    plane.tick()
-    return plane
+    made = Plane()
+    made.batch(a_batch())
+    made.tick()
+    return made
 
 
 def test_an_object_becomes_a_plan_that_it_owns(plane):

@@ -250,7 +250,7 @@ def required(*keys, operator="In"):
 
 
 @pytest.mark.parametrize(
-    ("pod", "bound", "is_told"),
+    ("pod", "bound", "is_shown"),
     [
         ({"scheduler": "kfp-placement"}, NITLAB, False),
         ({"affinity": required(HOST)}, NITLAB, False),
@@ -261,9 +261,9 @@ def required(*keys, operator="In"):
         ({}, HOME, False),
     ],
 )
-def test_a_limit_that_somebody_looks_after_or_that_is_kept_is_not_told(pod, bound, is_told):
+def test_a_limit_that_somebody_looks_after_or_that_is_kept_is_not_told(pod, bound, is_shown):
     view = viewed(predicting(BEST, bound=bound), limited(bound, **pod))
-    assert ("knows no limits" in view.steps[2].elsewhere) is is_told
+    assert ("knows no limits" in view.steps[2].elsewhere) is is_shown
 
 
 @pytest.mark.parametrize(("other", "loss"), [([1, 0.1], 0.0833), ([1, 9], 9), ([2, 0.1], 0.1)])
