@@ -34,7 +34,7 @@ test test-cluster: export GOGC ?= 200
 	bench-speed bench-suite bench-tune bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.complete ## make .venv with everything (finds or fetches uv)
 	@$(MAKE) --silent $(KERNEL)
