@@ -51,14 +51,14 @@ class Regarding:
 
 class _Recorded(NamedTuple):
     event: JsonObject
-    at: datetime
+    at_seconds: float
     once: bool
 
 
 @dataclass(slots=True)
 class _Written:
     metadata: JsonObject
-    written_at: datetime
+    written_seconds: float
     count: int = 1
 
 
@@ -72,6 +72,7 @@ class EventRecorder:
         identity: name of this replica.
         clock: function that returns the time.
         most_waiting: largest number of events that wait for their write; more are dropped.
+        monotonic: function that returns seconds that only grow.
     """
 
     client: KubeClient
@@ -79,6 +80,7 @@ class EventRecorder:
     identity: str
     clock: Callable[[], datetime]
     most_waiting: int = 1000
+    monotonic: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
         """Prepare the thread without starting it."""
@@ -121,7 +123,6 @@ class EventRecorder:
             type: Normal or Warning.
             once: whether only one is written in the object's life, whatever note or replica.
         """
-        now = self.clock()
         # Events about cluster-scoped objects go to the namespace `default`, as in Kubernetes.
         namespace = regarding.namespace or "default"
         # With `once`, the name is always the same, so the API server refuses a second event.
@@ -130,7 +131,7 @@ class EventRecorder:
         name = f"{regarding.name[:230].rstrip('.-')}.{number.hex[:16]}"
         event = {
             "metadata": {"name": name, "namespace": namespace},
-            "eventTime": micro_time_text(now),
+            "eventTime": micro_time_text(self.clock()),
             "reportingController": self.component,
             "reportingInstance": self.identity[:128],
             "action": action,
@@ -146,7 +147,7 @@ class EventRecorder:
             },
         }
         try:
-            self._waiting.put_nowait(_Recorded(event, now, once))
+            self._waiting.put_nowait(_Recorded(event, self.monotonic(), once))
         except queue.Full:
             self.client.observer.event_dropped()
 
@@ -162,7 +163,7 @@ class EventRecorder:
         event = recorded.event
         key = (*event["regarding"].values(), event["reason"], event["note"])
         before = self._written.get(key)
-        since = 0.0 if before is None else (recorded.at - before.written_at).total_seconds()
+        since = 0.0 if before is None else recorded.at_seconds - before.written_seconds
         if before is None or since > _SERIES_SECONDS:
             self._create(recorded, key)
             return
@@ -172,7 +173,7 @@ class EventRecorder:
         series = {"count": before.count, "lastObservedTime": event["eventTime"]}
         name, namespace = before.metadata["name"], before.metadata["namespace"]
         self.client.patch(EVENTS, name, namespace, {"series": series})
-        before.written_at = recorded.at
+        before.written_seconds = recorded.at_seconds
 
     def _create(self, recorded: _Recorded, key: tuple[str, ...]) -> None:
         try:
@@ -181,7 +182,7 @@ class EventRecorder:
             if not recorded.once:
                 raise
             return
-        self._written[key] = _Written(recorded.event["metadata"], recorded.at)
+        self._written[key] = _Written(recorded.event["metadata"], recorded.at_seconds)
         self._written.move_to_end(key)
         if len(self._written) > _MOST_REMEMBERED:
             self._written.popitem(last=False)

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -16,16 +17,14 @@ from tests.controlplane.waiting import wait_until
 
 
 class Clock:
-    """Shows the time that a test sets."""
+    """Shows the time that a test sets; whenever it passes, the time of day is set back an hour."""
 
     def __init__(self):
-        self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
+        self.seconds, self.now = 0, datetime.now(UTC)
 
     def forward(self, seconds):
-        self.now += timedelta(seconds=seconds)
+        self.seconds += seconds
+        self.now -= timedelta(hours=1)
 
 
 @pytest.fixture
@@ -34,8 +33,19 @@ def clock():
 
 
 @pytest.fixture
-def recorder(client, clock):
-    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
+def new_recorder(clock):
+    return partial(
+        EventRecorder,
+        component=COMPONENT,
+        identity="test",
+        clock=lambda: clock.now,
+        monotonic=lambda: clock.seconds,
+    )
+
+
+@pytest.fixture
+def recorder(client, new_recorder):
+    recorder = new_recorder(client)
     recorder.start()
     return recorder
 
@@ -84,12 +94,12 @@ def events_dropped():
     return REGISTRY.get_sample_value("kfp_placement_events_dropped_total")
 
 
-def test_what_is_said_once_is_said_by_one_of_us(client, clock, events, namespace):
+def test_what_is_said_once_is_said_by_one_of_us(client, new_recorder, clock, events, namespace):
     """A planner that takes over knows less than the one that saw it happen."""
     pod, other = (Regarding(PODS, name, namespace, f"uid-{name}") for name in ("p", "q"))
     dropped = events_dropped()
     for identity, note in (("first", "why"), ("second", "nothing known")):
-        recorder = EventRecorder(client, COMPONENT, identity, clock=clock)
+        recorder = new_recorder(client, identity=identity)
         recorder.start()
         for _ in range(2):
             recorder.record(pod, "PlacedElsewhere", note, once=True, action="Acting")
@@ -109,16 +119,16 @@ def test_an_event_about_an_object_of_the_cluster(recorder, events):
     assert event["note"] == "n" * 1024
 
 
-def test_recording_and_stopping_never_fail(clock):
-    recorder = EventRecorder(KubeClient(transport=Mock()), COMPONENT, "test", clock=clock)
+def test_recording_and_stopping_never_fail(new_recorder):
+    recorder = new_recorder(KubeClient(transport=Mock()))
     recorder.record(Regarding(PODS, "p"), "R", "half a character: \ud800", action="Acting")
     recorder.stop()
 
 
-def test_what_is_not_written_at_the_end_is_counted(clock, caplog):
+def test_what_is_not_written_at_the_end_is_counted(new_recorder, caplog):
     answered, client = threading.Event(), Mock()
     client.create.side_effect = lambda *_: answered.wait()
-    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
+    recorder = new_recorder(client)
     recorder.start()
     for _ in range(3):
         recorder.record(Regarding(PODS, "p" * 229 + ".cut"), "R", "unanswered", action="Acting")
@@ -129,8 +139,8 @@ def test_what_is_not_written_at_the_end_is_counted(clock, caplog):
     assert client.create.call_args.args[1]["metadata"]["name"].startswith("p" * 229 + ".")
 
 
-def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
-    recorder = EventRecorder(client, COMPONENT, "test", clock=clock, most_waiting=2)
+def test_too_many_at_once_are_dropped_and_counted(client, new_recorder, namespace):
+    recorder = new_recorder(client, most_waiting=2)
     before = events_dropped()
     for index in range(5):
         recorder.record(
