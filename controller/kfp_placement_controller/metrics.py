@@ -36,7 +36,7 @@ WATCH_AGE_SECONDS = Gauge(
     "Time since a watch last brought anything; up to about 60 s is usual.",
     ["kind"],
 )
-SCHEDULER_READY = Gauge(
+SCHEDULER_ALIVE = Gauge(
     f"{PREFIX}_scheduler_ready",
     "1 while the policy's status says that our scheduler is alive, so that pods are given to it.",
 )
@@ -65,7 +65,7 @@ ANSWER_CPU_SECONDS = Histogram(
     ["verb"],
     buckets=(0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5),
 )
-PLACED_ELSEWHERE = Counter(
+DEVIATIONS = Counter(
     f"{PREFIX}_placed_elsewhere",
     "Pods that were bound to a node other than the planned one, by what decided.",
     ["ground"],
@@ -81,7 +81,7 @@ GATES_OVERDUE = Counter(
     f"{PREFIX}_gates_overdue",
     "Gates that were still there past their deadline and that this process took off.",
 )
-RUNS = Gauge(f"{PREFIX}_runs", "Marked runs that the planner knows, by phase.", ["phase"])
+RUNS_BY_PHASE = Gauge(f"{PREFIX}_runs", "Marked runs that the planner knows, by phase.", ["phase"])
 PLANS_AT_ONCE = Counter(
     f"{PREFIX}_plans_at_once",
     "Plans made by list scheduling, for new runs and loops of another width.",

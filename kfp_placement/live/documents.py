@@ -23,7 +23,7 @@ from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 
-Document = dict[str, Any]
+JsonDocument = dict[str, Any]
 
 _RUN_FIELDS = (
     "name",
@@ -69,7 +69,7 @@ _STEP_FIELDS = (
 
 def runs_document(
     runs: Iterable[RunView], placement_off: str = "", unplanned: Iterable[RunKey] = ()
-) -> Document:
+) -> JsonDocument:
     """Return the document of `list`.
 
     Args:
@@ -84,7 +84,7 @@ def runs_document(
 
 def explanation_document(
     run: RunView, steps: Sequence[StepView], placement_off: str = ""
-) -> Document:
+) -> JsonDocument:
     """Return the document of `explain`.
 
     Args:
@@ -102,7 +102,7 @@ def explanation_document(
     )
 
 
-def queue_document(views: Iterable[QueueView]) -> Document:
+def queue_document(views: Iterable[QueueView]) -> JsonDocument:
     """Return the document of `queue`.
 
     Args:
@@ -111,7 +111,7 @@ def queue_document(views: Iterable[QueueView]) -> Document:
     return _document("QueueList", items=[_queued(view) for view in views])
 
 
-def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
+def history_document(pipelines: Iterable[PipelineTimes]) -> JsonDocument:
     """Return the document of `history`.
 
     Args:
@@ -120,12 +120,12 @@ def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
     return _document("HistoryList", items=list(pipelines))
 
 
-def pipeline_document(details: PipelineDetails) -> Document:
+def pipeline_document(details: PipelineDetails) -> JsonDocument:
     """Return the document of `history PIPELINE`."""
     return _document("HistoryExplanation", **vars(details))
 
 
-def serialized(document: Document, output_format: str) -> str:
+def serialized(document: JsonDocument, output_format: str) -> str:
     """Return a document as JSON or YAML, in ASCII."""
     if output_format == "yaml":
         text: str = yaml.safe_dump(document, sort_keys=False, width=100)
@@ -133,11 +133,11 @@ def serialized(document: Document, output_format: str) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _run(run: RunView) -> Document:
+def _run(run: RunView) -> JsonDocument:
     promise, first = run.promise, run.first_promise
     ends = None if promise is None else promise.ends
     with_ends = first if ends is None else promise
-    document: Document = _plain(
+    document: JsonDocument = _plain(
         _picked(run, *_RUN_FIELDS)
         | {
             "ends": run.ends,
@@ -153,7 +153,7 @@ def _run(run: RunView) -> Document:
     return document
 
 
-def _step(run: RunView, step: StepView) -> Document:
+def _step(run: RunView, step: StepView) -> JsonDocument:
     pod = step.pod
     return _picked(step, *_STEP_FIELDS) | {
         "waiting": _waiting(run, step),
@@ -161,7 +161,7 @@ def _step(run: RunView, step: StepView) -> Document:
     }
 
 
-def _waiting(run: RunView, step: StepView) -> Document | None:
+def _waiting(run: RunView, step: StepView) -> JsonDocument | None:
     waiting = step.waiting
     if waiting is None:
         return None
@@ -173,7 +173,7 @@ def _waiting(run: RunView, step: StepView) -> Document | None:
     }
 
 
-def _queued(view: QueueView) -> Document:
+def _queued(view: QueueView) -> JsonDocument:
     missing = [{"resource": name, "amount": amount} for name, amount in view.missing]
     return {
         "namespace": view.key.namespace,
@@ -187,11 +187,11 @@ def _queued(view: QueueView) -> Document:
     }
 
 
-def _document(kind: str, **parts: Any) -> Document:
+def _document(kind: str, **parts: Any) -> JsonDocument:
     return {"apiVersion": API_VERSION, "kind": kind, **_plain(parts)}
 
 
-def _picked(view: object, *names: str) -> Document:
+def _picked(view: object, *names: str) -> JsonDocument:
     return {name: getattr(view, name) for name in names}
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import placements
-from kfp_placement.live.kinds import EVENTS, objects
+from kfp_placement.live.kinds import CORE_EVENTS, objects
 from kfp_placement.live.run_failures import failure_of
 from kfp_placement.live.unplanned_runs import why_no_plan
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
@@ -72,7 +72,7 @@ def look_at(api: ClusterApi, named: NamedRun, now: datetime, queue: QueueView | 
     )
     events = _if_allowed(
         api,
-        EVENTS,
+        CORE_EVENTS,
         named.namespace,
         missing,
         "why pods are not on their planned nodes is not shown",

@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
 
-EVENTS = Kind("v1", "events", "Event")
+CORE_EVENTS = Kind("v1", "events", "Event")
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
 WORKFLOW_METADATA = replace(WORKFLOWS, metadata_only=True)
 PLACEMENTS = Kind(*PLACEMENT_NAMES)

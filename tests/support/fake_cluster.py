@@ -7,7 +7,7 @@ from typing import Any
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
 from kfp_placement.live.kinds import (
-    EVENTS,
+    CORE_EVENTS,
     HISTORIES,
     LOCATIONS,
     PLACEMENTS,
@@ -22,7 +22,7 @@ from kfp_placement_kube.responses import Page, StreamEvent, page_of
 KINDS = {
     kind.kind: kind
     for kind in [
-        *(NAMESPACES, NODES, PODS, EVENTS, WORKFLOWS),
+        *(NAMESPACES, NODES, PODS, CORE_EVENTS, WORKFLOWS),
         *(PLACEMENTS, POLICIES, LOCATIONS, RUN_QUEUES, RUN_REQUESTS, HISTORIES),
     ]
 }

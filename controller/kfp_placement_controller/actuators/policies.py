@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
+from kfp_placement_controller.metrics import PAUSED, SCHEDULER_ALIVE
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicy
 from kfp_placement_engine.contract.policy_status import (
     PolicyFinding,
@@ -44,7 +44,7 @@ def ensure_policy(client: KubeClient) -> JsonObject:
 def show_policy(policy: PlacementPolicy | None) -> None:
     """Tell the metrics what admission decides by; None = no policy, and it does nothing."""
     status = None if policy is None else policy.status
-    SCHEDULER_READY.set(bool(status and status.scheduler_ready))
+    SCHEDULER_ALIVE.set(bool(status and status.scheduler_ready))
     PAUSED.set(policy is not None and policy.spec.paused)
 
 

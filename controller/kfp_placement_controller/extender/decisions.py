@@ -14,8 +14,8 @@ from enum import StrEnum
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.preferences import (
     band_ms,
+    known_limit_ms,
     latencies_ms,
-    limit_ms,
     nodes_within,
     ranked,
     volume_nodes,
@@ -86,7 +86,7 @@ def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str])
     planned = target.node
     if not offered:
         return Decision((), DecisionReason.NOTHING_KNOWN, planned)
-    limit = limit_ms(knowledge, pod)
+    limit = known_limit_ms(knowledge, pod)
     allowed = _within_limit(knowledge, pod, offered, limit)
     if limit is not None and not allowed:
         trips = latencies_ms(knowledge, pod, offered)
@@ -128,7 +128,7 @@ def prioritize_nodes(
     points = {
         each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
     }
-    allowed = _within_limit(knowledge, pod, offered, limit_ms(knowledge, pod))
+    allowed = _within_limit(knowledge, pod, offered, known_limit_ms(knowledge, pod))
     pool = frozenset(volume_nodes(knowledge, pod, allowed) or allowed)
     return {name: points[rank[name]] if name in pool else 0 for name in offered}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, StepTarget
-from kfp_placement_controller.observed import latency_limits
+from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
@@ -58,10 +58,10 @@ class Ranked(NamedTuple):
     name: str
 
 
-def limit_ms(knowledge: Knowledge, pod: ObservedPod) -> float | None:
+def known_limit_ms(knowledge: Knowledge, pod: ObservedPod) -> float | None:
     """Return the hard limit of the round trip, or None without one or without a known place."""
     is_known = pod.location.lower() in knowledge.places
-    return latency_limits.limit_ms(pod, knowledge.rules) if is_known else None
+    return limit_ms(pod, knowledge.rules) if is_known else None
 
 
 def latencies_ms(knowledge: Knowledge, pod: ObservedPod, names: Iterable[str]) -> Iterator[float]:

@@ -14,7 +14,7 @@ from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,
     QUEUE_LEASE_AGE_SECONDS,
-    RUNS,
+    RUNS_BY_PHASE,
 )
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -51,7 +51,7 @@ def _count(coordinator: Coordinator, monotonic_seconds: float) -> None:
     """Tell the metrics what there is."""
     counts = Counter(phase(run) for run in coordinator.registry.runs.values())
     for each in Phase:
-        RUNS.labels(str(each)).set(counts[each])
+        RUNS_BY_PHASE.labels(str(each)).set(counts[each])
     learned = coordinator.plans.learned
     if coordinator.queues:
         age_seconds = coordinator.watchdog.queue_lease.age_seconds(monotonic_seconds)

@@ -40,7 +40,7 @@ FARTHEST = 4.0
 WORK_OF_A_PROGRAM = 20
 """Work of making a program, in iterations of its solver."""
 
-ROUNDING = 1e-7
+LEAST_GAP = 1e-7
 """Smallest difference of the two sides of the sum that counts, as a share of the summed amounts."""
 
 
@@ -186,4 +186,4 @@ def _is_contradiction(
     latest = seconds - program.tail - program.least
     of_starts = sums[steps.size :] * np.where(sums[steps.size :] > 0, program.head, latest)
     amounts = np.abs(of_kinds).sum() + np.abs(of_starts).sum() + prices @ np.abs(rows.limits)
-    return bool(of_kinds.sum() + of_starts.sum() - prices @ rows.limits > ROUNDING * amounts)
+    return bool(of_kinds.sum() + of_starts.sum() - prices @ rows.limits > LEAST_GAP * amounts)

@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.shared_parts import Moment, ObjectName, Resou
 from kfp_placement_engine.model.history import LARGEST_ARGUMENT, MOST_ARGUMENTS
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
-MAX_ROWS = 20_000
+MAX_LIST_ROWS = 20_000
 """Rows of one list; objects that are not too large have fewer."""
 
 Path = Annotated[str, Field(min_length=1, max_length=512)]
@@ -30,7 +30,7 @@ Path = Annotated[str, Field(min_length=1, max_length=512)]
 MOST_SECONDS = 31 * 86_400.0
 """Longest run time of a step; longer ones are not believed."""
 
-Seconds = Annotated[float, Field(strict=True, ge=0, le=MAX_DURATION_SECONDS)]
+PlainSeconds = Annotated[float, Field(strict=True, ge=0, le=MAX_DURATION_SECONDS)]
 """Length of a time span, measured or planned."""
 
 _Digest = Annotated[str, Field(max_length=64)]
@@ -42,7 +42,7 @@ _Size = Annotated[float, Field(strict=True, ge=0, le=2**60)]
 Memory = Annotated[_Size, Field(ge=1)]
 """Amount of memory, at least a byte, that a step used, had or asked for."""
 
-_Index = Annotated[int, Field(strict=True, ge=0, lt=MAX_ROWS)]
+_Index = Annotated[int, Field(strict=True, ge=0, lt=MAX_LIST_ROWS)]
 
 _Argument = Annotated[float, Field(strict=True, ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
 
@@ -62,7 +62,7 @@ class IterationRow(NamedTuple):
         arguments: numeric arguments, in the order of their names.
     """
 
-    seconds: Annotated[Seconds, Field(le=MOST_SECONDS)] | None = None
+    seconds: Annotated[PlainSeconds, Field(le=MOST_SECONDS)] | None = None
     node: _Index | None = None
     key: _Digest = ""
     input_bytes: _Size | None = None
@@ -105,7 +105,7 @@ class RanRow(NamedTuple):
     """
 
     step: _Index
-    iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_ROWS)]
+    iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_LIST_ROWS)]
 
 
 LoopRow = tuple[Path, Annotated[int, Field(strict=True, ge=0, le=1_000_000)]]
@@ -127,12 +127,12 @@ def _row_schema(entries: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "array", "maxItems": entries, "items": anything})
 
 
-Nodes = Annotated[tuple[ObjectName, ...], Field(max_length=MAX_ROWS)]
+Nodes = Annotated[tuple[ObjectName, ...], Field(max_length=MAX_LIST_ROWS)]
 """Names of nodes."""
 
 Steps = Annotated[
     tuple[Annotated[StepRow, PlainSerializer(written), _row_schema(4)], ...],
-    Field(max_length=MAX_ROWS),
+    Field(max_length=MAX_LIST_ROWS),
 ]
 """Steps of a pipeline."""
 
@@ -146,19 +146,19 @@ class RecordedRun(ResourceModel):
     ended_at: Moment
     """Time at which the run ended."""
 
-    seconds: Seconds | None = None
+    seconds: PlainSeconds | None = None
     """Seconds from the run's beginning to its end, without waits in a queue, if it ended well."""
 
-    planned_seconds: Seconds | None = Field(default=None, alias="plannedSeconds")
-    """The same by the plan with which it began; missing = that rested on assumed run times."""
+    planned_seconds: PlainSeconds | None = Field(default=None, alias="plannedSeconds")
+    """Makespan of the plan with which the run began; missing = it rested on assumed run times."""
 
     steps: Annotated[
         tuple[Annotated[RanRow, PlainSerializer(written), _row_schema(2)], ...],
-        Field(max_length=MAX_ROWS),
+        Field(max_length=MAX_LIST_ROWS),
     ] = ()
     """Steps that ended well, or were killed for memory."""
 
     loops: Annotated[
-        tuple[Annotated[LoopRow, _row_schema(2)], ...], Field(max_length=MAX_ROWS)
+        tuple[Annotated[LoopRow, _row_schema(2)], ...], Field(max_length=MAX_LIST_ROWS)
     ] = ()
     """Loops of the run."""

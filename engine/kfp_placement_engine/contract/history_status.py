@@ -9,13 +9,13 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from kfp_placement_engine.contract.history_rows import (
-    MAX_ROWS,
+    MAX_LIST_ROWS,
     IterationRow,
     LoopRow,
     Memory,
+    PlainSeconds,
     RanRow,
     RecordedRun,
-    Seconds,
     StepRow,
     TellingRow,
     written,
@@ -41,7 +41,7 @@ _OBJECT_BYTES = 2_000
 _STEP: TypeAdapter[StepRow] = TypeAdapter(StepRow)
 _ITERATION: TypeAdapter[IterationRow] = TypeAdapter(TellingRow)
 _LOOP: TypeAdapter[LoopRow] = TypeAdapter(LoopRow)
-_SECONDS: TypeAdapter[float | None] = TypeAdapter(Seconds | None)
+_SECONDS: TypeAdapter[float | None] = TypeAdapter(PlainSeconds | None)
 _MEMORY: TypeAdapter[float | None] = TypeAdapter(Memory | None)
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def history_status(
     """
     latest = sorted(runs, key=lambda run: run.order, reverse=True)[:MAX_RUNS]
     widths = (Counter(step.identity.step for step in run.steps).values() for run in latest)
-    most, iterations = MAX_ROWS, min(MOST_ITERATIONS, max(chain([1], *widths)))
+    most, iterations = MAX_LIST_ROWS, min(MOST_ITERATIONS, max(chain([1], *widths)))
     kept = _fitting(latest, most, iterations)
     while len(kept.runs) < min(FEWEST_RUNS if iterations > 1 else 1, len(latest)):
         if iterations > 1:
@@ -151,7 +151,7 @@ def _ran_row(
         return None
     index = steps.setdefault(step, len(steps))
     # Where other runs have taken all rows there is no room for this one either.
-    return RanRow(index, possible) if index < MAX_ROWS else None
+    return RanRow(index, possible) if index < MAX_LIST_ROWS else None
 
 
 def _iteration_row(iteration: PastStep, nodes: dict[str, int]) -> IterationRow | None:

@@ -31,10 +31,10 @@ from kfp_placement_engine.model.promise import (
 )
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
-Row = Annotated[tuple[Any, ...], Field(max_length=32)]
+RawRow = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
 
-Rows = Annotated[tuple[Row, ...], Field(max_length=MAX_ROWS)]
+RawRows = Annotated[tuple[RawRow, ...], Field(max_length=MAX_ROWS)]
 
 Share = Annotated[float, Field(ge=LEAST_CONFIDENCE, le=MOST_CONFIDENCE)]
 """Share of cases in which ranges are to hold."""
@@ -183,7 +183,7 @@ class PipelinePlacementSpec(ResourceModel):
     nodes: tuple[ObjectName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
 
-    steps: Rows = ()
+    steps: RawRows = ()
     """Rows [name, node, start, finish, reason, alternatives, source of the run time]."""
 
 
@@ -232,7 +232,7 @@ class PipelinePlacementStatus(ResourceStatus):
     confidence: Share | None = None
     """Share of cases in which the current promise is to hold, if it differs from the spec."""
 
-    steps: Rows = ()
+    steps: RawRows = ()
     """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
 
 

@@ -79,7 +79,7 @@ class ResourceAmount(ResourceModel):
         return self
 
 
-Amounts = Annotated[tuple[ResourceAmount, ...], Field(max_length=32)]
+ResourceAmounts = Annotated[tuple[ResourceAmount, ...], Field(max_length=32)]
 
 
 def amounts_of(resources: Resources) -> tuple[ResourceAmount, ...]:
@@ -101,7 +101,7 @@ class QueueQuota(ResourceModel):
     runs: int | None = Field(default=None, ge=0, le=100_000)
     """Limit of admitted runs; None = any number."""
 
-    resources: Amounts = ()
+    resources: ResourceAmounts = ()
     """Limit of each resource; one that is not named has no limit."""
 
 
@@ -140,7 +140,7 @@ class RunQueueSpec(ResourceModel):
     Peaks of runs rarely coincide: with 1, much of the cluster stays idle.
     """
 
-    capacity: Amounts = ()
+    capacity: ResourceAmounts = ()
     """Capacity of a cluster whose node pools grow; () = that of its nodes."""
 
     priorities: PriorityRange = PriorityRange()
@@ -189,7 +189,7 @@ class RunQueueStatus(ResourceStatus):
     admitted: Count | None = None
     """Runs that were admitted and have not ended."""
 
-    used: Amounts = ()
+    used: ResourceAmounts = ()
     """Demand of the admitted runs for the resources that have a quota."""
 
     wait_ratios: tuple[WaitRatio, ...] = Field(default=(), max_length=MAX_WAITS)

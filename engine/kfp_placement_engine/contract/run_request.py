@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
-    Amounts,
+    ResourceAmounts,
     ResourceName,
     amounts_of,
     resources_of,
@@ -104,7 +104,7 @@ class AcceleratorShare(ResourceModel):
     name: ResourceName
     """The accelerator, an extended resource: `nvidia.com/gpu`."""
 
-    amounts: Amounts = ()
+    amounts: ResourceAmounts = ()
     """Peak of each resource over time."""
 
 
@@ -114,14 +114,14 @@ class Gang(ResourceModel):
     count: int = Field(ge=1, le=2**53)
     """Number of pods."""
 
-    requests: Amounts = ()
+    requests: ResourceAmounts = ()
     """Requests of each pod."""
 
 
 class RunDemand(ResourceModel):
     """Peak demand of what is left of a run."""
 
-    peak: Amounts = ()
+    peak: ResourceAmounts = ()
     """Peak of each resource over time, drivers, workers and `pods` included."""
 
     accelerator_shares: tuple[AcceleratorShare, ...] = Field(default=(), max_length=MAX_RESOURCES)
@@ -168,12 +168,12 @@ def run_demand(demand: Demand) -> RunDemand:
         raise LimitError(f"a RunRequest cannot hold what the run requests: {error}") from error
 
 
-Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
+MessageText = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
 """Text for people."""
 
 Position = Annotated[int, Field(ge=1)]
 
-Remarks = Annotated[tuple[Message, ...], Field(max_length=8)]
+Remarks = Annotated[tuple[MessageText, ...], Field(max_length=8)]
 
 
 class NodeLabel(ResourceModel):
@@ -253,10 +253,10 @@ class RunRequestSpec(ResourceModel):
     finishes_at: Moment | None = None
     """End of a run that has begun, by the plan in force."""
 
-    unschedulable: Message = ""
+    unschedulable: MessageText = ""
     """Reason why no node can take one of its steps."""
 
-    problem: Message = ""
+    problem: MessageText = ""
     """Reason why the run cannot be planned; such a run does not wait in its queue."""
 
     planned_nodes: NodeGroups = ()
@@ -319,7 +319,7 @@ class RunRequestStatus(ResourceStatus):
     missing: tuple[MissingAmount, ...] = Field(default=(), max_length=MAX_RESOURCES)
     """Shortages that keep the run waiting."""
 
-    message: Message | None = None
+    message: MessageText | None = None
     """Position and shortages for people: `3rd of 7, lacks 8 cpu of the quota`."""
 
     notes: Remarks = ()

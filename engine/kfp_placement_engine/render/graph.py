@@ -26,7 +26,7 @@ _LEVEL_BARS, _LEVELS_WIDTH, _LEVEL_HEIGHT = 120, 960.0, 110.0
 _MARKS = {"conditional": "if", "assumed": "assumed"}
 """Marks in a word."""
 
-Point = tuple[float, float]
+Coordinates = tuple[float, float]
 
 
 def draw_graph(graph: Graph, colours: PlaceColours) -> Drawing:
@@ -94,12 +94,12 @@ def _edge(layout: Layout, source: str, target: str) -> str:
     return "".join([*path, _curve(at, end)])
 
 
-def _curve(start: Point, end: Point) -> str:
+def _curve(start: Coordinates, end: Coordinates) -> str:
     middle = (start[0] + end[0]) / 2
     return f"C{_written((middle, start[1]))} {_written((middle, end[1]))} {_written(end)}"
 
 
-def _written(point: Point) -> str:
+def _written(point: Coordinates) -> str:
     return f"{coordinate(point[0])} {coordinate(point[1])}"
 
 

@@ -22,7 +22,7 @@ from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_seconds
 from kfp_placement_engine.units.quantities import format_resource, format_resources
-from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
+from kfp_placement_engine.views.plans.verdict import DEFAULT_BASELINE
 from kfp_placement_engine.views.plans.what_if import Answer
 
 _Document = dict[str, Any]
@@ -139,9 +139,9 @@ def _baselines(plan: Plan) -> _Document:
         }
         for name, figures in plan.comparison.baselines.items()
     }
-    if plan.comparison.default_schedule and DEFAULT_SCHEDULER in rows:
+    if plan.comparison.default_schedule and DEFAULT_BASELINE in rows:
         steps = [_fields(step, _SCHEDULED) for step in plan.comparison.default_schedule]
-        rows[DEFAULT_SCHEDULER]["steps"] = steps
+        rows[DEFAULT_BASELINE]["steps"] = steps
     return rows
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement.live.kinds import EVENTS, PLACEMENTS, WORKFLOWS
+from kfp_placement.live.kinds import CORE_EVENTS, PLACEMENTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
 from kfp_placement_engine.views.runs import NamedRun
 from kfp_placement_kube.kinds import PODS
@@ -58,7 +58,7 @@ def notebook_run(cluster, name="taxi-x7k2p"):
 @pytest.fixture
 def cluster():
     fake = FakeCluster()
-    fake.serve(PLACEMENTS, PODS, WORKFLOWS, EVENTS)
+    fake.serve(PLACEMENTS, PODS, WORKFLOWS, CORE_EVENTS)
     fake.put(placement())
     fake.put_namespace("team-a")
     return fake

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.finding import steps_named
-from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, WORKFLOWS
+from kfp_placement.live.kinds import CORE_EVENTS, HISTORIES, PLACEMENTS, WORKFLOWS
 from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
@@ -137,7 +137,7 @@ def test_iterations(wanted, names):
 
 def test_without_the_right_to_see_pods(live, cluster, golden):
     cluster.refused[PODS.path("team-a")] = FORBIDDEN
-    cluster.refused[EVENTS.path("team-a")] = FORBIDDEN
+    cluster.refused[CORE_EVENTS.path("team-a")] = FORBIDDEN
     result = live("explain", "taxi-x7k2p", "train")
     assert result.exit_code == 0
     assert "\ntrain (running)\n" in result.stdout

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.actuators.policies import findings_patch, show_policy
-from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
+from kfp_placement_controller.metrics import PAUSED, SCHEDULER_ALIVE
 from kfp_placement_engine.contract.policy import (
     PlacementPolicy,
     PlacementPolicySpec,
@@ -96,7 +96,7 @@ def test_the_time_of_the_transition_stays_while_only_the_reason_changes():
 )
 def test_metrics_tell_what_admission_goes_by(policy, shown):
     for before in (1, 0):
-        SCHEDULER_READY.set(before)
+        SCHEDULER_ALIVE.set(before)
         PAUSED.set(before)
         show_policy(policy)
         names = ("kfp_placement_scheduler_ready", "kfp_placement_paused")

@@ -29,7 +29,7 @@ from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, Nesting, T
 SOURCE = "argo-workflow"
 CONTAINER_DRIVER = "system-container-driver"
 DAG_DRIVER = "system-dag-driver"
-EXECUTOR = "system-container-executor"
+CONTAINER_EXECUTOR = "system-container-executor"
 IMPORTER = "system-importer"
 
 _OLD_ROOT = "pipelines.kubeflow.org/components-root"
@@ -211,7 +211,7 @@ class _WorkflowReader:
             if template != IMPORTER:
                 importer = Fields({**importer.raw, "downloadToWorkspace": True}, place)
             return self._defaults.under(importer_leaf(importer, component), template), {}
-        if template != CONTAINER_DRIVER and not template.endswith(EXECUTOR):
+        if template != CONTAINER_DRIVER and not template.endswith(CONTAINER_EXECUTOR):
             return self.dag(template, component), {}
         container = self._templates.json_argument(arguments, "container", place)
         config = self._templates.json_argument(arguments, "kubernetes-config", place)

@@ -17,7 +17,7 @@ from kfp_placement_engine.units.times import read_moment
 MAX_NODES = 300_000
 """Largest number of nodes of a Workflow: a step has up to ten, a run up to 20,000 steps."""
 
-MAX_MESSAGE_CHARACTERS = 512
+MAX_NODE_MESSAGE_CHARACTERS = 512
 
 KNOWN_OUTPUTS = frozenset({"cached-decision", "condition", "iteration-count"})
 """Outputs of KFP's drivers that decide what happens to a step, a branch or a loop."""
@@ -75,7 +75,7 @@ def _node(raw: dict[str, Any]) -> ArgoNode:
         phase=text_or_empty(raw.get("phase")),
         started_at=read_moment(raw.get("startedAt")),
         finished_at=read_moment(raw.get("finishedAt")),
-        message=text_or_empty(raw.get("message"))[:MAX_MESSAGE_CHARACTERS],
+        message=text_or_empty(raw.get("message"))[:MAX_NODE_MESSAGE_CHARACTERS],
         host=text_or_empty(raw.get("hostNodeName")),
         outputs=_outputs(raw.get("outputs")),
     )

@@ -16,7 +16,7 @@ from kfp_placement_engine.views.plans.step_texts import (
     step_title,
     where,
 )
-from kfp_placement_engine.views.plans.steps import Group, grouped, waiting_for
+from kfp_placement_engine.views.plans.steps import RowSteps, grouped, waiting_for
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:
@@ -45,13 +45,13 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
     )
 
 
-def _key(group: Group) -> str:
+def _key(group: RowSteps) -> str:
     return group[0].name if len(group) == 1 else group[0].spec.task
 
 
 def _box(
     plan: Plan,
-    steps: Group,
+    steps: RowSteps,
     key_of: Mapping[str, str],
     label: str,
     waiting: Mapping[str, PlannedStep],

@@ -28,10 +28,10 @@ _LEAST_NOTE = 22
 _NODES_NAMED = 2
 """Number of nodes of a loop's items that are named; more are counted."""
 
-Group = Sequence[PlannedStep]
+RowSteps = Sequence[PlannedStep]
 """Steps of one row: a single step, or the items of a loop."""
 
-Texts = Mapping[Column, Callable[[Group], str | Cell]]
+Texts = Mapping[Column, Callable[[RowSteps], str | Cell]]
 """Columns, each with the function that returns the cell of a group."""
 
 
@@ -53,7 +53,7 @@ def steps_table(plan: Plan, detail: Detail) -> Table:
     return table.without_empty()
 
 
-def grouped(plan: Plan, most: int) -> list[Group]:
+def grouped(plan: Plan, most: int) -> list[RowSteps]:
     """Group the plan's steps in its order; loops of more than this many items are one group.
 
     A folded loop is one group for each of its tasks, where the first item of that task is. Nested
@@ -63,7 +63,7 @@ def grouped(plan: Plan, most: int) -> list[Group]:
     for step in plan.steps:
         if step.spec.iteration:
             items.setdefault(step.spec.task, []).append(step)
-    groups: dict[str, Group] = {}
+    groups: dict[str, RowSteps] = {}
     for step in plan.steps:
         together = items.get(step.spec.task, []) if step.spec.iteration else []
         if len(together) <= max(most, 1):
@@ -86,7 +86,7 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
     return waiting
 
 
-def node_text(group: Group, named: int = _NODES_NAMED) -> str:
+def node_text(group: RowSteps, named: int = _NODES_NAMED) -> str:
     """Format the node; for items of a loop `worker-1 x 4, worker-2 x 3`, or their number."""
     places = Counter(map(where, group))
     if len(places) == 1:
@@ -107,10 +107,10 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
         times = [each for each in moments if each is not None]
         return promises.plan_moment(which(times, default=None), plan.run.submitted_at)
 
-    def notes(group: Group) -> str:
+    def notes(group: RowSteps) -> str:
         return _remarks_text(group, waiting, speed=not detail.reasons)
 
-    def names(group: Group) -> list[str]:
+    def names(group: RowSteps) -> list[str]:
         """Return the step's own name and its author's, which is the first on a page.
 
         Of a loop's items it is their task and number: `for-loop-1[*].work x 12`.
@@ -158,18 +158,18 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
     return {key: text for key, text in columns.items() if detail.wide or key.title in usual}
 
 
-def _row(group: Group, items: Group, columns: Texts) -> Row:
+def _row(group: RowSteps, items: RowSteps, columns: Texts) -> Row:
     """Return the row of a group, with rows for some of a loop's items."""
     rows = [_row((step,), (), columns) for step in items] if len(group) > 1 else []
     return Row([text(group) for text in columns.values()], items=rows)
 
 
-def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
+def _single(text: Callable[[PlannedStep], str]) -> Callable[[RowSteps], str]:
     """Limit a column to single steps; for a loop's items the cell is empty."""
     return lambda group: text(group[0]) if len(group) == 1 else ""
 
 
-def _node_cell(group: Group) -> Cell:
+def _node_cell(group: RowSteps) -> Cell:
     """Return the cell of the node, in its colour; `3 nodes` is its short form."""
     nodes = {step.node for step in group}
     return Cell(
@@ -180,7 +180,7 @@ def _node_cell(group: Group) -> Cell:
     )
 
 
-def _run_text(group: Group) -> str:
+def _run_text(group: RowSteps) -> str:
     """Format the run time; of a loop's items `5m each`, or a range."""
     texts = list(dict.fromkeys(map(run_time, group)))
     if len(group) == 1:
@@ -192,14 +192,14 @@ def _run_text(group: Group) -> str:
     return f"{mark}{duration(min(seconds))} to {duration(max(seconds))}"
 
 
-def _latency_text(group: Group) -> str:
+def _latency_text(group: RowSteps) -> str:
     """Format the round trip, or a range; "" = there is none."""
     times = [step.latency_ms for step in group if step.latency_ms is not None]
     texts = dict.fromkeys(latency(each) for each in (min(times), max(times))) if times else ()
     return " to ".join(texts)
 
 
-def _remarks_text(group: Group, waiting: Mapping[str, PlannedStep], *, speed: bool) -> str:
+def _remarks_text(group: RowSteps, waiting: Mapping[str, PlannedStep], *, speed: bool) -> str:
     """Return special properties; those of only some items of a loop are counted."""
     counts = Counter(
         words for step in group for words in remarks(step, waiting.get(step.name), speed=speed)

@@ -27,7 +27,7 @@ from kfp_placement_engine.views.plans.step_texts import (
     short_name,
     step_title,
 )
-from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
+from kfp_placement_engine.views.plans.verdict import DEFAULT_BASELINE
 
 _DRIVERS_EACH = 4
 """Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
@@ -213,7 +213,7 @@ def _key(
 
 def _default_title(plan: Plan, steps: Sequence[PlannedStep]) -> str:
     end = duration(max(step.finish_seconds or 0.0 for step in steps))
-    figures = plan.comparison.baselines.get(DEFAULT_SCHEDULER)
+    figures = plan.comparison.baselines.get(DEFAULT_BASELINE)
     if figures is not None and figures.unplaced:
         end = makespan(figures)
     elif figures is not None and spread(figures):

@@ -19,7 +19,7 @@ from kfp_placement_engine.views.plans.comparison import (
 )
 from kfp_placement_engine.views.plans.step_texts import names_in_sentences
 
-DEFAULT_SCHEDULER = "kube-default"
+DEFAULT_BASELINE = "kube-default"
 """Baseline with which the sentence compares the plan."""
 
 _AS_FAR = "as far as assumed run times tell"
@@ -43,7 +43,7 @@ def headline(plan: Plan) -> str:
 
 
 def _comparison(plan: Plan) -> str:
-    default = plan.comparison.baselines.get(DEFAULT_SCHEDULER)
+    default = plan.comparison.baselines.get(DEFAULT_BASELINE)
     end = makespan(plan.figures)
     if default is None:
         return f"With this plan the run ends after {end}; the default scheduler was not compared."
