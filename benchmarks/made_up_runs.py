@@ -30,7 +30,7 @@ class Shape:
             (tasks alone, data from node to node).
         steps: number of steps.
         nodes: number of nodes.
-        seed: the same seed is the same run and cluster.
+        seed: seed of the draws; the same seed gives the same run and cluster.
     """
 
     kind: str

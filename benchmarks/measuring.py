@@ -235,7 +235,7 @@ def add_search_options(
     Args:
         parser: parser of a benchmark's command line.
         seeds: seeds by default.
-        budgets: the same.
+        budgets: budgets by default.
         budget_of: parser of a budget: `budget`, or `timed_budget`, which also accepts times.
         otherwise: text about the end of a search without a budget.
     """

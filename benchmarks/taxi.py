@@ -62,7 +62,7 @@ class Outcome:
 
     Attributes:
         training_rmse, test_rmse: root of the mean squared error, in dollars.
-        mean_rmse: the same for the mean of the test rows' tips, predicted everywhere.
+        mean_rmse: error where the mean of the test rows' tips is predicted everywhere.
         training_cpu_seconds, predict_cpu_seconds: CPU times of whole components.
         model_bytes: size of the model.
     """

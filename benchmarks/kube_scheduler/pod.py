@@ -113,8 +113,9 @@ class Pod:
         requests: total requests (containers, sidecars, init peaks, overhead), in canonical
             units.
         scored_requests: CPU and memory as the resource scores count them, with defaults.
-        arrival_requests: the same while the pod itself is being placed; None = the same. The scorer
-            of NodeResourcesFit then leaves out resources given to the pod as a whole.
+        arrival_requests: CPU and memory that count while the pod itself is being placed; None =
+            `scored_requests`. The scorer of NodeResourcesFit then leaves out resources given to
+            the pod as a whole.
         node_name: node it is bound to, or "".
         node_selector: labels that a node must have.
         affinity: node affinity.

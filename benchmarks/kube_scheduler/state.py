@@ -19,7 +19,7 @@ class NodeState:
         pods: the pods bound to it since.
         requested: real requests of both, `pods` included.
         scored_cpu: CPU as the resource scores count it, in milli-CPU.
-        scored_memory: the same for memory, in bytes.
+        scored_memory: memory as the resource scores count it, in bytes.
         host_ports: ports taken.
     """
 

@@ -71,7 +71,7 @@ class Target:
         kubeconfig: the kubeconfig; None = as for kubectl.
         context: context of the kubeconfig; None = the current one.
         namespace: namespace to look in; None = that of the context.
-        all_namespaces: True if all namespaces are looked in.
+        all_namespaces: whether all namespaces are looked in.
     """
 
     kubeconfig: Path | None = None

@@ -37,7 +37,7 @@ class KubernetesError(KubeError):
         status: HTTP status of the answer; 0 = there was no answer that counts.
         reason: one word, such as `Invalid`; "" = the server gave none.
         message: text for people, with the address of the request.
-        why: the same without the address: the server's own words, or the cause of a failure.
+        why: message without the address: the server's own words, or the cause of a failure.
     """
 
     def __init__(self, status: int, reason: str, message: str, *, why: str | None = None) -> None:

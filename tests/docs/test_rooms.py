@@ -152,6 +152,7 @@ def test_docstrings_stand_alone(room):
     ("entry", "is_found"),
     [
         ("told how far the search is.", True),
+        ("the same for memory.", True),
         ("callback for the progress of the search.", False),
         ("returns the time.", True),
         ("function that returns the time.", False),

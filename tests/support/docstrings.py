@@ -78,7 +78,7 @@ def _is_not_a_noun_phrase(entry: str) -> bool:
 
 
 def _first_word(text: str) -> str:
-    return re.split(r"\W+", text.strip().lower(), maxsplit=1)[0]
+    return re.findall(r"^(?:the (?=same\b))?(\w*)", text.strip().lower())[0]
 
 
 def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:

@@ -38,7 +38,7 @@ class FakeCluster(ClusterApi):
         namespace: the context's.
         refused: what is raised for paths that begin so.
         streams: what each watch brings in turn: changes, or an error that ends it.
-        request_streams: the same for RunRequests.
+        request_streams: what each watch of RunRequests brings in turn.
         writes: path and patch of every write, those of dry runs included.
     """
 

@@ -55,7 +55,7 @@ class RangeParams:
     Attributes:
         forecast_seconds: pause between two forecasts: plans change with every step that ends.
         first_forecast_seconds: shortest pause while a run waits that has no forecast yet.
-        first_forecast_seconds_per_run: the same for each run that waits: while a thousand are
+        first_forecast_seconds_per_run: least pause for each run that waits: while a thousand are
             submitted, there is always one without a forecast.
         least_waits: number of waits that a queue must have seen before its ranges have an end.
         untaught_share: share of a forecast before which a run is not expected to start, until then.

@@ -85,7 +85,7 @@ class StepRow(NamedTuple):
     """A step of the pipeline; one whose code or memory has changed is another one.
 
     Attributes:
-        path: the same for all iterations of a loop.
+        path: path of the step, which is the same for all iterations of a loop.
         component, image: digest of the component, and reference of its image.
         asked_bytes: the memory that it asks for; None = nothing, or unknown.
     """

@@ -172,7 +172,7 @@ class PipelinePlacementSpec(ResourceModel):
     """End of the last step by this plan."""
 
     first_makespan_seconds: Makespan | None = None
-    """The same by the run's first plan; what happened is compared with this."""
+    """End of the last step by the run's first plan; what happened is compared with this."""
 
     first_ends: FirstEnds | None = None
     """First promise of the run's end; None = nothing could be promised then."""
@@ -224,7 +224,7 @@ class PipelinePlacementStatus(ResourceStatus):
     """Current promise of the run's end."""
 
     ends_after_start: EndRange | None = None
-    """The same since its start, while it is held back and nothing of it has begun."""
+    """Promise of the time from start to end, while the run is held and nothing of it has begun."""
 
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Reason why nothing is promised."""

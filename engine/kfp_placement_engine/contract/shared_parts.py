@@ -81,7 +81,7 @@ Seconds = Annotated[
 """A duration; Go's form plus `d`."""
 
 Makespan = Annotated[Seconds, PlainSerializer(_makespan_text)]
-"""The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
+"""A duration written to a tenth of a second, as rows are; `kubectl get` prints it as it is."""
 
 
 def _rounded_duration(value: object) -> float:

@@ -37,7 +37,7 @@ class PastEnd(NamedTuple):
 
     Attributes:
         real: time of the end.
-        planned: the same by its plan; None = there was no usable plan.
+        planned: end by the run's plan; None = there was no usable plan.
     """
 
     real: float
@@ -140,7 +140,7 @@ class RunEnds:
         Args:
             pipeline: name of the pipeline.
             seconds: time from its begin to its end.
-            planned_seconds: the same by its plan; None = that says nothing.
+            planned_seconds: time to the end by its plan; None = that says nothing.
         """
         planned = None if planned_seconds is None else _log(planned_seconds)
         end, before = PastEnd(_log(seconds), planned), self.of(pipeline)

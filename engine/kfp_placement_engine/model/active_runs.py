@@ -61,7 +61,7 @@ class ActiveRun:
             begun. Nothing of it starts earlier.
         weight: weight of its completion against those of the other runs.
         progress: state by step name; steps that are not named wait, unknown names are ignored.
-        group_progress: the same for the driver pods of groups, by group name (`""` = root). A
+        group_progress: state of the driver pods of groups, by group name (`""` = root). A
             driver is done as soon as anything in its group has started.
         held: step name -> node that a step keeps although it has not started.
     """

@@ -101,7 +101,7 @@ class PastRun:
         steps: observations of its steps that ran themselves.
         seconds: time from its beginning to the end of its last step, if it ended well; None = it
             did not.
-        planned_seconds: the same by the plan with which it began; None = that plan rested on
+        planned_seconds: makespan of the plan with which it began; None = that plan rested on
             assumed run times, or there was none.
         loops: number of iterations of its loops, by path; of one within loops the median.
     """

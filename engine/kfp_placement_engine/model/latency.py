@@ -51,7 +51,7 @@ class LatencyRule:
 
     Attributes:
         location: place of its users, or "" = latency does not matter.
-        nearest: True if it goes to the node of least round trip; else only its hard limit counts.
+        nearest: whether it goes to the node of least round trip; else only its hard limit counts.
     """
 
     location: str = ""
@@ -65,7 +65,7 @@ def policy_tolerance(
 
     Args:
         tolerance_ms: nodes within this of the best count as best; None = as usual.
-        tolerance_percent: the same relatively; None = as usual.
+        tolerance_percent: tolerance in percent of the best round trip; None = as usual.
     """
     usual = LatencyTolerance()
     return LatencyTolerance(

@@ -63,7 +63,7 @@ class LatencyPolicy:
     Attributes:
         step_types: step types that follow the rule, in any case; empty = none.
         tolerance_ms: nodes within this of the best count as best.
-        tolerance_percent: the same relatively; the larger of both holds.
+        tolerance_percent: tolerance in percent of the best round trip; the larger of both holds.
     """
 
     step_types: tuple[str, ...] | None = None
@@ -96,7 +96,7 @@ class AssumptionPolicy:
 
     Attributes:
         values: stand-ins that the policy sets, by field of `Assumptions`.
-        by_type: the same for steps of one type.
+        by_type: stand-ins for steps of one type.
     """
 
     values: Mapping[str, float]

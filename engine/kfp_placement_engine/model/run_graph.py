@@ -187,7 +187,7 @@ class Step:
         type: value of the type label (or ""), as written.
         location: value of the location label (or ""), as written.
         scheduler: value of the scheduler mark, or "" (not marked).
-        unplanned: True if its author leaves it to the default scheduler in every namespace.
+        unplanned: whether its author leaves it to the default scheduler in every namespace.
         type_guessed: the type was guessed from the name.
         duration_seconds: run time on the reference node; None = unknown.
         duration_source: origin of the duration.
@@ -207,7 +207,7 @@ class Step:
         claims: volume claims it mounts.
         depends_on: names of the steps that must have ended before, flattened to leaves, sorted.
         attempt_limit: largest number of attempts (1 = no retry).
-        caching_enabled: True if its result may come from the cache.
+        caching_enabled: whether its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         assumed_cached: whether a cache hit is assumed: its driver runs, its own pod is never made.
     """

@@ -20,7 +20,7 @@ class ChangedPlan:
         plan: the plan then.
         gain_seconds: gain of the run's end; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
-        is_anomaly: True if it ends later although no node and no step has got less.
+        is_anomaly: whether it ends later although no node and no step has got less.
     """
 
     changes: tuple[Change, ...]

@@ -104,7 +104,7 @@ def _rounded_up(value: object, per_unit: int) -> int:
 
 
 _cached = lru_cache(maxsize=4096)(_rounded_up)
-"""The same with a cache, since the pods of a cluster have the same few amounts."""
+"""`_rounded_up` with a cache, since the pods of a cluster have the same few amounts."""
 
 
 def _amount(value: object, per_unit: int) -> int:

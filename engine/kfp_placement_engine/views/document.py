@@ -235,7 +235,7 @@ class Document:
         kind: kind of the thing, such as `Placement plan`; "" = not shown.
         lead: short summary, which text adds to the title.
         lines: sentences on what matters most.
-        figures: the same facts as figures, for a page.
+        figures: facts of `lines` as figures, for a page.
         parts: tables, notes and drawings in the order in which they are shown.
         remarks: sentences in small print on the basis of the document.
         places: places in the order of their colours.

@@ -57,7 +57,7 @@ class StepView:
         max_latency_ms: hard limit of the round trip; None = none, or not known.
         nodes_beyond: number of nodes with a round trip above the limit; None = not known.
         why: reason for the planned node; None = not known.
-        reason: the same reason as a sentence; "" = not known.
+        reason: reason for the planned node, as a sentence; "" = not known.
         alternatives: next best nodes.
         waiting: cause of waiting; None = the step does not wait.
         pod: latest pod; None = none, or not read.

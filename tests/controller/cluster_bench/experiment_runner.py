@@ -36,7 +36,7 @@ class Outcome:
 
     Attributes:
         makespan: from the submission to the end of the last run.
-        planned: the same by the runs' first plans; None without plans.
+        planned: makespan by the runs' first plans; None without plans.
         waiting: mean over executors, from the creation of the pod until it runs.
         latencies_ms: round trip of every step that serves a place.
         executors: pods of steps that were bound.

@@ -37,7 +37,7 @@ def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notic
 
     Args:
         by_label: round trips by the labels of nodes.
-        with_all: the same with those of Locations, as `with_places` returns them.
+        with_all: round trips with those of Locations, as `with_places` returns them.
     """
     by_lower_name = {name.lower(): (name, trips) for name, trips in with_all.items()}
     notices = []

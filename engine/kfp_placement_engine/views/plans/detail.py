@@ -10,9 +10,9 @@ class Detail:
     """Level of detail.
 
     Attributes:
-        wide: True if all columns are shown, and every warning.
-        reasons: True if each step has its reason.
-        draws: True if there are figures and drawings.
+        wide: whether all columns are shown, and every warning.
+        reasons: whether each step has its reason.
+        draws: whether there are figures and drawings.
         folded_above: largest number of items of a loop that are shown one by one; more of them are
             one row or box.
         rows: largest number of steps in the table.
