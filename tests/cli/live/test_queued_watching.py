@@ -2,7 +2,6 @@
 
 import pytest
 
-from kfp_placement.live import watching
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import RUN_REQUESTS
 from tests.cli.live.conftest import modified, notebook_run, placement
@@ -77,12 +76,12 @@ def test_without_an_answer_about_queues_the_run_is_followed(live, cluster, error
     live.output("watch", "taxi-x7k2p", "--timeout", "5s")
 
 
-def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.05)
+def test_in_a_notebook_a_run_says_that_it_is_queued(cluster, capsys):
     cluster.put(second())
+    cluster.streams = [[("DELETED", placement())]]
     run = notebook_run(cluster)
     assert repr(run) == "<Run team-a/taxi-x7k2p: no plan yet>"
-    run.watch(timeout=0.3)
+    run.watch()
     assert QUEUED in capsys.readouterr().out.splitlines()
     assert repr(run).endswith(f", queued {LACKS}>")
     cluster.put(admitted())

@@ -1,5 +1,6 @@
 """Kueue itself for the cases of backends, with what our feature installs for it."""
 
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -38,15 +39,14 @@ def kueue_client(kueue):
 @pytest.fixture
 def make():
     """Makes worlds, which are cleaned at the end of the test."""
-    worlds = []
+    with ExitStack() as worlds:
 
-    def make_world(kind, *access, **quota):
-        worlds.append(kind(*access, **quota))
-        return worlds[-1]
+        def make_world(kind, *access, **quota):
+            world = kind(*access, **quota)
+            worlds.callback(world.clean)
+            return world
 
-    yield make_world
-    for each in worlds:
-        each.clean()
+        yield make_world
 
 
 @pytest.fixture

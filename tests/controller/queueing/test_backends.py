@@ -136,6 +136,8 @@ def test_a_new_leader_continues(make_world):
     world = one_that_runs(make_world)
     world.submit_run("second", cpu="3")
     world.wait_until_refused("second")
+    del world.written["second"]["message"]
+    world.show("second")
     world.lead_again()
     world.wait_until_refused("second")
     world.end_run("first")
