@@ -1,4 +1,4 @@
-"""What holds for all tests: the same examples every time, reasons to skip, and no network."""
+"""Settings of all tests: the same examples every time, reasons to skip, and no network."""
 
 import signal
 import socket

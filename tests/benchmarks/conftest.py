@@ -21,7 +21,7 @@ def figures(capsys):
 
 @pytest.fixture
 def message(capsys):
-    """What a command says on standard error that ends with this exit code."""
+    """Return a function that runs a command and returns what it says on standard error."""
 
     def stderr_of(code, command, *options):
         assert command(list(options)) == code
@@ -32,7 +32,7 @@ def message(capsys):
 
 @pytest.fixture
 def usage_error(capsys):
-    """What a command says of options that it does not take."""
+    """Return a function that returns what a command says of options that it does not take."""
 
     def stderr_of(command, *options):
         with pytest.raises(SystemExit) as stopped:

@@ -75,13 +75,13 @@ class CommandLine:
         return CliRunner().invoke(cli, line, input=stdin)
 
     def output(self, *words: object, stdin: bytes | str | None = None) -> str:
-        """What a command prints that succeeds and has nothing to warn of."""
+        """Return what a command prints that succeeds and has nothing to warn of."""
         completed = self(*words, stdin=stdin)
         assert (completed.exit_code, completed.stderr) == (0, "")
         return completed.stdout
 
     def message(self, code: int, *words: object, stdin: bytes | str | None = None) -> str:
-        """What a command says that prints no result and ends with this exit code."""
+        """Return what a command says that prints no result and ends with this exit code."""
         completed = self(*words, stdin=stdin)
         assert (completed.exit_code, completed.stdout) == (code, ""), completed.stderr
         return completed.stderr

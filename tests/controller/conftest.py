@@ -8,12 +8,12 @@ from tests.support.custom_resources import installed_crds
 
 @pytest.fixture
 def client(control_plane):
-    """Our client, with the administrator's rights."""
+    """Client of the control plane, with the administrator's rights."""
     return a_client(control_plane.kubeconfig)
 
 
 @pytest.fixture(scope="module")
 def our_kinds(control_plane):
-    """Our custom resources are installed."""
+    """Install our custom resources while the tests of a module run."""
     with installed_crds(control_plane.api):
         yield

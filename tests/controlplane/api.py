@@ -86,7 +86,7 @@ class Api:
     def list(
         self, api_version: str, kind: str, namespace: str | None = None, **query: str
     ) -> list[JsonObject]:
-        """All objects of a kind, of one namespace or of all.
+        """Return all objects of a kind, of one namespace or of all.
 
         Args:
             api_version: group and version.
@@ -173,7 +173,7 @@ class Api:
     def path(
         self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None
     ) -> str:
-        """Where the server keeps objects of a kind.
+        """Return the path at which the server keeps objects of a kind.
 
         Raises:
             ApiError: it knows no such kind.

@@ -26,7 +26,7 @@ MODULES = Path(__file__).parent / "go"
 _PINS = ("go.mod", "go.sum", "tools.go")
 _LINES_SHOWN = 30
 NEWS_SECONDS = 10.0
-"""Least time between two lines of news on a program that is being built."""
+"""Time between two lines of news on a program that is being built, at least."""
 
 _PACKAGE = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*")
 
@@ -52,7 +52,7 @@ class Module:
 
     @property
     def folder(self) -> Path:
-        """Where its pins lie."""
+        """Folder of the module's pins."""
         return MODULES / self.name
 
     @property
@@ -113,7 +113,7 @@ ALL = (*_CONTROL_PLANE, KUSTOMIZE)
 
 @dataclass(frozen=True)
 class Binaries:
-    """Where each program of a control plane lies."""
+    """Paths of the programs of a control plane."""
 
     etcd: Path
     kube_apiserver: Path
@@ -123,7 +123,7 @@ class Binaries:
 
 
 def cache_folder() -> Path:
-    """Where built programs are kept: named by a variable, else in the user's cache."""
+    """Return the folder of built programs: named by a variable, else in the user's cache."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -244,7 +244,7 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
 
 
 def _packages(go: str, module: Module, package: str, environment: Mapping[str, str]) -> int:
-    """How many packages a program is made of; fetches their code where it is not there."""
+    """Return the number of packages of a program, and fetch their code where it is missing."""
     listed = subprocess.run(
         [go, "list", "-mod=readonly", "-deps", package],
         cwd=module.folder,
@@ -273,7 +273,7 @@ def _alone(lock: Path, progress: Progress) -> Iterator[None]:
 
 
 def _remove_partial(cache: Path, module: Module) -> None:
-    """What a builder left that was killed; the lock is ours, so none is at work."""
+    """Remove what a killed builder left; the lock is ours, so none is at work."""
     for partial in cache.glob(f"{module.key}.partial-*"):
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -29,12 +29,12 @@ class Etcd:
 
     @property
     def address(self) -> str:
-        """Where clients find it."""
+        """Address for clients."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def command(self) -> tuple[str, ...]:
-        """How it is run."""
+        """Command line of the component."""
         peers = f"http://{LOOPBACK}:{self.peer_port}"
         return (
             str(self.binary),
@@ -78,12 +78,12 @@ class ApiServer:
 
     @property
     def address(self) -> str:
-        """Where it serves."""
+        """Address at which the component serves."""
         return f"https://{LOOPBACK}:{self.port}"
 
     @property
     def command(self) -> tuple[str, ...]:
-        """How it is run."""
+        """Command line of the component."""
         return (
             str(self.binary),
             f"--etcd-servers={self.etcd}",

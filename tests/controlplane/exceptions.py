@@ -1,4 +1,4 @@
-"""What can go wrong with a control plane.
+"""Errors of a control plane.
 
 ControlPlaneError
 ├── ControlPlaneUnavailableError   this machine cannot have one
@@ -15,7 +15,7 @@ class ControlPlaneError(Exception):
 
 
 class ControlPlaneUnavailableError(ControlPlaneError):
-    """This machine cannot build a control plane and has none built; the message says what to do."""
+    """Control plane is not built, and this machine cannot build it; the message says what to do."""
 
 
 class BuildError(ControlPlaneError):

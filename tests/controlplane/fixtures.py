@@ -26,7 +26,7 @@ _LOG_LINES = 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What asks for tests on a control plane, and for Argo's own controller in them."""
+    """Add the options that ask for tests on a control plane, and for Argo's own controller."""
     parser.addoption(
         "--cluster",
         action="store_true",

@@ -15,14 +15,14 @@ _SELECTS_NOTHING = {"labelSelector": "kfp-placement.dev/nobody-has-this"}
 
 
 def http_ready(port: int, path: str = "/readyz") -> Probe:
-    """Of a component that serves in the clear."""
+    """Return a probe of a component that serves without TLS."""
     return lambda: _answers_ok(
         http.client.HTTPConnection(LOOPBACK, port, timeout=_TIMEOUT_SECONDS), path
     )
 
 
 def https_ready(port: int, path: str = "/readyz") -> Probe:
-    """Of a component that makes its own certificate, which nothing vouches for."""
+    """Return a probe of a component that signs its own certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -32,7 +32,7 @@ def https_ready(port: int, path: str = "/readyz") -> Probe:
 
 
 def api_ready(api: Api) -> Probe:
-    """Of the API server, with all that it does after its start."""
+    """Return a probe of the API server, with all that it does after its start."""
 
     def ready() -> bool:
         try:
@@ -44,7 +44,7 @@ def api_ready(api: Api) -> Probe:
 
 
 def lists_ready(api: Api) -> Probe:
-    """Of the API server after a restart: it answers lists of all kinds that it serves now.
+    """Return a probe of a restarted API server: it answers lists of all kinds that it serves.
 
     `/readyz` is earlier. Until a kind's cache is filled the server answers 429 "storage is
     (re)initializing"; the cache of a custom resource is filled once somebody asks for it.

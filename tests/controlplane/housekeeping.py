@@ -1,4 +1,4 @@
-"""What nearly every test does in a cluster: nodes, namespaces, tokens, tidying up."""
+"""Nodes, namespaces, tokens and tidying up, as nearly every test on a cluster needs them."""
 
 import contextlib
 import uuid
@@ -64,7 +64,7 @@ def lose_node(api: Api, name: str) -> None:
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether a node says that it is ready and the node controller has taken note of it."""
+    """Return whether a node says that it is ready and the node controller knows of it."""
     conditions = node["status"].get("conditions", ())
     says_so = any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
     tainted = any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ()))
@@ -98,13 +98,13 @@ def wait_until_seen(api: Api, namespace: str, scheduler: str = "default-schedule
 
 
 def is_lost(node: Mapping[str, Any]) -> bool:
-    """Whether nobody hears of a node's kubelet."""
+    """Return whether nobody hears of a node's kubelet."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:
-    """Whether pods that tolerate nothing may go there."""
+    """Return whether pods that tolerate nothing may go to a node."""
     return all(
         taint["effect"] == "PreferNoSchedule" for taint in node["spec"].get("taints", ())
     ) and not node["spec"].get("unschedulable")
@@ -147,6 +147,17 @@ def wait_for_account(api: Api, namespace: str, name: str = "default") -> None:
     wait_until(
         lambda: api.find("v1", "ServiceAccount", name, namespace),
         f"service account {name} of namespace {namespace}",
+    )
+
+
+def wait_for_node(api: Api, name: str, namespace: str) -> str:
+    """Wait until a pod is bound, and return the name of its node."""
+
+    def pod() -> JsonObject:
+        return api.get("v1", "Pod", name, namespace)
+
+    return str(
+        wait_until(lambda: pod()["spec"].get("nodeName"), f"pod {name} to be bound", state=pod)
     )
 
 

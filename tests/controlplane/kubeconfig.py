@@ -1,4 +1,4 @@
-"""Who may talk to a control plane: users with static tokens, and kubeconfig files."""
+"""Users of a control plane with static tokens, and their kubeconfig files."""
 
 import secrets
 from collections.abc import Iterable

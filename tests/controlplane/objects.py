@@ -31,7 +31,7 @@ def claim(name: str, namespace: str, storage_class: str) -> JsonObject:
 
 
 def claim_spec(storage_class: str) -> JsonObject:
-    """What a claim says that asks for 1 GiB for one node at a time."""
+    """Return the spec of a claim of 1 GiB for one node at a time."""
     return {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,

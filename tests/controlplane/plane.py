@@ -27,7 +27,7 @@ _STOP_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PlaneOptions:
-    """What may differ between control planes.
+    """Options of a control plane.
 
     Attributes:
         scheduler: KubeSchedulerConfiguration of the default scheduler, without clientConnection's

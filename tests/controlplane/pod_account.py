@@ -1,4 +1,4 @@
-"""What a pod has of its service account: a folder and two variables, as the kubelet gives them."""
+"""Service account inside a pod: a folder and two variables, as the kubelet gives them."""
 
 import shutil
 from collections.abc import Mapping

@@ -18,7 +18,7 @@ process, sees that a port is taken before a server listens on it."""
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports on which nothing listens; nobody else is given them meanwhile."""
+    """Return this many different ports on which nothing listens; nobody else is given them."""
     chooser = random.SystemRandom()
     ports: list[int] = []
     for _ in range(_TRIES):

@@ -50,12 +50,12 @@ class ManagedProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """Return whether the process has been started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Its process id, for signals of all kinds.
+        """Process id, for signals of all kinds.
 
         Raises:
             ControlPlaneError: it was never started.

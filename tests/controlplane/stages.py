@@ -1,4 +1,4 @@
-"""What kwok simulates: nodes, volumes, and pods if nobody else does."""
+"""Stages of kwok, which simulates nodes, volumes, and pods if nobody else does."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is built when, and where it is kept; Go itself is a script here."""
+"""Builds of a control plane's programs; Go itself is a script here."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""What killed owners left is removed, what living ones use is not."""
+"""Folders of killed owners are removed, those of living ones are not."""
 
 import os
 import tempfile

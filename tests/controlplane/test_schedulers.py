@@ -11,25 +11,12 @@ from kfp_placement_engine.readers.text.place import Place
 from tests.controlplane import objects
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ProcessEndedError
-from tests.controlplane.housekeeping import wait_until_seen
+from tests.controlplane.housekeeping import wait_for_node, wait_until_seen
 from tests.controlplane.objects import JsonObject
-from tests.controlplane.waiting import wait_until
-
-
-def node_of(api: Api, namespace: str, name: str) -> str:
-    """Where a pod is bound, as soon as it is."""
-
-    def bound_to() -> str:
-        return api.get("v1", "Pod", name, namespace)["spec"].get("nodeName", "")
-
-    def why_not() -> str:
-        return str(api.get("v1", "Pod", name, namespace)["status"])
-
-    return wait_until(bound_to, f"pod {name} to be bound", state=why_not)
 
 
 def predict(api: Api, pod: JsonObject) -> Decision:
-    """What our model says of a pod that has been admitted, in the cluster as it is now."""
+    """Return our model's verdict on an admitted pod, in the cluster as it is now."""
     nodes = [read_node(Fields(node, Place("node")))[0] for node in api.list("v1", "Node")]
     pods = [read_pod(Fields(item, Place("pod"))) for item in api.list("v1", "Pod")]
     state = SchedulerState(nodes, [other for other in pods if other.node_name])
@@ -62,7 +49,7 @@ def test_pods_land_where_our_model_predicts(api, namespace, add_nodes):
         pod = api.create(objects.pod(f"p{number}", namespace, requests, schedulingGates=gate))
         decision = predict(api, pod)
         api.patch(pod, {"spec": {"schedulingGates": None}})
-        actual = node_of(api, namespace, f"p{number}")
+        actual = wait_for_node(api, f"p{number}", namespace)
         assert actual in decision.best, (number, decision.totals)
         single += len(decision.best) == 1
     assert single >= 8

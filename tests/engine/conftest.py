@@ -1,10 +1,10 @@
-"""What tests of the planner share."""
+"""Fixtures of the planner's tests."""
 
 import pytest
 
 
 @pytest.fixture(params=["ready", "ordered"])
 def dispatch(request):
-    """Each of the two ways in which steps that are ready start."""
+    """Way in which steps that are ready start; tests run with both ways."""
     way: str = request.param
     return way

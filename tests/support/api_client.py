@@ -1,4 +1,4 @@
-"""Our client of an API server, as the processes have it, by any kubeconfig."""
+"""Client of an API server, as our processes have it, by any kubeconfig."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a headless browser is, if this machine has one."""
+"""Path of a headless browser, if this machine has one."""
 
 import os
 import shutil

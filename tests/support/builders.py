@@ -215,7 +215,7 @@ def unplaced(plan: Plan) -> list[str]:
 
 
 def sentence_of(plan: Plan, step: str) -> str:
-    """Why a plan puts a step where it does, in words."""
+    """Return why a plan puts a step where it does, in words."""
     return plan.step(step).explanation.sentence
 
 
@@ -242,5 +242,5 @@ def searched(
 
 
 def a_policy(**spec: Any) -> PlanningPolicy:
-    """What the planner follows of a PlacementPolicy; keys as in its spec."""
+    """Return the part of a PlacementPolicy that the planner follows; keys as in its spec."""
     return planning_policy(PlacementPolicySpec.model_validate(spec))

@@ -19,7 +19,7 @@ _COMPLETED = "workflows.argoproj.io/completed"
 
 
 class ClusterOfRuns:
-    """What is done with runs, by way of the API server alone.
+    """Operations on runs, by way of the API server alone.
 
     Attributes:
         api: the API server as the administrator sees it.
@@ -99,7 +99,7 @@ class ClusterOfRuns:
         return ended
 
     def pods(self, namespace: str) -> list[JsonObject]:
-        """All pods of a namespace."""
+        """Return all pods of a namespace."""
         return self.api.list("v1", "Pod", namespace)
 
     def placement(self, name: str, namespace: str) -> PipelinePlacement | None:

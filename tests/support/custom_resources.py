@@ -76,7 +76,7 @@ def remove_crds(api: Api, definitions: Sequence[JsonObject]) -> None:
 
 
 def is_served(api: Api, definition: JsonObject) -> bool:
-    """Whether objects can be read; some time after it is established there is no storage yet."""
+    """Return whether objects can be read; an established definition may lack storage at first."""
     spec = definition["spec"]
     version = f"{spec['group']}/{spec['versions'][0]['name']}"
     try:
@@ -89,7 +89,7 @@ def is_served(api: Api, definition: JsonObject) -> bool:
 
 
 def _is_left(api: Api, definition: JsonObject) -> bool:
-    """Whether a deleted definition is still there; one that is stuck is touched."""
+    """Return whether a deleted definition is still there; one that is stuck is touched."""
     left = _find(api, definition)
     if left is None:
         return False

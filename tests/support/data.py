@@ -22,5 +22,5 @@ def data_path(*parts: str) -> Path:
 
 
 def data_json(*parts: str) -> Any:
-    """What a JSON file of the data sets holds; skips the test where it is missing."""
+    """Return what a JSON file of the data sets holds; skip the test where it is missing."""
     return json.loads(data_path(*parts).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""How hypothesis draws examples: `make test` the same ones every time, `make fuzz` new ones."""
+"""Profiles of hypothesis: `make test` draws the same examples every time, `make fuzz` new ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What work costs, to be held against other work: seconds say nothing on a busy machine."""
+"""Cost of work compared to other work: seconds say nothing on a busy machine."""
 
 import gc
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def growth(work: Callable[[int], object], few: int, many: int) -> float:
-    """How many times as much processor time work of a size takes as work of a smaller size."""
+    """Return the processor time of work of a size as a multiple of that of a smaller size."""
     of_few = cpu_seconds(work, few)
     return cpu_seconds(work, many) / of_few
 

@@ -26,7 +26,7 @@ PLACES = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
 
 @dataclass
 class TrueTask:
-    """What was asked for one task (of one loop iteration, if it is in a loop)."""
+    """Truth about one task (of one loop iteration, if it is in a loop)."""
 
     path: tuple[str, ...]
     image: str
@@ -48,7 +48,7 @@ class TrueTask:
 
 @dataclass
 class Truth:
-    """What is true of a pipeline.
+    """Truth about a pipeline.
 
     Attributes:
         tasks: the tasks, by path.
@@ -164,7 +164,7 @@ class _Body:
         self._late_loops: list[tuple[tuple[_Level, ...], int | None, int]] = []
 
     def write(self) -> None:
-        """All tasks; then names are known and the truth is complete."""
+        """Write all tasks; after that names are set and the truth is complete."""
         if self._chance(0.4):
             self._exit_handler()
         self._tasks(self._rng.randint(2, 5), depth=0)
@@ -380,7 +380,7 @@ class _Body:
 def _wait(
     user: tuple[_Level, ...], user_name: str, producer: tuple[_Level, ...], producer_name: str
 ) -> tuple[tuple[str, ...], str, str]:
-    """Which task waits for which, in the innermost DAG that holds both; "" is the last level."""
+    """Return which task waits for which, in the innermost DAG of both; "" is the last level."""
     first = [*(level.name for level in user), *([user_name] if user_name else [])]
     second = [*(level.name for level in producer), *([producer_name] if producer_name else [])]
     shared = 0

@@ -28,12 +28,12 @@ HERE_ALONE = (str(ROOT), f"{tempfile.gettempdir()}/pytest-of-")
 
 
 def recording() -> bool:
-    """Whether golden files are written and not compared with; never in CI."""
+    """Return whether golden files are written and not compared with; never in CI."""
     return os.environ.get("REGENERATE") == "1" and not os.environ.get("CI")
 
 
 def file_of(module: Path) -> Path:
-    """Where the texts of a test module are kept."""
+    """Return the path of the golden texts of a test module."""
     return module.parent / "golden" / f"{module.stem}.yaml"
 
 
@@ -134,11 +134,11 @@ def _loaded(content: str) -> Texts:
 
 
 class _Literal(str):
-    """Is written line by line, as it is."""
+    """Text that is written line by line, as it is."""
 
 
 def _readable(text: str) -> object:
-    """As a block of its lines where YAML can; else as a list of them."""
+    """Represent text as a block of its lines where YAML can; else as a list of them."""
     lines = text.split("\n")
     if all(line.isprintable() and line == line.rstrip() for line in lines) and text.strip():
         return _Literal(text)

@@ -27,7 +27,7 @@ _RIGHTS = "kfp-placement-extend-queues"
 
 
 def would_hold(api: Api, namespace: str) -> bool:
-    """Whether a new run would be held."""
+    """Return whether a new run would be held."""
     try:
         return is_held(api.create(a_workflow(namespace), dryRun="All"))
     except ApiError as error:
@@ -48,7 +48,7 @@ class HoldWebhook:
     """
 
     def __init__(self, plane: ControlPlane, api: Api) -> None:
-        """Nothing has changed yet.
+        """Choose ports; nothing has changed yet.
 
         Args:
             plane: where `WITH_POLICY` is installed.
@@ -98,7 +98,7 @@ class HoldWebhook:
         self._folder.cleanup()
 
     def answers(self, outcome: str) -> float:
-        """How often it has been asked about a run, and answered so."""
+        """Return how often the webhook has answered so when asked about a run."""
         return scrape(self._probe_port).total("answers_total", verb="hold", outcome=outcome)
 
     def _called_by_address(self, item: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class ParsedPage:
 
     @property
     def ids(self) -> list[str]:
-        """All ids, also repeated ones."""
+        """Return all ids, also repeated ones."""
         return [attributes["id"] for _, attributes in self.elements if "id" in attributes]
 
 
@@ -94,7 +94,7 @@ def parse_page(source: str) -> ParsedPage:
 
 
 def selectors(style: str) -> list[str]:
-    """All selectors of a style sheet, also those inside `@media`."""
+    """Return all selectors of a style sheet, also those inside `@media`."""
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
     flat = re.sub(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}", r"\1", style)
     heads = re.findall(r"([^{}]+)\{[^{}]*\}", flat)

@@ -50,7 +50,7 @@ _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 
 @dataclass(frozen=True)
 class InstallationOptions:
-    """What may differ between installations.
+    """Options of an installation.
 
     Attributes:
         features: folders of `deploy/features`.
@@ -98,7 +98,7 @@ class Installation(ClusterOfRuns):
     kubelets: KubeletLoop
 
     def __init__(self, plane: ControlPlane, options: InstallationOptions | None = None) -> None:
-        """Nothing is started yet."""
+        """Take the options; nothing is started yet."""
         super().__init__(plane.api)
         self._plane = plane
         self._options = options or InstallationOptions()
@@ -133,12 +133,12 @@ class Installation(ClusterOfRuns):
 
     @property
     def options(self) -> InstallationOptions:
-        """What was asked for."""
+        """Options of this installation."""
         return self._options
 
     @property
     def items(self) -> Sequence[JsonObject]:
-        """What was applied, in this order."""
+        """Objects that were applied, in order."""
         return self._items
 
     @property
@@ -193,7 +193,7 @@ class Installation(ClusterOfRuns):
             self._processes.pop(name).stop(grace_seconds=2.0)
 
     def is_ready(self, name: str) -> bool:
-        """Whether one of our processes answers a kubelet's question for readiness."""
+        """Return whether one of our processes answers a kubelet's question for readiness."""
         return health.http_ready(self._ports[name])()
 
     def metric(self, name: str, sample: str, **labels: str) -> float:
@@ -201,7 +201,7 @@ class Installation(ClusterOfRuns):
         return self.metrics(name).total(sample, **labels)
 
     def metrics(self, name: str) -> Scraped:
-        """All metrics of one of our processes."""
+        """Return all metrics of one of our processes."""
         return scrape(self._ports[name])
 
     def restart(self, name: str) -> None:
@@ -266,7 +266,7 @@ class Installation(ClusterOfRuns):
         return any(self.metric(name, "leading") for name in replicas)
 
     def release(self) -> str:
-        """What the shipped job that frees what is overdue says, with its account."""
+        """Run the shipped job that frees overdue runs, with its account; return what it says."""
         (job,) = of_kind(self._items, "CronJob")
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         line = (self._options.python, "-m", _PROGRAM, *pod["containers"][0]["args"])
@@ -351,7 +351,7 @@ class Installation(ClusterOfRuns):
 
 
 def _shipped_variables(items: list[JsonObject], container: str) -> dict[str, str]:
-    """What the Deployments set for a container, except for what only a pod has."""
+    """Return what the Deployments set for a container, except for what only a pod has."""
     return {
         variable["name"]: variable["value"]
         for deployment in of_kind(items, "Deployment")

@@ -312,7 +312,7 @@ def _metadata(config: Mapping) -> list[Mapping]:
 
 
 def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mapping:
-    """What of a Workflow decides its run graph, in a form in which two can be compared.
+    """Return the parts of a Workflow that decide its run graph, in a comparable form.
 
     Args:
         workflow: the Workflow.

@@ -35,7 +35,7 @@ def why_not(
     tolerations: Iterable[Toleration],
     node: Node,
 ) -> str | None:
-    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
+    """Return why kube-scheduler's static filters keep a pod off the node; None if they do not."""
     reason = objection(node_selector, affinity, tolerations, node)
     return None if reason is None else reason_text(reason)
 
@@ -113,7 +113,7 @@ def pod_object(
 
 
 def a_list(*items: Any) -> dict[str, Any]:
-    """What `kubectl get -o yaml` wraps several objects in."""
+    """Return the List that `kubectl get -o yaml` wraps several objects in."""
     return {"apiVersion": "v1", "kind": "List", "items": list(items)}
 
 

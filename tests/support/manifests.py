@@ -68,7 +68,7 @@ def a_queue(namespace: str, name: str = "default", **spec: Any) -> JsonObject:
 
 
 def of_kind(items: Iterable[JsonObject], kind: str) -> Iterator[JsonObject]:
-    """Those of one kind."""
+    """Return the objects of one kind."""
     return (item for item in items if item["kind"] == kind)
 
 

@@ -167,7 +167,7 @@ def _run_command(line: str, folder: Path) -> str:
 
 
 def _same(shown: str, printed: str) -> str:
-    """What is shown, unless something else is printed than how long a search took.
+    """Return what a cell shows, unless it prints more than how long a search took.
 
     Of output that is shown in part, `...` stands for lines that are left out.
     """

@@ -50,13 +50,13 @@ def predict(model: dsl.Input[dsl.Model]) -> int:
 
 @dsl.component(base_image="python:3.12")
 def work(item: int) -> int:
-    """Do almost nothing."""
+    """Return the item, and do almost nothing else."""
     return item
 
 
 @dsl.component(base_image="python:3.12")
 def tidy(item: int) -> int:
-    """Do as little."""
+    """Return the item after other steps have ended."""
     return item
 
 

@@ -1,4 +1,4 @@
-"""What a PipelinePlacement says, as tests ask it."""
+"""Questions of tests to a PipelinePlacement."""
 
 from collections.abc import Mapping
 

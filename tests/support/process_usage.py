@@ -1,4 +1,4 @@
-"""What the operating system says of a process: memory, time, children (Linux)."""
+"""Memory, time and children of a process, as the operating system says (Linux)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether processes are alive, and how they are ended."""
+"""Processes: whether they are alive, and how to end them."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is not just waiting to be noticed dead."""
+    """Return whether a process is there, and is more than a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

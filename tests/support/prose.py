@@ -58,7 +58,7 @@ def _of_python(source: str) -> Iterator[Passage]:
 
 
 def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every string with its line; what an f-string computes is shown as `{}`."""
+    """Yield every string with its line; what an f-string computes is shown as `{}`."""
     parts: set[int] = set()
     for node in ast.walk(tree):
         # `ast.walk` goes from the outside in: an f-string comes before its parts.

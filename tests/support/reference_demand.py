@@ -1,4 +1,4 @@
-"""What the rest of a run takes, computed a second time by looking at every moment of its plan.
+"""Demand of the rest of a run, computed again by looking at every moment of its plan.
 
 It shares nothing with the product, which sorts arrays of starts and ends.
 """
@@ -29,14 +29,14 @@ class Held:
     running: bool = False
 
     def at(self, moment: float, first: float) -> int:
-        """How many of them there are; those that run now are there from the first moment on."""
+        """Return how many of the pods there are; running ones are there from the first moment."""
         if self.running:
             return self.count if moment == first or moment < self.end else 0
         return self.count if self.start <= moment < self.end else 0
 
     @property
     def taken(self) -> dict[str, int]:
-        """What each takes."""
+        """Amounts that each pod takes."""
         return {name: amount for name, amount in self.requests.items() if amount} | {"pods": 1}
 
 
@@ -57,7 +57,7 @@ def begun(graph: RunGraph, names: Collection[str]) -> set[str]:
 def held(
     plan: Plan, graph: RunGraph, ended: Collection[str], running: Collection[str]
 ) -> Iterator[Held]:
-    """All pods of a plan that are not over."""
+    """Yield all pods of a plan that are not over."""
     over = begun(graph, {*ended, *running})
     for driver in plan.drivers:
         if driver.name not in over:
@@ -121,6 +121,6 @@ def reference_demand(
 
 
 def comparable(demand: Demand) -> Any:
-    """All of it, gangs in any order."""
+    """Return a whole demand in a comparable form, with gangs in any order."""
     gangs = sorted((sorted(group.requests.items()), group.count) for group in demand.gangs)
     return dict(demand.peak), dict(demand.accelerator_shares), gangs

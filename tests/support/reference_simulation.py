@@ -70,7 +70,7 @@ class Reference:
     # What has happened ---------------------------------------------------------------------------
 
     def progress(self, pod: SimulatedPod) -> StepProgress:
-        """What happened to a pod: as told, or as what it starts shows."""
+        """Return what happened to a pod: as given, or as what it starts shows."""
         waiting = StepProgress()
         if self.begun is None:
             return waiting
@@ -85,7 +85,7 @@ class Reference:
         return over if own.state is not ProgressState.WAITING else own.driver or waiting
 
     def _begun_inside(self, group: str) -> bool:
-        """Whether a pod below the group has started, other than its own driver."""
+        """Return whether a pod below the group has started, other than its own driver."""
         return any(
             self.progress(pod).state is not ProgressState.WAITING
             for pod in self.bare_pods()
@@ -113,7 +113,7 @@ class Reference:
     # What the pods are ---------------------------------------------------------------------------
 
     def pods(self) -> list[SimulatedPod]:
-        """All pods with what each must still wait for; those that have ended are marked."""
+        """Return all pods with what each must still wait for; those that have ended are marked."""
         made = self.bare_pods()
         states = [self.state(pod) for pod in made]
         for pod, state in zip(made, states, strict=True):
@@ -124,7 +124,7 @@ class Reference:
         return made
 
     def bare_pods(self) -> list[SimulatedPod]:
-        """All pods with what each waits for if nothing has happened yet."""
+        """Return all pods with what each waits for if nothing has happened yet."""
         made: list[SimulatedPod] = []
         for group in self.graph.groups:
             driver = SimulatedPod((group.name or "root", True), None, len(made), group.name)
@@ -152,7 +152,7 @@ class Reference:
         return made
 
     def requests(self, step: Step | None) -> dict[str, int]:
-        """What the pod reserves."""
+        """Return what the pod of a step reserves."""
         if step is None or step.kind is not StepKind.CONTAINER:
             return {"cpu": 100, "memory": 64 * MEBIBYTE}
         asked = dict(step.requests)
@@ -257,7 +257,7 @@ class Reference:
         }
 
     def is_planned(self, step: Step | None) -> bool:
-        """Whether the plan says where the pod goes; else the default scheduler does."""
+        """Return whether the plan says where the pod goes; else the default scheduler does."""
         if step is None or step.kind is not StepKind.CONTAINER or step.assumed_cached:
             return False
         if self.begun and self.begun.state_of(step.name) is not ProgressState.WAITING:
@@ -315,7 +315,7 @@ class Reference:
         return max(0.0, trips[node.name] - band)
 
     def lacks_round_trip(self, pod: SimulatedPod, node: Node) -> bool:
-        """Whether a rule of the pod asks for a round trip that nobody states for the node."""
+        """Return whether a rule of the pod needs a round trip that nobody states for the node."""
         trips = None if pod.step is None else self.round_trips(pod.step)
         if pod.step is None or trips is None or node.name in trips:
             return False
@@ -325,7 +325,7 @@ class Reference:
         return any(each.name in trips for each in self.usable(pod))
 
     def unplaceable(self, pod: SimulatedPod) -> bool:
-        """Whether no node can ever take the pod."""
+        """Return whether no node can ever take the pod."""
         if self.state(pod) is not ProgressState.WAITING:
             return False
         if pod.step is not None and pod.step.assumed_cached:
@@ -472,7 +472,7 @@ class _Simulation:
         return {pod.key: pod for pod in self.pods}
 
     def when_ready(self, pod: SimulatedPod, now: float) -> float:
-        """In the plan's order a step takes its place once its data has arrived."""
+        """Return when a pod is ready: in the plan's order, once its data has arrived."""
         if self.in_order(pod) and self.model.graph.direct_transfers:
             return max(now, self.arrival(pod, self.nodes[self.planned[pod.key[0]]]))
         return now
@@ -565,7 +565,7 @@ class _Simulation:
         return sum(iteration in self.around(each) for each in self.pods if not each.over)
 
     def go_on(self, pod: SimulatedPod) -> None:
-        """It is there already: what is left of its time counts from now."""
+        """Continue a pod that runs already: what is left of its time counts from now."""
         progress, share = self.model.progress(pod), self.model.assumptions.overrun_share
         pod.node = self.model.runs_on(pod)
         pod.start = pod.begin = 0.0
@@ -597,7 +597,7 @@ class _Simulation:
                 return
 
     def start_in_order(self, now: float) -> None:
-        """On a node the next of its steps, while it is ready and there is room."""
+        """Start the next steps of each node, while they are ready and there is room."""
         for name in dict.fromkeys(self.stirred):
             steps = [
                 pod for pod in self.pods if self.in_order(pod) and self.planned[pod.key[0]] == name
@@ -610,7 +610,7 @@ class _Simulation:
                 self.bind(pod, self.nodes[name], now)
 
     def force_one(self, now: float) -> bool:
-        """Nothing runs and the order keeps all back: the most urgent step that can start does."""
+        """Start the most urgent step that can, where nothing runs and the order keeps all back."""
         waiting = [
             self.pods[position]
             for position in self.ready
@@ -738,7 +738,7 @@ class _Simulation:
         return set(pod.step.claims) & self.binding if pod.step else set()
 
     def volumes_free(self, pod: SimulatedPod) -> bool:
-        """No pod on another node has one of its volumes attached."""
+        """Return whether no pod on another node has one of the pod's volumes attached."""
         return not any(
             other.node is not pod.node
             and not math.isinf(other.begin)
@@ -776,7 +776,7 @@ class _Simulation:
         return name if ":" in name.rsplit("/", 1)[-1] else name + ":latest"
 
     def pulled(self, image: str, node: Node, now: float) -> float:
-        """When the image is on the node if a pod asks for it now; one pull serves all."""
+        """Return when the image is on the node if a pod asks for it now; one pull serves all."""
         if image in node.images:
             return now
         pull_end = self.pull_ends.get((image, node.name))
@@ -794,7 +794,7 @@ class _Simulation:
         return sizes[0] if sizes else 400 * 2**20 if assumed is None else assumed
 
     def arrival(self, pod: SimulatedPod, node: Node) -> float:
-        """When the inputs are on the node if they move there directly from where they were made."""
+        """Return when the inputs are on the node if they move there from where they were made."""
         latest = 0.0
         if pod.step is None:
             return latest

@@ -22,7 +22,7 @@ def plan_table(
     columns: int | None = None,
     colour: bool = False,
 ) -> str:
-    """What `-o table` and `-o wide` print, or `demo`, with reasons beside the usual columns."""
+    """Return what `-o table`, `-o wide` or `demo` print, with reasons beside the usual columns."""
     detail = WIDE if wide else WITH_REASONS if reasons else TEXT
     return document_text(plan_view(plan, detail), TextStyle(columns, colour))
 
@@ -33,17 +33,17 @@ def steps_of_table(plan: Plan, **how: Any) -> str:
 
 
 def plan_page(plan: Plan, answer: Answer | None = None) -> str:
-    """What `-o html` writes."""
+    """Return the page that `-o html` writes."""
     return html_page(plan_view(plan, PAGE, answer=answer))
 
 
 def plan_fragment(plan: Plan) -> str:
-    """What a notebook shows."""
+    """Return the HTML that a notebook shows."""
     return html_fragment(plan_view(plan, NOTEBOOK))
 
 
 def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> DrawnSchedule:
-    """Where and when steps run, a lane for each node in order of their names."""
+    """Return the drawing of steps, with a lane for each node in order of their names."""
     bars = defaultdict[str, list[Bar]](list)
     for each in steps:
         bars[each.node].append(Bar(each.name, "", each.start_seconds, each.finish_seconds))

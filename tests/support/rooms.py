@@ -44,7 +44,7 @@ class Module:
 
     @property
     def is_package(self) -> bool:
-        """Whether the module is the `__init__` of a package."""
+        """Return whether the module is the `__init__` of a package."""
         return self.path.name == "__init__.py"
 
     @property

@@ -1,4 +1,4 @@
-"""Our CRDs as the API server would use them: schemas, defaulting, validation without the server."""
+"""Use of our CRDs without an API server: schemas, defaulting, validation."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -24,7 +24,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 
 def crds() -> dict[str, dict[str, Any]]:
-    """Our CustomResourceDefinitions by kind."""
+    """Return our CustomResourceDefinitions by kind."""
     paths = (path for folder in CRDS for path in sorted(folder.glob("*.yaml")))
     items = (each for path in paths for each in documents(path))
     return {
@@ -57,7 +57,7 @@ def with_defaults(value: Any, schema: dict[str, Any]) -> Any:
 
 
 def problems(item: dict[str, Any]) -> list[str]:
-    """What an API server would refuse, CEL rules apart, and fields that it would drop."""
+    """Return what an API server would refuse, CEL rules apart, and fields that it would drop."""
     schema = _closed(schema_of(item["kind"]))
     complete = with_defaults(item, schema)
     return [
@@ -67,7 +67,7 @@ def problems(item: dict[str, Any]) -> list[str]:
 
 
 def parts(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every part of a schema with its path."""
+    """Yield every part of a schema with its path."""
     yield path, schema
     for name, part in schema.get("properties", {}).items():
         yield from parts(part, f"{path}.{name}")

@@ -31,7 +31,7 @@ def record(monkeypatch, module, test, parts):
 
 
 def check(module, test, parts):
-    """What a test does with the fixture."""
+    """Compare texts as a test does with the fixture."""
     compared = Golden(module, test)
     for part, text in parts.items():
         compared(text, part)

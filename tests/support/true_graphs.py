@@ -1,4 +1,4 @@
-"""What a run graph must say about a generated pipeline, worked out from its truth alone.
+"""Expected run graph of a generated pipeline, worked out from its truth alone.
 
 Written without a look at how readers do it: dependencies come from the rule that a task starts when
 those it waits for have ended *with all that is in them*, one pair of steps at a time.
@@ -30,7 +30,7 @@ class TrueStep:
 
 
 def true_steps(truth: Truth) -> list[TrueStep]:
-    """All steps, loops written out."""
+    """Return all steps, loops written out."""
     return [step for task in truth.tasks for step in _iterations(task, truth)]
 
 
@@ -76,7 +76,7 @@ def _closure(
 def _waits(
     user: TrueStep, other: TrueStep, closed: dict[tuple[tuple[str, ...], str], set[str]]
 ) -> bool:
-    """Whether, in the innermost place that holds both, one task waits for the other."""
+    """Return whether one task waits for the other in the innermost place that holds both."""
     if other.task.exit_task:
         return False
     shared = 0

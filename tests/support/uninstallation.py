@@ -30,7 +30,7 @@ _KINDS = {
 
 
 def uninstall(installation: Installation) -> None:
-    """Do what the guide tells admins to do, with these very commands.
+    """Uninstall as the guide tells admins to, with these very commands.
 
     Raises:
         ControlPlaneError: a command is not known here, or one fails.
@@ -40,7 +40,7 @@ def uninstall(installation: Installation) -> None:
 
 
 def left_overs(api: Api) -> list[str]:
-    """Every object that is part of kfp-placement, is in our namespace or names our kinds."""
+    """Return every object that is part of kfp-placement, in our namespace or names our kinds."""
     return [
         f"{kind} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
         for kind, item in _everything(api)
@@ -54,7 +54,7 @@ def _commands() -> list[list[str]]:
 
 
 def _run(installation: Installation, command: Sequence[str]) -> None:
-    """Do what kubectl would do."""
+    """Run a command as kubectl would."""
     api = installation.api
     match command:
         case ["kubectl", "placement", *arguments]:
@@ -106,7 +106,7 @@ def _is_gone(api: Api, item: Mapping[str, Any]) -> bool:
 
 
 def _everything(api: Api) -> Iterator[tuple[str, JsonObject]]:
-    """Every object of every kind that can be listed."""
+    """Yield every object of every kind that can be listed."""
     groups = api.request("GET", "/apis")["groups"]
     paths = ["/api/v1", *(f"/apis/{each['preferredVersion']['groupVersion']}" for each in groups)]
     for path in paths:

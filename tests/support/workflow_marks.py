@@ -26,7 +26,7 @@ _PREFIX = "pod-metadata-"
 
 @dataclass(frozen=True)
 class Mark:
-    """What a marked step says.
+    """Marks of a step.
 
     Attributes:
         duration: as authors write it, for a node of speed 1.

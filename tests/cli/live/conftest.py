@@ -66,7 +66,7 @@ def cluster():
 
 @pytest.fixture
 def connections(cluster, monkeypatch):
-    """Whoever connects gets that cluster; kubeconfig and context that were asked for."""
+    """Connect everybody to that cluster; return the kubeconfigs and contexts that are asked for."""
     asked = []
 
     def connect(kubeconfig=None, context=None, _option=""):

@@ -279,10 +279,7 @@ def test_release_of_gated_pods(live, api, add_nodes, namespace):
     assert api.get("v1", "Pod", "ours", namespace)["spec"]["schedulingGates"]
     assert "2 pods released." in live.output("release")
     assert is_paused(api) is True
-    wait_until(
-        lambda: api.get("v1", "Pod", "ours", namespace)["spec"].get("nodeName"),
-        "the released pod to be bound",
-    )
+    housekeeping.wait_for_node(api, "ours", namespace)
     both = api.get("v1", "Pod", "both", namespace)["spec"]
     assert [gate["name"] for gate in both["schedulingGates"]] == ["example.com/hold"]
     assert live("release", "--resume").exit_code == 0

@@ -100,16 +100,6 @@ class Extender:
         policy = objects.an_object(API_VERSION, "PlacementPolicy", "default")
         self.api.patch(policy, {"spec": spec})
 
-    def node_of(self, name: str, namespace: str) -> str:
-        """Where a pod has been bound, once it is."""
-
-        def pod() -> JsonObject:
-            return self.api.get("v1", "Pod", name, namespace)
-
-        return str(
-            wait_until(lambda: pod()["spec"].get("nodeName"), f"pod {name} to be bound", state=pod)
-        )
-
 
 @pytest.fixture(scope="module")
 def extender(control_plane):

@@ -10,6 +10,7 @@ import pytest
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from tests.controller.extender.conftest import SCHEDULER
 from tests.controlplane import objects
+from tests.controlplane.housekeeping import wait_for_node
 from tests.controlplane.waiting import wait_until
 
 
@@ -19,7 +20,7 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
     api.create(objects.pod("other", namespace, {"cpu": "8"}, nodeName=b))
     extender.wait_answered(extender.pod("x", namespace, "train"), [a, c], [c, a])
     created = api.create(extender.pod("train", namespace, "train"))
-    assert extender.node_of("train", namespace) == c
+    assert wait_for_node(api, "train", namespace) == c
 
     def deviation_notes():
         events = api.list("events.k8s.io/v1", "Event", namespace)
@@ -127,7 +128,7 @@ def test_the_volume_of_a_running_pod_is_followed(extender, api, namespace, nodes
     pod = extender.pod("train", namespace, "train", volumes=mounted)
     extender.wait_answered(pod, nodes, [c])
     api.create(pod)
-    assert extender.node_of("train", namespace) == c
+    assert wait_for_node(api, "train", namespace) == c
     api.delete(volume)
 
 

@@ -20,7 +20,7 @@ _OURS = "kfp-placement"
 
 @pytest.fixture(scope="session")
 def kueue_client(kueue):
-    """Our client with the rights that the feature gives to the queue for Kueue's kinds, no more."""
+    """Client with no more rights than the feature gives to the queue for Kueue's kinds."""
     api = kueue.plane.api
     account = an_object("v1", "ServiceAccount", "queue", _OURS)
     with (

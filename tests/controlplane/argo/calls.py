@@ -1,4 +1,4 @@
-"""How templates are called."""
+"""Calls of templates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.controlplane.argo.state import Json, Run
 
 @dataclass(frozen=True)
 class Options:
-    """Where and how a template is executed.
+    """Place and way in which a template is executed.
 
     Attributes:
         boundary: id of the node of the DAG around it.

@@ -1,10 +1,10 @@
-"""What a DAG task waits for (`depends`) and whether it runs then (`when`), as KFP writes both."""
+"""Conditions of DAG tasks as KFP writes them: `depends` (what for) and `when` (whether)."""
 
 from tests.controlplane.argo.exceptions import TemplateError
 
 
 def should_execute(when: str) -> bool:
-    """Whether a resolved `when` holds, a comparison of two words; an empty one does.
+    """Return whether a resolved `when` holds, a comparison of two words; an empty one does.
 
     Raises:
         TemplateError: it is none.

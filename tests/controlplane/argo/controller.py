@@ -39,7 +39,7 @@ WORKFLOW_PHASES = {"Skipped": "Succeeded", "Omitted": "Succeeded"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a look has come to.
+    """Outcome of one look at a Workflow.
 
     Attributes:
         workflow: the Workflow as it shall be written back.
@@ -85,7 +85,7 @@ _ARGUMENTS = ("parameters", "artifacts")
 
 
 def is_left_alone(workflow: Mapping[str, Any]) -> bool:
-    """Whether a Workflow is another controller's, or has ended."""
+    """Return whether a Workflow is another controller's, or has ended."""
     labels = workflow["metadata"].get("labels") or {}
     return HOLD_LABEL in labels or labels.get(LABEL_COMPLETED) == "true"
 

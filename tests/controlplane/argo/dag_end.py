@@ -1,4 +1,4 @@
-"""How a DAG stands: still running, or ended, and how."""
+"""State of a DAG: still running, or ended, and how."""
 
 from collections import deque
 

@@ -66,7 +66,7 @@ class DagGraph:
     # What tasks say.
 
     def scope(self, task: str) -> dict[str, str]:
-        """What a task may refer to: all that comes before it."""
+        """Return the values that a task may refer to: those of all that comes before it."""
         values: dict[str, str] = {}
         for ancestor in self._ancestors(task):
             values |= self.values_of(ancestor)

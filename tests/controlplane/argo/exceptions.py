@@ -1,4 +1,4 @@
-"""What can go wrong while a Workflow is executed.
+"""Errors of the execution of a Workflow.
 
 ArgoError
 ├── TemplateError        the step becomes an Error with this message
@@ -22,11 +22,11 @@ class UnresolvedError(TemplateError):
 
 
 class TransientError(ArgoError):
-    """Something that may well work later, such as a full quota."""
+    """Temporary failure: the same request may work later, as with a full quota."""
 
 
 class ParallelismReached(ArgoError):  # noqa: N818
-    """As many steps run as may."""
+    """Limit of parallel steps is reached."""
 
 
 class Refusal(Exception):  # noqa: N818
@@ -44,7 +44,7 @@ class Refusal(Exception):  # noqa: N818
 
     @property
     def is_transient(self) -> bool:
-        """Whether Argo tries again instead of failing the step."""
+        """Return whether Argo tries again instead of failing the step."""
         text = str(self)
         quota = self.reason == "Forbidden" and "exceeded quota" in text
         conflict = self.reason == "Conflict" and "resourcequota" in text

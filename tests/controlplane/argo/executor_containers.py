@@ -49,7 +49,7 @@ def executor_container(run: Run, name: str) -> Json:
 
 
 def common_variables(run: Run, node_name: str, *, on_exit: bool) -> list[Json]:
-    """What every container of a pod is told."""
+    """Return the variables that every container of a pod has."""
     late = run.deadline is not None and not on_exit
     deadline = write_time(run.deadline) if late and run.deadline else NO_DEADLINE
     pairs = (

@@ -12,7 +12,7 @@ LOOPS = ("withItems", "withSequence")
 
 
 def is_expanded(task: Mapping[str, Any]) -> bool:
-    """Whether a task stands for many."""
+    """Return whether a task stands for many."""
     return any(task.get(key) for key in LOOPS)
 
 

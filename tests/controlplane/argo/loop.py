@@ -26,7 +26,7 @@ _OF_ANOTHER_FORM = (ArgoError, AttributeError, KeyError, TypeError, ValueError, 
 
 
 class ApiCluster:
-    """What the controller does to one namespace of an API server."""
+    """Changes that the controller makes to one namespace of an API server."""
 
     def __init__(self, api: Api, namespace: str, created: Callable[[JsonObject], None]) -> None:
         self._api = api

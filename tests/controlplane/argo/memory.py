@@ -96,7 +96,7 @@ class MemoryCluster:
 
 
 def set_defaults(pod: Json) -> None:
-    """What an API server fills in, as far as the recordings show it."""
+    """Fill in an API server's default values, as far as the recordings show them."""
     spec = pod["spec"]
     spec.setdefault("schedulerName", "default-scheduler")
     for container in [*spec.get("initContainers", []), *spec["containers"]]:

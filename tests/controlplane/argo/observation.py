@@ -1,4 +1,4 @@
-"""What pods and task results say is written to the nodes."""
+"""Nodes of a Workflow, brought up to date from its pods and task results."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -44,7 +44,7 @@ def read_pods(run: Run) -> None:
 
 
 def _is_collected(pod: Mapping[str, Any]) -> bool:
-    """Whether the pod garbage collector has failed a pod, which it removes milliseconds later.
+    """Return whether the pod garbage collector has failed a pod, which it removes at once.
 
     Argo looks at a Workflow 1 to 10 s after its pods have changed (DEFAULT_REQUEUE_TIME): to it the
     pod is gone.

@@ -1,4 +1,4 @@
-"""What the controller learns from a pod."""
+"""Reading of pods by the controller."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -49,7 +49,7 @@ def _phase(pod: Mapping[str, Any], node: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def pending_reason(status: Mapping[str, Any]) -> str:
-    """Why a pod does not run yet, in Kubernetes' own words."""
+    """Return why a pod does not run yet, in Kubernetes' own words."""
     for container in status.get("containerStatuses") or []:
         waiting = (container.get("state") or {}).get("waiting")
         if waiting is not None:
@@ -63,7 +63,7 @@ def pending_reason(status: Mapping[str, Any]) -> str:
 
 
 def failed_reason(status: Mapping[str, Any]) -> str:
-    """Why a pod has failed: in the words of a kubelet that rejected or ended it, or by its code."""
+    """Return why a pod has failed: in the words of a kubelet that ended it, or by its code."""
     if status.get("message"):
         return str(status["message"])
     ended = _main_end(status)
@@ -71,7 +71,7 @@ def failed_reason(status: Mapping[str, Any]) -> str:
 
 
 def _main_end(status: Mapping[str, Any]) -> Json:
-    """How the main container of a pod has ended; empty while it has not."""
+    """Return how the main container of a pod has ended; empty while it has not."""
     for container in status.get("containerStatuses") or []:
         if container["name"] == "main":
             return dict(container["state"].get("terminated") or {})
@@ -79,6 +79,6 @@ def _main_end(status: Mapping[str, Any]) -> Json:
 
 
 def _lacks_outputs(node: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
-    """Whether outputs are declared, something was said, but not these: then Argo waits on."""
+    """Return whether declared outputs are missing in what was reported: then Argo waits on."""
     declared, reported = parameters_of(template.get("outputs")), node.get("outputs")
     return bool(declared) and reported is not None and reported.get("parameters") is None

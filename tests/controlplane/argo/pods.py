@@ -37,7 +37,7 @@ _QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkKMGTPE]|[KMG
 
 @dataclass(frozen=True)
 class PodRequest:
-    """What pod is wanted.
+    """Request for the pod of a node.
 
     Attributes:
         node_name: of the node it is for.
@@ -134,7 +134,7 @@ def _spec(run: Run, request: PodRequest, deadline_seconds: int | None) -> Json:
 
 
 def _mirror_mounts(wait: Json, main: Json) -> None:
-    """What the main container sees, the wait container sees below `/mainctrfs`."""
+    """Mount what the main container sees into the wait container, below `/mainctrfs`."""
     mounts = []
     for mount in main.get("volumeMounts") or []:
         mounts.append({**mount, "mountPath": f"/mainctrfs{mount['mountPath']}"})

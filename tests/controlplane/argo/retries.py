@@ -54,7 +54,7 @@ def settle_attempts(run: Run, node: Json, strategy: Mapping[str, Any]) -> bool:
 
 
 def _reason_to_stop(run: Run, attempts: list[Json], strategy: Mapping[str, Any]) -> str | None:
-    """Why there is no further attempt, or None."""
+    """Return why there is no further attempt; None if there is one."""
     last = attempts[-1]
     if run.is_late and run.deadline is not None:
         return f"retry exceeded workflow deadline {write_time(run.deadline)}"
@@ -72,7 +72,7 @@ def _reason_to_stop(run: Run, attempts: list[Json], strategy: Mapping[str, Any])
 
 
 def _next_start(attempts: list[Json], backoff: Mapping[str, Any]) -> datetime:
-    """When the next attempt may start: duration times factor to the number of retries so far."""
+    """Return when the next attempt may start: duration times factor to the number of retries."""
     seconds = seconds_of(backoff["duration"])
     factor = int(backoff.get("factor") or 0)
     if factor > 0:

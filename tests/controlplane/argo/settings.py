@@ -1,4 +1,4 @@
-"""What a cluster's administrator sets for Argo's controller."""
+"""Settings that a cluster's administrator makes for Argo's controller."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

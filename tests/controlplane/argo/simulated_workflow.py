@@ -73,7 +73,7 @@ class SimulatedWorkflow:
         self.settle()
 
     def answer(self, name: str) -> dict[str, str]:
-        """What a pod says at its end: drivers answer, others say nothing."""
+        """Return what a pod says at its end: drivers answer, others say nothing."""
         main = next(
             container
             for container in self.cluster.pods[name]["spec"]["containers"]

@@ -25,7 +25,7 @@ LABEL_ON_EXIT = "workflows.argoproj.io/on-exit"
 
 
 class Cluster(Protocol):
-    """What the controller does to the cluster; every method may raise `Refusal`."""
+    """Changes that the controller makes to the cluster; every method may raise `Refusal`."""
 
     def create_pod(self, pod: Json) -> None:
         """Create a pod."""
@@ -41,7 +41,7 @@ class Cluster(Protocol):
 
 
 def is_finished(node: Mapping[str, Any] | None) -> bool:
-    """Whether nothing will change about a node any more."""
+    """Return whether nothing will change about a node any more."""
     return node is not None and node["phase"] in FINISHED
 
 
@@ -182,7 +182,7 @@ class Run:
 
     @property
     def deadline(self) -> datetime | None:
-        """When the Workflow must be done."""
+        """Time at which the Workflow must be done; None if there is no limit."""
         seconds, started = self.spec.get("activeDeadlineSeconds"), self.status.get("startedAt")
         if seconds is None or not started:
             return None
@@ -190,7 +190,7 @@ class Run:
 
     @property
     def is_late(self) -> bool:
-        """Whether that time has passed."""
+        """Return whether the deadline has passed."""
         return self.deadline is not None and self.now > self.deadline
 
     def look_again(self, seconds: float) -> None:

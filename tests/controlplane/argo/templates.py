@@ -101,7 +101,7 @@ def _output_paths(outputs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def global_parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
-    """What `{{workflow...}}` means in a Workflow."""
+    """Return the values of `{{workflow...}}` in a Workflow."""
     metadata = workflow["metadata"]
     values = {
         "workflow.name": metadata["name"],

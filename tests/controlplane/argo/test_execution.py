@@ -1,4 +1,4 @@
-"""What the recordings do not show: failures, retries, widths, limits, refusals, deadlines.
+"""Execution beyond the recordings: failures, retries, widths, limits, refusals, deadlines.
 
 Expected from KFP's facts and Argo's documentation, by hand.
 """

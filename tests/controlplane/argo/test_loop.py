@@ -1,4 +1,4 @@
-"""Both stand-ins on a real API server with a real scheduler."""
+"""The stand-ins of Argo and of the kubelets on a real API server with a real scheduler."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a watch knows of objects that go while it is not looking."""
+"""A watch, and objects that go while it is not looking."""
 
 import queue
 from collections.abc import Iterator

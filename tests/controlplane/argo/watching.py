@@ -22,7 +22,7 @@ def key_of(item: Mapping[str, Any]) -> Key:
 
 
 def version_of(item: Mapping[str, Any]) -> int:
-    """How new an object is."""
+    """Return the resource version of an object as a number."""
     return int(item["metadata"].get("resourceVersion", 0))
 
 
@@ -67,7 +67,7 @@ class Watched:
         self._stopped.set()
 
     def items(self) -> list[JsonObject]:
-        """What there is."""
+        """Return the objects that there are."""
         with self._lock:
             return list(self._items.values())
 

@@ -1,4 +1,4 @@
-"""Whether a node takes a pod that was bound to it."""
+"""Admission by a kubelet: whether a node takes a pod that was bound to it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.controlplane.kubelet.amounts import amounts, pod_requests
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a kubelet does not run a pod.
+    """Rejection of a pod by a kubelet.
 
     Attributes:
         reason: `OutOf<resource>`.

@@ -36,7 +36,7 @@ def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def pod_requests(pod: Mapping[str, Any]) -> dict[str, int]:
-    """What a pod requests: the larger of its containers together and each init container.
+    """Return the requests of a pod: the larger of all its containers and each init container.
 
     An init container that goes on beside the others counts with them. A limit without a request
     is a request.

@@ -1,4 +1,4 @@
-"""What KFP's drivers answer, from nothing but their own command line.
+"""Answers of KFP's drivers, from nothing but their own command line.
 
 A container driver says whether the step is skipped or cached and how its pod is patched; a DAG
 driver gives its id, whether its condition holds, and the width of a loop.
@@ -18,7 +18,7 @@ EXECUTION_ID = "1"
 
 @dataclass(frozen=True)
 class DriverChoices:
-    """What drivers find out that their command line does not tell.
+    """Choices of drivers that their command line does not tell.
 
     Attributes:
         iteration_count: width of loops whose items are not in the pipeline, or of all loops.

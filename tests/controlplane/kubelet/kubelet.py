@@ -1,4 +1,4 @@
-"""All nodes' kubelets, without an API server: pods and a time in, changes out."""
+"""Kubelets of all nodes, without an API server: pods and a time in, changes out."""
 
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
@@ -90,7 +90,7 @@ class Kubelets:
         nodes: Mapping[str, Mapping[str, Any]],
         now: datetime,
     ) -> list[Change]:
-        """What has changed by now, in the order in which it is to be written.
+        """Return what has changed by now, in the order in which it is to be written.
 
         Args:
             pods: all pods there are.
@@ -114,7 +114,7 @@ class Kubelets:
         return changes
 
     def next_change(self, now: datetime) -> datetime | None:
-        """When something changes by itself, or None."""
+        """Return when something changes by itself; None = never."""
         moments = [life.line.next_change(now) for life in self._lives.values()]
         return min((moment for moment in moments if moment is not None), default=None)
 

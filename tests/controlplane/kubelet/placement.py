@@ -1,4 +1,4 @@
-"""What a step's Kubernetes settings add to its pod, as KFP's container driver writes it."""
+"""Kubernetes settings of a step, added to its pod as KFP's container driver does."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What KFP's drivers answer."""
+"""Answers of KFP's drivers."""
 
 import json
 

@@ -18,7 +18,7 @@ _KILLED = 137
 
 @dataclass(frozen=True)
 class Ending:
-    """How a pod ends.
+    """End of a pod.
 
     Attributes:
         exit_code: of its main container.
@@ -32,7 +32,7 @@ class Ending:
 
     @property
     def succeeds(self) -> bool:
-        """Whether the pod ends well."""
+        """Return whether the pod ends well."""
         return self.exit_code == 0 and not self.reason
 
 
@@ -53,13 +53,13 @@ class Timeline:
     ending: Ending = Ending()
 
     def stage(self, now: datetime) -> str:
-        """What the pod does at a time."""
+        """Return what the pod does at a time."""
         if now >= self.ends:
             return ENDED
         return RUNNING if now >= self.starts else PULLING
 
     def next_change(self, now: datetime) -> datetime | None:
-        """When it does something else, or None."""
+        """Return when the pod does something else; None = never."""
         return next((moment for moment in (self.starts, self.ends) if moment > now), None)
 
     def cut(self, now: datetime, ending: Ending) -> "Timeline":

@@ -1,4 +1,4 @@
-"""How long a pod takes on a node, by the stand-in's own reckoning.
+"""Time that a pod takes on a node, by the stand-in's own reckoning.
 
 Everything comes from pods: a step's duration and outputs from its hints, what it reads from the
 command line of its driver, which names the producers, and their drivers, which carry their hints.
@@ -27,7 +27,7 @@ _ATTEMPT = re.compile(r"\(\d+\)$")
 
 @dataclass(frozen=True)
 class WorkloadSettings:
-    """How long things take that no hint tells.
+    """Times of pods that have no hints.
 
     Attributes:
         driver_seconds: a KFP driver, whatever its node.
@@ -44,7 +44,7 @@ class WorkloadSettings:
 
 @dataclass(frozen=True)
 class Duration:
-    """What a pod does, one after the other, in seconds: read, work, write."""
+    """Times of a pod's reading, work and writing, which follow each other, in seconds."""
 
     read: float = 0.0
     work: float = 0.0
@@ -71,7 +71,7 @@ def main_container(pod: Mapping[str, Any]) -> Json:
 
 
 def is_driver(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a KFP driver."""
+    """Return whether a pod is a KFP driver."""
     return (main_container(pod).get("command") or [""])[-1] == "driver"
 
 
@@ -85,7 +85,7 @@ def _without_attempt(name: str) -> str:
 
 
 class Workload:
-    """What pods take, learned from the pods themselves."""
+    """Times of pods, read from the pods themselves."""
 
     def __init__(self, settings: WorkloadSettings | None = None) -> None:
         self.settings = settings or WorkloadSettings()
@@ -100,7 +100,7 @@ class Workload:
             self._drivers[key] = read_arguments(main_container(pod).get("args") or [])
 
     def duration(self, pod: Mapping[str, Any], node: Mapping[str, Any]) -> Duration:
-        """What a pod takes on a node."""
+        """Return the times of a pod on a node."""
         labels = node["metadata"].get("labels") or {}
         if is_driver(pod):
             return Duration(work=self.settings.driver_seconds)

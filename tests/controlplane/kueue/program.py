@@ -50,7 +50,7 @@ class KueueProgram:
 
     @property
     def program(self) -> Path:
-        """What is run."""
+        """Path of Kueue's program."""
         return self.folder / "kueue"
 
     @property
@@ -66,7 +66,7 @@ class KueueProgram:
         return list(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
     def items(self, host: str, port: int) -> list[Json]:
-        """What its users apply, in that order, with webhooks outside of the cluster.
+        """Return the objects that Kueue's users apply, in order, with webhooks outside the cluster.
 
         Its Service is an external name: the API server asks there, and checks the certificate by
         the name of the Service all the same.
@@ -82,7 +82,7 @@ class KueueProgram:
         return [*items, _service(host)]
 
     def configuration(self, changes: Json) -> Json:
-        """Its configuration as shipped, with other values of some fields."""
+        """Return Kueue's configuration as shipped, with other values of some fields."""
         name, file = _CONFIGURATION
         (config_map,) = (
             item
@@ -98,7 +98,7 @@ def _service(host: str) -> Json:
 
 
 def _webhook_clients(item: Json) -> list[Json]:
-    """Where the API server finds the webhooks that an object registers."""
+    """Return where the API server finds the webhooks that an object registers."""
     if item["kind"] == "CustomResourceDefinition":
         webhook = item["spec"].get("conversion", {}).get("webhook")
         return [] if webhook is None else [webhook["clientConfig"]]

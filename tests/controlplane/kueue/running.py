@@ -38,7 +38,7 @@ class Kueue:
     process: ManagedProcess
 
     def __init__(self, plane: ControlPlane, program: KueueProgram) -> None:
-        """Nothing is started yet.
+        """Choose ports; nothing is started yet.
 
         Args:
             plane: where it is to work.
@@ -130,7 +130,7 @@ class Kueue:
         return path
 
     def _is_mounted(self, folder: Path) -> bool:
-        """Whether the certificate that it has made is where a kubelet would have put it."""
+        """Write Kueue's own certificate where a kubelet would; return whether there is one."""
         data = self.plane.api.get("v1", "Secret", _SECRET, NAMESPACE).get("data")
         for name, value in (data or {}).items():
             path = folder / name
@@ -139,7 +139,7 @@ class Kueue:
         return data is not None
 
     def _is_ready(self) -> bool:
-        """Whether it is started and its webhooks let objects through."""
+        """Return whether Kueue is started and its webhooks let objects through."""
         if not health.http_ready(self._health_port)():
             return False
         trial = an_object(KUEUE_VERSION, "ResourceFlavor", "trial", spec={})

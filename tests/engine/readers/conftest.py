@@ -1,4 +1,4 @@
-"""What tests of readers share."""
+"""Fixtures of the readers' tests."""
 
 from collections.abc import Callable
 
@@ -12,6 +12,6 @@ Reader = Callable[..., RunGraph]
 
 @pytest.fixture(params=[read_package, read_as_workflow])
 def read(request):
-    """Each of the two ways to read a package: itself, and the Workflow that KFP makes of it."""
+    """Reader of packages; tests read them directly and as the Workflow that KFP makes of them."""
     reader: Reader = request.param
     return reader

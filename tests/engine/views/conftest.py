@@ -1,4 +1,4 @@
-"""What tests of views share."""
+"""Fixtures of the views' tests."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def zone(monkeypatch):
-    """Whoever looks is in UTC, unless a test says otherwise."""
+    """Set the time zone to UTC, unless a test says otherwise."""
 
     def be_in(name: str) -> None:
         monkeypatch.setenv("TZ", name)
