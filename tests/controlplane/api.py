@@ -46,7 +46,7 @@ class Api:
         Args:
             address: the server's address, `https://host:port`.
             authority: certificate of the authority that the server's is checked by.
-            token: who calls; an empty one: nobody.
+            token: token of the user who calls; empty = nobody.
         """
         self.address = address
         self._authority = authority
@@ -59,7 +59,7 @@ class Api:
         weakref.finalize(self, _close_all, self._idle)
 
     def acting_as(self, token: str) -> "Api":
-        """The same server as another user sees it."""
+        """Return this server as another user sees it."""
         return Api(self.address, self._authority, token)
 
     def get(
@@ -91,7 +91,7 @@ class Api:
         Args:
             api_version: group and version.
             kind: the kind.
-            namespace: only this one's.
+            namespace: namespace of the objects; None = all.
             query: parameters such as `labelSelector`.
         """
         return self.list_with_version(api_version, kind, namespace, **query)[0]
@@ -99,7 +99,7 @@ class Api:
     def list_with_version(
         self, api_version: str, kind: str, namespace: str | None = None, **query: str
     ) -> Listed:
-        """The same, with the version of the list."""
+        """Return what `list` does, and the version of the list."""
         answer = self.request("GET", self.path(api_version, kind, namespace), query=query)
         items: list[JsonObject] = answer["items"]
         # The items of a list do not say what they are.
@@ -123,7 +123,7 @@ class Api:
 
         Args:
             item: the object; only kind, name and namespace are looked at.
-            patch: what to change.
+            patch: merge patch with the changes.
             how: `merge`, `strategic`, `json`, or `apply` (server-side, with force).
             part: a part such as `status`.
             query: parameters such as `dryRun`.
@@ -152,7 +152,7 @@ class Api:
         Args:
             api_version: group and version.
             kind: the kind.
-            namespace: only this one's.
+            namespace: namespace of the objects; None = all.
             query: parameters such as `resourceVersion`; without one, what there is comes first.
 
         Raises:
@@ -192,8 +192,8 @@ class Api:
 
         Args:
             method: GET, POST and so on.
-            path: from the root of the server.
-            body: what to send, as JSON; or its very bytes.
+            path: path from the root of the server.
+            body: object to send as JSON, or bytes to send as they are.
             how: `query`: parameters; `content_type` of the body; `accept`: what is asked for.
 
         Returns:

@@ -38,7 +38,7 @@ class Module:
     """Programs of one project, built in a Go module of their own.
 
     Attributes:
-        name: its folder in `go/`.
+        name: name of the module's folder in `go/`.
         project: the Go module whose version counts.
         programs: name of the program -> the package it is built from.
         variables: Go variables that the linker sets; `{version}`, `{major}` and `{minor}` are
@@ -134,7 +134,7 @@ def binaries(progress: Progress = print) -> Binaries:
     """The programs, built first where they are missing.
 
     Args:
-        progress: takes a line of news at a time; called only if something is built.
+        progress: receiver of lines of news; called only if something is built.
 
     Raises:
         ControlPlaneUnavailableError: they are not built and there is no Go.
@@ -160,9 +160,9 @@ def built(module: Module, cache: Path, progress: Progress) -> Path:
     """The folder with a module's programs, complete: it gets its name last.
 
     Args:
-        module: what to build.
-        cache: where the folder lies.
-        progress: takes a line of news at a time.
+        module: module to build.
+        cache: folder of all built programs.
+        progress: receiver of lines of news.
     """
     folder = cache / module.key
     if folder.is_dir():

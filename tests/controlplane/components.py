@@ -17,9 +17,9 @@ class Etcd:
 
     Attributes:
         binary: the program.
-        folder: for its data.
-        port: for clients.
-        peer_port: for other members; there are none.
+        folder: folder for its data.
+        port: port for clients.
+        peer_port: port for other members; there are none.
     """
 
     binary: Path
@@ -59,12 +59,12 @@ class ApiServer:
     Attributes:
         binary: the program.
         etcd: address of etcd.
-        port: where it serves.
-        serving: its certificate.
+        port: port at which it serves.
+        serving: certificate of the server.
         authority: certificate of the authority that clients' certificates are checked by.
         tokens: the file of static tokens.
         accounts: the key that signs and checks service account tokens.
-        flags: more flags; of one given twice the last counts.
+        flags: additional flags; of one given twice the last counts.
     """
 
     binary: Path

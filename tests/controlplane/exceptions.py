@@ -36,7 +36,7 @@ class ApiError(ControlPlaneError):
     Attributes:
         status: the HTTP status.
         reason: Kubernetes' one-word reason, such as `AlreadyExists`.
-        message: its explanation.
+        message: explanation of the server.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:

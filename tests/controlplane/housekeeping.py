@@ -80,8 +80,8 @@ def wait_until_seen(api: Api, namespace: str, scheduler: str = "default-schedule
 
     Args:
         api: the server, as someone who may do this.
-        namespace: for the pods.
-        scheduler: which one.
+        namespace: namespace for the pods.
+        scheduler: name of the scheduler.
     """
     expected = f" {sum(_is_open(node) for node in api.list('v1', 'Node'))} Insufficient cpu"
 
@@ -130,8 +130,8 @@ def temporary_namespace(
 
     Args:
         api: the server, as someone who may do this.
-        name: its name.
-        labels: its labels.
+        name: name of the namespace.
+        labels: labels of the namespace.
     """
     metadata = {"name": name, "labels": dict(labels or {})}
     created = api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -173,8 +173,8 @@ def bind_role(api: Api, namespace: str, name: str, role: str, role_kind: str) ->
 
     Args:
         api: the server, as someone who may do this.
-        namespace: of the account.
-        name: of the account, and of the binding.
+        namespace: namespace of the account.
+        name: name of the account, and of the binding.
         role: the role's name.
         role_kind: `Role` or `ClusterRole`.
     """

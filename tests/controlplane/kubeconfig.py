@@ -18,7 +18,7 @@ class User:
 
     Attributes:
         name: the user's name; RBAC and audit see it.
-        groups: their groups; `system:masters` may do everything.
+        groups: groups of the user; `system:masters` may do everything.
         token: the secret; made up unless it is given.
     """
 
@@ -40,10 +40,10 @@ def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> Pa
     """A kubeconfig with one context.
 
     Args:
-        path: where to write it.
+        path: path of the file to write.
         server: the API server's address.
         authority: certificate of the authority that the server's certificate is checked by.
-        token: who calls: a user's or a service account's.
+        token: token of a user or a service account.
     """
     name = "kfp-placement-test"
     document = {

@@ -16,8 +16,8 @@ def an_object(
     Args:
         api_version: group and version.
         kind: the kind.
-        name: of the object.
-        namespace: of the object; None where its kind lives in no namespace.
+        name: name of the object.
+        namespace: namespace of the object; None where its kind has none.
         fields: beside its metadata, such as `spec`.
     """
     metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
@@ -49,8 +49,8 @@ def node(
     """A node of 8 CPU, 16 GiB and 110 pods, not ready yet.
 
     Args:
-        name: of the node, and of its host.
-        allocatable: adds to these.
+        name: name of the node, and of its host.
+        allocatable: resources to add to these.
         labels: beside the host name.
         images: reference -> size, of the images that it reports.
         **spec: fields of the spec.

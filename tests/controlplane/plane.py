@@ -34,10 +34,10 @@ class PlaneOptions:
             kubeconfig; None: no default scheduler.
         simulate_pods: whether kwok makes bound pods run and deleted ones go; without, somebody else
             is the kubelet.
-        users: more users with static tokens.
-        api_server_flags: more flags of the API server.
-        controller_manager_flags: more flags of the controller manager.
-        start_timeout_seconds: how long one component may take until it is ready.
+        users: additional users with static tokens.
+        api_server_flags: additional flags of the API server.
+        controller_manager_flags: additional flags of the controller manager.
+        start_timeout_seconds: longest time that one component may take until it is ready.
     """
 
     scheduler: Mapping[str, Any] | None = field(default_factory=dict)
@@ -52,11 +52,11 @@ class ControlPlane:
     """A running control plane; a context manager that stops it for sure.
 
     Attributes:
-        options: as given.
-        folder: its temporary folder: data, certificates, logs.
+        options: options as given.
+        folder: temporary folder with data, certificates and logs.
         api: the API server as the administrator sees it.
         kubeconfig: the administrator's kubeconfig file.
-        processes: its components by name, in the order of their start.
+        processes: processes of its components by name, in the order of their start.
     """
 
     folder: Path
@@ -67,8 +67,8 @@ class ControlPlane:
         """Start nothing yet.
 
         Args:
-            options: what differs from the usual.
-            progress: takes a line of news at a time, should programs have to be built.
+            options: options that differ from the usual.
+            progress: receiver of lines of news, should programs have to be built.
         """
         self.options = options or PlaneOptions()
         self.processes: dict[str, ManagedProcess] = {}
@@ -106,7 +106,7 @@ class ControlPlane:
         """Write a kubeconfig for a user or service account.
 
         Args:
-            name: of the file.
+            name: name of the file.
             token: the user's or the account's.
         """
         path = self.folder / f"{name}.kubeconfig"
@@ -116,7 +116,7 @@ class ControlPlane:
         """Write what a pod with a service account finds.
 
         Args:
-            name: of the folder.
+            name: name of the folder.
             token: the account's.
         """
         folder = self.folder / f"{name}.serviceaccount"
@@ -132,10 +132,10 @@ class ControlPlane:
         """Start another kube-scheduler and wait until it is ready.
 
         Args:
-            name: of the process.
-            configuration: its KubeSchedulerConfiguration; the kubeconfig is filled in.
-            token: whose rights it has; by default those of every cluster's own scheduler.
-            flags: more flags.
+            name: name of the process.
+            configuration: KubeSchedulerConfiguration; the kubeconfig is filled in.
+            token: token of its account; by default that of every cluster's own scheduler.
+            flags: additional flags.
 
         Raises:
             ProcessEndedError: it does not like its configuration; the message ends with its log.

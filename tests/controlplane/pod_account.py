@@ -12,8 +12,8 @@ class PodAccount:
     """A service account as a pod sees it.
 
     Attributes:
-        folder: has `token`, `ca.crt` and `namespace`; in a pod it is below `/var/run/secrets`.
-        variables: of the environment; they name the API server.
+        folder: folder of `token`, `ca.crt` and `namespace`; in a pod below `/var/run/secrets`.
+        variables: environment variables, which name the API server.
     """
 
     folder: Path
@@ -26,7 +26,7 @@ def write_pod_account(
     """Write what a pod would find.
 
     Args:
-        folder: where to; it is made.
+        folder: folder to write to; it is made.
         server: the API server's address.
         authority: certificate of the authority that the server's certificate is checked by.
         token: the account's.

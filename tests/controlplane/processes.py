@@ -30,7 +30,7 @@ class ManagedProcess:
     killed.
 
     Attributes:
-        name: for messages and the log's name.
+        name: name for messages and the log's name.
         command: program and arguments.
         log: file that takes its output, of all starts one after the other.
     """

@@ -21,10 +21,10 @@ def wait_until(
     """Ask again and again until the answer is true in the sense of `if`.
 
     Args:
-        condition: what is asked; its first true answer is returned.
-        what: what is waited for, for the error's message.
-        timeout_seconds: how long to ask.
-        state: what to show of the state of things when the time is over.
+        condition: function to ask; its first true answer is returned.
+        what: name of the condition, for the error's message.
+        timeout_seconds: longest time to ask.
+        state: function that returns the state to show when the time is over.
 
     Raises:
         WaitError: the time is over.

@@ -18,7 +18,7 @@ def installed(control_plane):
 
 @pytest.fixture(scope="module")
 def argo(installed):
-    """The same with Argo's kinds."""
+    """The API server with everything and with Argo's kinds; gone again after the module's tests."""
     manifests.apply(installed, custom_resource_definitions())
     yield installed
     for item in custom_resource_definitions():

@@ -63,10 +63,10 @@ def a_step(
     """A step of 1 CPU and 10 s.
 
     Args:
-        name: its name and its task's.
+        name: name of the step and of its task.
         after: steps that must have ended.
-        cpu: in cores; 0 = no request.
-        memory: in GiB; 0 = no request.
+        cpu: requested cores; 0 = no request.
+        memory: requested GiB; 0 = no request.
         seconds: run time; None = unknown.
         claims: volume claims it mounts.
         reads: (producer, bytes) of its inputs.

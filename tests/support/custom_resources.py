@@ -24,7 +24,7 @@ def installed_crds(api: Api, definitions: Iterable[JsonObject] | None = None) ->
 
     Args:
         api: the server, as someone who may do this.
-        definitions: which; by default what `deploy/crds` defines.
+        definitions: definitions to install; by default those of `deploy/crds`.
     """
     wanted = list(crds().values() if definitions is None else definitions)
     for crd in wanted:

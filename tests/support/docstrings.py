@@ -50,7 +50,7 @@ class Finding:
     Attributes:
         path: file that it is in.
         line: line of what it describes.
-        text: its first line, or the entry of an attribute.
+        text: first line of the docstring, or the entry of an attribute.
     """
 
     path: Path

@@ -36,9 +36,9 @@ class FakeCluster(ClusterApi):
 
     Attributes:
         namespace: the context's.
-        refused: what is raised for paths that begin so.
-        streams: what each watch brings in turn: changes, or an error that ends it.
-        request_streams: what each watch of RunRequests brings in turn.
+        refused: errors to raise, by the start of the path.
+        streams: contents of each watch in turn: changes, or an error that ends it.
+        request_streams: contents of each watch of RunRequests in turn.
         writes: path and patch of every write, those of dry runs included.
     """
 

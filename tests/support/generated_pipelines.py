@@ -94,8 +94,8 @@ def generate(seed: int, folder: Path) -> GeneratedPipeline:
     """Write and compile the pipeline of a seed; pipelines may be in it, and pipelines in these.
 
     Args:
-        seed: of the random generator.
-        folder: where the package is put for a moment.
+        seed: seed of the random generator.
+        folder: folder that holds the package for a moment.
     """
     writer = _Writer(random.Random(seed))
     pipeline, truth = writer.pipeline(f"generated-{seed}", nested=2)

@@ -110,8 +110,8 @@ def runs_of(
 
     Args:
         graph: the pipeline, as read.
-        count: how many runs.
-        factor: how many times as long they took as planned.
+        count: number of runs.
+        factor: real times as a multiple of the planned ones.
         steps: other run times, in seconds.
     """
     rng = random.Random(graph.name)

@@ -51,8 +51,8 @@ class HoldWebhook:
         """Choose ports; nothing has changed yet.
 
         Args:
-            plane: where `WITH_POLICY` is installed.
-            api: of the administrator.
+            plane: control plane on which `WITH_POLICY` is installed.
+            api: API server as the administrator sees it.
         """
         self._api = api
         self._folder = tempfile.TemporaryDirectory()

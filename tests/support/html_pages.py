@@ -20,7 +20,7 @@ class ParsedPage:
     Attributes:
         elements: tag and attributes, in order.
         text: all text outside style elements.
-        prose: that of it which is not in drawings either.
+        prose: text that is outside drawings, too.
         styles: content of style elements.
         unbalanced: tags that were closed wrongly or never.
     """

@@ -57,14 +57,14 @@ class InstallationOptions:
         planners: replicas of `plan`.
         queues: replicas of `queue`, where that feature is installed.
         policy: fields of the policy's `spec`.
-        workload: how long pods take that give no hint.
-        choices: what KFP's drivers find out, the same for all or by Workflow name.
+        workload: times of pods that give no hint.
+        choices: choices of KFP's drivers, the same for all or by Workflow name.
         exit_codes: pattern of a node name -> exit code of the main container.
         argo: Argo's own controller; None = the stand-in.
         stand_ins: whether Argo and the kubelets have stand-ins; else Workflows and pods stay as
             they are.
-        python: what our processes run with; by default this environment's.
-        start_timeout_seconds: how long one process may take until it is ready.
+        python: interpreter of our processes; by default this environment's.
+        start_timeout_seconds: longest time that one process may take until it is ready.
     """
 
     features: tuple[str, ...] = ()

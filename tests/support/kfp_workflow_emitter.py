@@ -316,7 +316,7 @@ def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mappi
 
     Args:
         workflow: the Workflow.
-        rename: applied to argument names, which hold hashes of container specs.
+        rename: function applied to argument names, which hold hashes of container specs.
     """
     spec = workflow["spec"]
     templates = {}

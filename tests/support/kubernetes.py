@@ -51,8 +51,8 @@ def workflow_object(name: str = "wf", **parts: Any) -> dict[str, Any]:
     """A Workflow of the namespace `team` as the API server prints it.
 
     Args:
-        name: of the Workflow.
-        parts: of the Workflow; `metadata` adds to its metadata.
+        name: name of the Workflow.
+        parts: parts of the Workflow; `metadata` adds to its metadata.
     """
     metadata = {
         "name": name,

@@ -33,7 +33,7 @@ def rendered(*features: str, **overlay: Any) -> list[JsonObject]:
 
     Args:
         features: names of folders in `deploy/features`, in the order of an overlay.
-        overlay: what else the overlay says, as in its file.
+        overlay: other fields of the overlay, as in its file.
 
     Raises:
         ControlPlaneError: kustomize cannot render it.

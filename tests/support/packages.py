@@ -86,7 +86,7 @@ def a_package(
         tasks: tasks of the root; None = one called `work`, of the component `work`.
         components: components besides `work`, a container, and `body`, a DAG of one such task.
         container: container spec of `work`.
-        executors: what runs in further components, by their names.
+        executors: executors of further components, by the components' names.
         parameters: pipeline parameters, by name.
         kubernetes: Kubernetes config of executors, by name.
     """

@@ -34,9 +34,9 @@ class Block:
     """A part of a page.
 
     Attributes:
-        language: of a fenced block, such as `python`; None = prose.
-        text: what is in it.
-        needs_cluster: it is not run where the page is.
+        language: language of a fenced block, such as `python`; None = prose.
+        text: contents of the block.
+        needs_cluster: whether it needs a cluster; then it is not run where the page is.
     """
 
     language: str | None
@@ -81,7 +81,7 @@ def notebook(page: str, links: str) -> str:
 
     Args:
         page: the page.
-        links: what precedes its relative links, from where the notebook is.
+        links: prefix of the page's relative links, as seen from the notebook.
     """
     cells = [_cell(block, links) for block in blocks(page)]
     document = {

@@ -17,8 +17,8 @@ class Turn:
     """A turn of phrase that is not used here.
 
     Attributes:
-        pattern: finds it, as a regular expression; upper and lower case are the same.
-        instead: what to write.
+        pattern: regular expression that finds it; upper and lower case are the same.
+        instead: words to write in its place.
         example: a sentence that has it.
     """
 

@@ -23,7 +23,7 @@ class Passage:
 
     Attributes:
         text: the text, without code and without line breaks.
-        starts: where in the text each line of the file begins.
+        starts: positions in the text at which the lines of the file begin.
         lines: the numbers of these lines.
     """
 

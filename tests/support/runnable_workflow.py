@@ -36,7 +36,7 @@ def runnable_workflow(pipeline: Json, platform: Json | None = None) -> Json:
 
     Args:
         pipeline: the package's pipeline.
-        platform: its second document.
+        platform: second document of the package.
 
     Raises:
         ValueError: the pipeline has more than plain steps.

@@ -27,13 +27,13 @@ class Scraped:
         """One of our metrics, summed over all labels that are not given; 0 without any.
 
         Args:
-            sample: as scraped, without our prefix: `runs`, `api_writes_total`.
-            labels: what its labels must be.
+            sample: name as scraped, without our prefix: `runs`, `api_writes_total`.
+            labels: labels that it must have.
         """
         return sum(value for _, value in self._matching(sample, labels))
 
     def values(self, sample: str, by: str, **labels: str) -> dict[str, float]:
-        """The same apart for every value of one label."""
+        """One of our metrics, as `total` sums it, for every value of the label `by`."""
         sums: dict[str, float] = {}
         for has, value in self._matching(sample, labels):
             sums[has[by]] = sums.get(has[by], 0.0) + value

@@ -41,7 +41,7 @@ class ScriptedApi:
     """Answers a watcher; the last stream stays open until it is closed.
 
     Attributes:
-        asked: what was asked for.
+        asked: requests so far.
         observer: counts in the metrics of the controller.
     """
 
@@ -49,8 +49,8 @@ class ScriptedApi:
         """Take the answers in order: lists of objects, errors, or streams of events.
 
         Args:
-            steps: for a list (version, objects) or an error; for a stream a list of
-                (type, object) pairs and errors.
+            steps: answers; (version, objects) or an error answers a list, a list of (type, object)
+                pairs and errors answers a stream.
         """
         self.asked: list[str] = []
         self.observer = ApiMetrics("test")

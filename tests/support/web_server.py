@@ -35,9 +35,9 @@ def web_server(
     """Serves those paths, 404 for others; yields the address without a path.
 
     Args:
-        answers: by path.
+        answers: answers by path.
         pair: the server's certificate, for https.
-        context: in place of it, what serves https.
+        context: context that serves https, in place of the certificate.
     """
 
     class Handler(BaseHTTPRequestHandler):

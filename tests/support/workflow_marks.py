@@ -29,8 +29,8 @@ class Mark:
     """Marks of a step.
 
     Attributes:
-        duration: as authors write it, for a node of speed 1.
-        type: of the step.
+        duration: duration as authors write it, for a node of speed 1.
+        type: type of the step.
     """
 
     duration: str
@@ -41,7 +41,7 @@ def with_marks(workflow: Mapping[str, Any], mark_of: Callable[[str], Mark]) -> J
     """The Workflow with marks on every step that runs a container.
 
     Args:
-        workflow: as KFP's API server submits it.
+        workflow: Workflow as KFP's API server submits it.
         mark_of: task name -> its marks.
     """
     marked = copy.deepcopy(dict(workflow))

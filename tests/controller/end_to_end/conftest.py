@@ -77,28 +77,28 @@ def at_work(request, control_plane_programs, argo_program):
 
 @pytest.fixture(scope="module")
 def installation(at_work):
-    """The one of a file whose tests leave its processes and nodes as they were."""
+    """Installation of a file whose tests leave its processes and nodes as they were."""
     with at_work() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def gated_installation(at_work):
-    """The same with `features/gates`."""
+    """Installation with `features/gates`, for a file like that of `installation`."""
     with at_work("gates") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def choosy_installation(at_work):
-    """The same with `features/opt-in`, and with queues in the namespaces that ask for both."""
+    """Installation with `features/opt-in`, and with queues in the namespaces that ask for both."""
     with at_work("opt-in", "queue") as running:
         yield running
 
 
 @pytest.fixture
 def own_installation(request, at_work):
-    """One that a test may take apart, with the features that it names, placed by the extender."""
+    """Installation that a test may take apart, with the features that it names and the extender."""
     with at_work(*request.param, actuator="extender") as running:
         yield running
 
@@ -118,5 +118,5 @@ def team(installation):
 
 @pytest.fixture
 def gated_team(gated_installation):
-    """The same where pods are gated."""
+    """A namespace of the test's own where pods are gated."""
     yield from tidy_team(gated_installation)

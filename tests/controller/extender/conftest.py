@@ -31,7 +31,7 @@ class Extender:
 
     Attributes:
         process: the process `extend`.
-        port: of the scheduler's questions.
+        port: port of the scheduler's questions.
         api: the API server as the administrator sees it.
     """
 

@@ -13,9 +13,9 @@ class Options:
 
     Attributes:
         boundary: id of the node of the DAG around it.
-        on_exit: it belongs to an exit handler.
-        hooked: it is a hook.
-        retried: it is an attempt.
+        on_exit: whether it belongs to an exit handler.
+        hooked: whether it is a hook.
+        retried: whether it is an attempt of a step with retries.
     """
 
     boundary: str = ""
@@ -35,8 +35,8 @@ class Call:
     """A template and its arguments.
 
     Attributes:
-        template: its name.
-        arguments: its arguments.
+        template: name of the template.
+        arguments: arguments of the call.
     """
 
     template: str

@@ -44,7 +44,7 @@ class Outcome:
     Attributes:
         workflow: the Workflow as it shall be written back.
         changed: whether it differs from what was read.
-        requeue_seconds: after how long to look again though nothing has happened, or None.
+        requeue_seconds: time after which to look again though nothing has happened, or None.
     """
 
     workflow: Json
@@ -64,9 +64,9 @@ def reconcile(
 
     Args:
         workflow: the Workflow as read; it is not changed.
-        pods: its pods, as far as they have been seen.
-        results: its WorkflowTaskResults.
-        cluster: where pods and claims are created.
+        pods: pods of the Workflow, as far as they have been seen.
+        results: WorkflowTaskResults of the Workflow.
+        cluster: cluster in which pods and claims are created.
         now: the time.
         settings: the controller's settings; KFP 2.17's by default.
     """

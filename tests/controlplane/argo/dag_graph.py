@@ -15,7 +15,7 @@ class DagGraph:
     Attributes:
         run: the run it belongs to.
         node: the DAG's own node.
-        tasks: by name.
+        tasks: tasks of the DAG, by name.
         depends: task -> the tasks that it depends on, and the phases each may end in.
         targets: the tasks that nobody depends on.
     """

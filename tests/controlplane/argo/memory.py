@@ -11,10 +11,10 @@ class MemoryCluster:
     """Pods, claims and task results of one namespace.
 
     Attributes:
-        pods: by name, in order of creation.
-        claims: by name.
+        pods: pods by name, in order of creation.
+        claims: claims by name.
         results: WorkflowTaskResults by name.
-        admit: changes a pod at creation, as a webhook would, or refuses it.
+        admit: function that changes a pod at creation, as a webhook would, or refuses it.
         ended: names of pods that the controller has ended.
     """
 

@@ -40,9 +40,9 @@ class PodRequest:
     """Request for the pod of a node.
 
     Attributes:
-        node_name: of the node it is for.
+        node_name: name of the node that the pod is for.
         template: the node's template, filled.
-        on_exit: it belongs to an exit handler.
+        on_exit: whether it belongs to an exit handler.
     """
 
     node_name: str

@@ -73,8 +73,8 @@ class ArgoProgram:
         """Configure it for all namespaces; the process is not started yet.
 
         Args:
-            api: where its configuration is written.
-            kubeconfig: who it is.
+            api: API server to which its configuration is written.
+            kubeconfig: kubeconfig of its account.
             log: file that takes its output.
         """
         api.create(an_object("v1", "Namespace", NAMESPACE))

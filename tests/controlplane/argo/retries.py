@@ -26,7 +26,7 @@ def settle_attempts(run: Run, node: Json, strategy: Mapping[str, Any]) -> bool:
     Args:
         run: the run.
         node: the Retry node.
-        strategy: its retry strategy, filled.
+        strategy: retry strategy of the step, filled.
     """
     attempts = run.attempts(node)
     if is_finished(node) or not attempts or not is_finished(attempts[-1]):

@@ -19,11 +19,11 @@ class SimulatedWorkflow:
 
     Attributes:
         workflow: the Workflow as last written.
-        cluster: what was made of it.
+        cluster: cluster with the pods and claims of the Workflow.
         now: the time.
-        choices: what KFP's drivers find out.
-        looks: how often the controller has looked at the Workflow.
-        requeue_seconds: what its last look asked for.
+        choices: choices of KFP's drivers.
+        looks: number of looks of the controller at the Workflow.
+        requeue_seconds: time until the next look, as the last one requested it.
     """
 
     def __init__(

@@ -51,11 +51,11 @@ class Run:
 
     Attributes:
         workflow: a copy of the object, deep enough for its nodes to be changed in place.
-        pods: by node id, as far as the controller has seen them.
-        cluster: where pods and claims are created.
+        pods: pods by node id, as far as the controller has seen them.
+        cluster: cluster in which pods and claims are created.
         now: the time.
         globals: names for substitution.
-        requeue: after how many seconds to look again without being asked, or None.
+        requeue: seconds after which to look again without being asked, or None.
     """
 
     workflow: Json

@@ -19,8 +19,8 @@ def strategic_merge(original: Any, patch: Any, field: str = "") -> Any:
     """The original with a patch laid over it; neither is changed.
 
     Args:
-        original: what there is, or None.
-        patch: what shall be; `null` removes.
+        original: value that is there; None if there is none.
+        patch: value to lay over it; `null` removes.
         field: the name of the field both are the value of.
     """
     if isinstance(patch, dict):

@@ -43,8 +43,8 @@ class Watched:
             api: the API server.
             api_version: group and version.
             kind: the kind.
-            changed: called with every object that has changed or is gone.
-            query: such as `labelSelector`.
+            changed: function called with every object that has changed or is gone.
+            query: parameters of the request, such as `labelSelector`.
         """
         self._api = api
         self._kind = (api_version, kind)

@@ -13,7 +13,7 @@ class Rejection:
 
     Attributes:
         reason: `OutOf<resource>`.
-        message: in the kubelet's words.
+        message: explanation in the kubelet's words.
     """
 
     reason: str

@@ -63,9 +63,9 @@ def driver_answer(
     """The outputs of a driver: parameter -> value.
 
     Args:
-        arguments: its command line, read.
+        arguments: arguments of its command line, read.
         workflow: the name of its Workflow.
-        choices: what it finds out at run time.
+        choices: choices that it makes at run time.
     """
     choices = choices or DriverChoices()
     task = arguments.get("task_name", "")

@@ -74,9 +74,9 @@ class Kubelets:
         """Make the kubelets.
 
         Args:
-            workload: how long pods take.
-            choices: what KFP's drivers find out, the same for all or by Workflow name.
-            exit_codes: what goes wrong; none = nothing.
+            workload: times that pods take.
+            choices: choices of KFP's drivers, the same for all or by Workflow name.
+            exit_codes: exit codes of main containers that fail; None = all succeed.
         """
         self._workload = workload or Workload()
         self._choices = choices or DriverChoices()
@@ -94,7 +94,7 @@ class Kubelets:
 
         Args:
             pods: all pods there are.
-            nodes: by name.
+            nodes: nodes by name.
             now: the time.
         """
         changes: list[Change] = []

@@ -21,9 +21,9 @@ def placement_of(
     """The patch with claims, selectors, affinity, tolerations and the workspace.
 
     Args:
-        patch: of one container.
+        patch: patch of one container.
         config: the step's Kubernetes settings.
-        container: its container as in the pipeline.
+        container: container as in the pipeline.
         workflow: the name of its Workflow.
         parameters: values of the step's inputs, for claims that these name.
     """

@@ -21,9 +21,9 @@ class Ending:
     """End of a pod.
 
     Attributes:
-        exit_code: of its main container.
-        reason: of the pod, such as `DeadlineExceeded`, else "".
-        message: of the pod, or "".
+        exit_code: exit code of its main container.
+        reason: reason in the pod's status, such as `DeadlineExceeded`, else "".
+        message: message in the pod's status, or "".
     """
 
     exit_code: int = 0
@@ -41,10 +41,10 @@ class Timeline:
     """One pod's life.
 
     Attributes:
-        admitted: when its node took it.
-        starts: when its main container starts.
-        ends: when it ends.
-        ending: how.
+        admitted: time at which its node took it.
+        starts: time at which its main container starts.
+        ends: time at which it ends.
+        ending: way in which it ends.
     """
 
     admitted: datetime

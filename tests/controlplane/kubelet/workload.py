@@ -32,8 +32,8 @@ class WorkloadSettings:
     Attributes:
         driver_seconds: a KFP driver, whatever its node.
         step_seconds: a step without a duration, on a node of speed 1.
-        spread: of the same, standard deviation of its logarithm from pod to pod.
-        start_seconds: from admission to the first container.
+        spread: standard deviation of the logarithm of such a step's time, from pod to pod.
+        start_seconds: time from admission to the first container.
     """
 
     driver_seconds: float = 0.5

@@ -31,7 +31,7 @@ class KueueProgram:
     """Kueue, built elsewhere.
 
     Attributes:
-        folder: holds the program `kueue` and `config`, as Kueue's sources do.
+        folder: folder with the program `kueue` and `config`, like that of Kueue's sources.
     """
 
     folder: Path
@@ -72,8 +72,8 @@ class KueueProgram:
         the name of the Service all the same.
 
         Args:
-            host: of its webhooks.
-            port: likewise.
+            host: host of its webhooks.
+            port: port of its webhooks.
         """
         items = [item for item in self._rendered if item["kind"] not in _NOT_INSTALLED]
         for item in items:

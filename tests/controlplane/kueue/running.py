@@ -31,8 +31,8 @@ class Kueue:
     webhooks about pods too, so nobody else should use the control plane.
 
     Attributes:
-        plane: where it works.
-        process: its process, once it is started.
+        plane: control plane on which it works.
+        process: process of Kueue, once it is started.
     """
 
     process: ManagedProcess
@@ -41,8 +41,8 @@ class Kueue:
         """Choose ports; nothing is started yet.
 
         Args:
-            plane: where it is to work.
-            program: what is run, and its manifests.
+            plane: control plane on which it is to work.
+            program: program to run, and its manifests.
         """
         self.plane = plane
         self._program = program
