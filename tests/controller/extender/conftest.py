@@ -32,6 +32,7 @@ class Extender:
     Attributes:
         process: the process `extend`.
         port: port of the scheduler's questions.
+        probe_port: port of its metrics.
         api: the API server as the administrator sees it.
     """
 
@@ -39,6 +40,7 @@ class Extender:
         self.api = api
         self.process = process
         self.port = port
+        self.probe_port = probe_port
         self._ready = health.http_ready(probe_port)
 
     def start(self) -> None:
