@@ -3,12 +3,12 @@
 import logging
 import queue
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from time import monotonic
 from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
@@ -80,7 +80,7 @@ class EventRecorder:
     identity: str
     clock: Callable[[], datetime]
     most_waiting: int = 1000
-    monotonic: Callable[[], float] = monotonic
+    monotonic: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         """Prepare the thread without starting it."""
@@ -94,11 +94,11 @@ class EventRecorder:
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
         """Write the waiting events until the timeout, and end the thread."""
-        deadline = monotonic() + timeout_seconds
+        deadline = self.monotonic() + timeout_seconds
         if self._thread.is_alive():
             with suppress(queue.Full):
                 self._waiting.put(None, timeout=timeout_seconds)
-                self._thread.join(deadline - monotonic())
+                self._thread.join(deadline - self.monotonic())
         # While the end waits too, it counts for the event that is just being written.
         if unwritten := self._waiting.qsize():
             _LOG.warning("%d events are not written: no answer", unwritten)

@@ -68,16 +68,16 @@ def test_a_kfp_run_has_drivers_and_loops_a_workflow_has_neither():
 def test_one_case(kind, budget):
     """Times, memory, and the schedule of all steps."""
     shape = Shape(kind, 60, nodes=6, seed=1)
-    instance, plan = load(shape), measure(shape, budget)
-    outcome = outcome_of(name_of(shape), 1, budget, instance, references_of(instance, 1), plan)
+    instance, timed = load(shape), measure(shape, budget)
+    outcome = outcome_of(name_of(shape), 1, budget, instance, references_of(instance, 1), timed)
     assert fault(outcome) == ""
-    assert 0 < plan.measured[FIRST_PLAN] < 2
-    assert plan.measured[PLANS_A_SECOND] > 0
-    assert plan.measured[WHOLE_CALL] > 0
-    assert plan.spent.schedules >= (budget.schedules or 1)
-    assert len(plan.rows) == 60
-    assert {node for _, node, _, _ in plan.rows} <= set(instance.nodes)
-    assert max(end for _, _, _, end in plan.rows) == pytest.approx(plan.makespan)
+    assert 0 < timed.measured[FIRST_PLAN] < 2
+    assert timed.measured[PLANS_A_SECOND] > 0
+    assert timed.measured[WHOLE_CALL] > 0
+    assert timed.spent.schedules >= (budget.schedules or 1)
+    assert len(timed.rows) == 60
+    assert {node for _, node, _, _ in timed.rows} <= set(instance.nodes)
+    assert max(end for _, _, _, end in timed.rows) == pytest.approx(timed.makespan)
 
 
 def test_a_process_of_its_own_holds_little_memory():

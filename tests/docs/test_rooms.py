@@ -33,7 +33,7 @@ CATCH_ALL = {
     "kfp_placement_controller.loops.guard_loop": 1,
     "kfp_placement.cli.group": 1,
     "kfp_placement.live.watching": 1,
-    # Work on one object within such a loop: its defect holds up no other object.
+    # Work on one object or one part within such a loop: its defect holds up no other.
     "kfp_placement_controller.warning_log": 1,
     "kfp_placement_kube.watch": 1,
     # An author's code, which is imported and compiled.

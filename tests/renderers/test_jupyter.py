@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.formatting import visible
-from kfp_placement_engine.views.plans.comparison import makespan, verdict
+from kfp_placement_engine.views.plans.comparison import difference_text, makespan
 from tests.renderers.jupyter import OUTPUT, jupyter_server, notebook_of
 from tests.renderers.layout import WIDTHS, layout_problems, problems_by_width
 from tests.renderers.notebooks import PLANS
@@ -55,7 +55,7 @@ def followed(page: Page) -> Callable[[int], None]:
 
 def missing_words(text: str, plan: Plan) -> list[str]:
     """What a reader of the bare text would not find: the result, and each step with its node."""
-    verdicts = [verdict(plan, each) for each in [*plan.comparison.baselines.values()][:1]]
+    verdicts = [difference_text(plan, each) for each in [*plan.comparison.baselines.values()][:1]]
     names = [name for step in plan.steps for name in (step.name, step.node or "")]
     # Longer names are shortened.
     shown = [visible(name) for name in names if len(name) < 100]

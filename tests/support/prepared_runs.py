@@ -33,6 +33,6 @@ def codes(report: CheckReport) -> list[tuple[str, str, str]]:
 
 
 def check_run(run: RunGraph, cluster: Cluster | None = None, **asked: Any) -> CheckReport:
-    """Return what `prepared` reads of the run, with these arguments."""
+    """Return the report of `check` on a run, with arguments as for `prepared`."""
     quick = {"budget_seconds": 0.05, "compare": ()}
     return rules.check_run(prepared(run, cluster, options=quick, **asked))

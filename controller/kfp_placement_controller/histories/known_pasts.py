@@ -28,7 +28,7 @@ STEPS_FOR_A_NEW_RUN = 2 * STEPS_AT_ONCE
 BYTES_PER_STEP = 125
 """Bytes of an object that take as long to read as one step takes to learn from."""
 
-MOST_NAMESPACES, MOST_PIPELINES = 50, 500
+MOST_NAMESPACES_KEPT, MOST_PIPELINES_KEPT = 50, 500
 """Pasts that are kept; those asked for longest ago are built again when they are asked for."""
 
 
@@ -271,7 +271,7 @@ class KnownPasts:
 
     def _make_room(self, *, is_pipeline: bool) -> None:
         """Drop the finished pasts that were asked for longest ago."""
-        most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
+        most = MOST_PIPELINES_KEPT if is_pipeline else MOST_NAMESPACES_KEPT
         idle = [
             key
             for key, past in self._pasts.items()

@@ -29,7 +29,7 @@ from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 
-LONGEST_PAST_WAIT_SECONDS = 60.0
+LONGEST_WAIT_FOR_PAST_SECONDS = 60.0
 """Longest wait for a pipeline's past runs before a RunRequest is written without them."""
 
 _MAX_NAMED_QUEUES = 5
@@ -176,7 +176,7 @@ class RunNeed:
         """Return whether past runs are still waited for; the wait begins with the first call."""
         if self.awaited_since is None:
             self.awaited_since = monotonic_seconds
-        return lasts(LONGEST_PAST_WAIT_SECONDS, self.awaited_since, monotonic_seconds)
+        return lasts(LONGEST_WAIT_FOR_PAST_SECONDS, self.awaited_since, monotonic_seconds)
 
     def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
         """Return the spec of its RunRequest.

@@ -63,7 +63,7 @@ class LatencyPolicy:
     Attributes:
         step_types: step types that follow the rule, in any case; empty = none.
         tolerance_ms: nodes within this of the best count as best.
-        tolerance_percent: tolerance in percent of the best round trip; the larger of both holds.
+        tolerance_percent: tolerance in percent of the best round trip; the larger one applies.
     """
 
     step_types: tuple[str, ...] | None = None

@@ -17,7 +17,7 @@ from kfp_placement_engine.render.text_time_line import time_lines
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.views.document import Column, Row, Table
 from kfp_placement_engine.views.formatting import duration, latency
-from kfp_placement_engine.views.plans.comparison import makespan, verdict
+from kfp_placement_engine.views.plans.comparison import difference_text, makespan
 from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WITH_REASONS, Detail
 from kfp_placement_engine.views.plans.time_line import plan_time_line
 from kfp_placement_engine.views.plans.view import plan_view
@@ -80,7 +80,7 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
     plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
     default = plan.comparison.baselines["kube-default"]
-    change = verdict(plan, default)
+    change = difference_text(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
     own, others = plan_time_line(plan, PAGE).schedules
     own = replace(own, title=f"The plan: {makespan(plan.figures)}, {change}")

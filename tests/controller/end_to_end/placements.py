@@ -39,7 +39,7 @@ def why_deviating(team: Team) -> list[str]:
     return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
 
 
-def wait_until_succeeded(team: Team, run: str) -> None:
+def wait_until_success_is_shown(team: Team, run: str) -> None:
     """Wait until the placement of a run that has succeeded says so."""
     wait_until(lambda: phase(team, run) == "Succeeded", f"{run} to succeed", 60)
 

@@ -8,7 +8,7 @@ from kfp_placement_engine.contract.keys import (
     PIPELINES_LABEL,
 )
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.end_to_end.placements import wait_until_succeeded
+from tests.controller.end_to_end.placements import wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import team_of
@@ -54,7 +54,7 @@ def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):
                 assert pod["spec"]["nodeName"] in history.planned_for(pod)
         drivers = [pod for pod in team.pods() if is_driver(pod)]
         assert {pod["spec"]["schedulerName"] for pod in drivers} == {KUBERNETES_SCHEDULER}
-        wait_until_succeeded(team, run)
+        wait_until_success_is_shown(team, run)
 
 
 def test_in_a_namespace_that_does_not_ask_for_it_the_same_run_is_untouched(installation, history):
@@ -83,7 +83,7 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
 
         wait_until(is_left_alone, "a run to be left alone", 60)
         team.wait_for_success(run)
-        wait_until_succeeded(team, run)
+        wait_until_success_is_shown(team, run)
 
 
 def test_gates_hold_such_steps_back_until_it_is_their_turn(gated_installation):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.end_to_end.placements import wait_until_succeeded
+from tests.controller.end_to_end.placements import wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controlplane.argo.watching import Watched, version_of
@@ -59,7 +59,7 @@ def test_the_api_server_may_restart_while_runs_are_under_way(installation, team)
     # A server that has just started may take pods before it knows its admission policies.
     schedulers = set(schedulers_at_end(team, run).values())
     assert schedulers <= {DEFAULT_SCHEDULER, "default-scheduler"}
-    wait_until_succeeded(team, run)
+    wait_until_success_is_shown(team, run)
     assert installation.metric(PLANNER, "api_errors_total") > errors
 
 
@@ -94,7 +94,7 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         late = team.submit(chain("late", 0.2))
         ends_of = [team.wait_for_end(name, 90) for name in (late, run)]
         assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
-        wait_until_succeeded(team, run)
+        wait_until_success_is_shown(team, run)
         assert epochs == sorted(epochs)
         assert epochs[-1] > first
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)

@@ -2,7 +2,7 @@
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.end_to_end.placements import wait_until_succeeded
+from tests.controller.end_to_end.placements import wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors
 from tests.controller.end_to_end.teams import Team
@@ -25,7 +25,7 @@ def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
     team.api.delete(lease)
     wait_until(lambda: epoch(team, run) > before, "a higher epoch", 30)
     team.wait_for_success(run, 90)
-    wait_until_succeeded(team, run)
+    wait_until_success_is_shown(team, run)
 
 
 def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installation, team):
@@ -37,7 +37,7 @@ def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installati
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
     team.label(ENABLED_LABEL, None)
     team.wait_for_success(run, 120)
-    wait_until_succeeded(team, run)
+    wait_until_success_is_shown(team, run)
     after = team.placement(run)
     assert after.metadata.uid == before.metadata.uid
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds

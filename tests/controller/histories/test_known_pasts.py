@@ -156,11 +156,11 @@ LARGE_RUNS = [a_past_run("p", number, steps=200) for number in range(20)]
 """A past of these is built in parts."""
 
 
-@pytest.mark.parametrize("kind", ["MOST_NAMESPACES", "MOST_PIPELINES"])
+@pytest.mark.parametrize("kind", ["MOST_NAMESPACES_KEPT", "MOST_PIPELINES_KEPT"])
 def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind):
     monkeypatch.setattr(known_pasts, kind, 2)
     histories = Histories(enabled=True)
-    keys = [("team", name) if kind == "MOST_PIPELINES" else (name, "p") for name in "abc"]
+    keys = [("team", name) if kind == "MOST_PIPELINES_KEPT" else (name, "p") for name in "abc"]
     for namespace, pipeline in keys:
         store(histories, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
     pasts = [built(histories, *key) for key in keys]

@@ -10,7 +10,7 @@ from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning import promising
 from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
-from kfp_placement_controller.runs.run_needs import LONGEST_PAST_WAIT_SECONDS, RunNeed
+from kfp_placement_controller.runs.run_needs import LONGEST_WAIT_FOR_PAST_SECONDS, RunNeed
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_kube.change import Change
@@ -259,6 +259,6 @@ def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_
     larger_node(cluster)
     cluster.settle()
     assert bool(cluster.spec("waiting").unschedulable) == (awaited == "team")
-    for _ in range(int(LONGEST_PAST_WAIT_SECONDS / 4) + 1):
+    for _ in range(int(LONGEST_WAIT_FOR_PAST_SECONDS / 4) + 1):
         cluster.settle()
     assert cluster.spec("waiting").unschedulable == ""

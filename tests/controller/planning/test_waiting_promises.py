@@ -22,7 +22,7 @@ def status_of(cluster: NoisyCluster, run: str) -> Any:
     return cluster.placement(run).status
 
 
-def has_forecast(cluster: NoisyCluster, run: str) -> bool:
+def says_when_or_why_not(cluster: NoisyCluster, run: str) -> bool:
     """Return whether the placement of a run says when it ends, or why that is unknown."""
     written = any(key[1] == run for key in cluster.placements)
     if not written or cluster.placement(run).status is None:
@@ -33,7 +33,7 @@ def has_forecast(cluster: NoisyCluster, run: str) -> bool:
 
 def test_a_run_that_waits_is_promised_since_its_start():
     cluster, name = waiting()
-    cluster.run(lambda: has_forecast(cluster, name))
+    cluster.run(lambda: says_when_or_why_not(cluster, name))
     status, spec = status_of(cluster, name), cluster.placement(name).spec
     assert status.ends is None
     assert spec.first_ends is None
@@ -57,7 +57,7 @@ def test_a_run_that_waits_is_promised_since_its_start():
 
 def test_it_says_why_nothing_is_known():
     cluster, name = waiting(runs=0)
-    cluster.run(lambda: has_forecast(cluster, name))
+    cluster.run(lambda: says_when_or_why_not(cluster, name))
     assert status_of(cluster, name).ends_unknown == "no run seen"
     cluster.suspend(name, suspended=False)
     cluster.run()
@@ -76,7 +76,7 @@ def test_a_run_that_is_stopped_halfway_has_no_such_promise():
 
 def test_it_follows_the_policy_at_its_next_forecast():
     cluster, name = waiting()
-    cluster.run(lambda: has_forecast(cluster, name))
+    cluster.run(lambda: says_when_or_why_not(cluster, name))
     assert cluster.placement(name).confidence == 0.9
     say(cluster, confidence="50%")
     cluster.pass_time(15 * 60)

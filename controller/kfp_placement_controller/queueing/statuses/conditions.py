@@ -8,7 +8,7 @@ from kfp_placement_engine.contract.shared_parts import ConditionFinding, Resourc
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.kinds import JsonObject
 
-MAX_MESSAGE_CHARACTERS = 1000
+MAX_CONDITION_CHARACTERS = 1000
 """Longest message of a condition."""
 
 
@@ -79,7 +79,7 @@ def condition_object(finding: ConditionFinding, since: datetime) -> JsonObject:
         "type": str(finding.condition),
         "status": str(finding.holds),
         "reason": str(finding.reason),
-        "message": finding.message[:MAX_MESSAGE_CHARACTERS],
+        "message": finding.message[:MAX_CONDITION_CHARACTERS],
         "lastTransitionTime": time_text(since),
     }
 

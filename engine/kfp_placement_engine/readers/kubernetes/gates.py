@@ -70,10 +70,10 @@ def opening_patch(
     version = {key: value for key, value in metadata.items() if key in checked}
     if pin is None:
         return gate_off(version, gates)
-    return gate_off(version, gates, read_raw_affinity(pod), pin)
+    return gate_off(version, gates, read_raw_node_affinity(pod), pin)
 
 
-def read_raw_affinity(pod: RawMapping) -> RawNodeAffinity:
+def read_raw_node_affinity(pod: RawMapping) -> RawNodeAffinity:
     """Return the pod's own node affinity.
 
     Args:

@@ -42,7 +42,7 @@ def comparison_table(plan: Plan) -> Table:
         is_plan = figures is plan.figures
         tone = Tone.STRONG if is_plan else Tone.PLAIN
         share = None if figures.unplaced else figures.makespan_seconds / longest
-        words = "" if is_plan else verdict(plan, figures)
+        words = "" if is_plan else difference_text(plan, figures)
         is_better = (change(plan, figures) or 0.0) < 0 or figures.unplaced > plan.figures.unplaced
         excess, trips = figures.latency_excess_ms, round_trips_text(figures)
         beyond = Cell(latency(excess), Tone.BAD) if math.isfinite(excess) and excess > 0 else ""
@@ -71,7 +71,7 @@ def _notes(plan: Plan) -> list[str]:
     for name, figures in plan.comparison.baselines.items():
         liberties = taken_liberties(plan, figures)
         if (change(plan, figures) or 0.0) > 0 and liberties:
-            notes.append(f"{verdict(plan, figures)}, but {name} {' and '.join(liberties)}")
+            notes.append(f"{difference_text(plan, figures)}, but {name} {' and '.join(liberties)}")
         if over := spread(figures):
             notes.append(f"{name}: a mean, {over}")
     schedules = {_PLAN: plan.figures, **plan.comparison.baselines}
@@ -97,7 +97,7 @@ def _use(plan: Plan, name: str, figures: Figures) -> str:
     return f"{name} {whole}({', '.join(each)})"
 
 
-def verdict(plan: Plan, figures: Figures) -> str:
+def difference_text(plan: Plan, figures: Figures) -> str:
     """Compare the plan with a baseline: `14.2% shorter`, `equal`, `places 2 more`."""
     difference = figures.unplaced - plan.figures.unplaced
     if difference:

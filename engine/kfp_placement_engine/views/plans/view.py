@@ -14,11 +14,11 @@ from kfp_placement_engine.views.plans.comparison import (
     can_end,
     change,
     comparison_table,
+    difference_text,
     makespan,
     round_trips_text,
     shows_latency,
     unending,
-    verdict,
 )
 from kfp_placement_engine.views.plans.critical_path import limits_table
 from kfp_placement_engine.views.plans.detail import Detail
@@ -218,7 +218,7 @@ def _figures(plan: Plan) -> list[Figure]:
 def _compared(plan: Plan) -> list[Figure]:
     """Compare the plan with the first baseline, as a figure."""
     for name, figures in plan.comparison.baselines.items():
-        words = verdict(plan, figures)
+        words = difference_text(plan, figures)
         if words == NONE:
             return []
         share = change(plan, figures) or 0.0

@@ -5,16 +5,16 @@ from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.views.formatting import NONE
 from kfp_placement_engine.views.plans.comparison import (
     comparison_table,
+    difference_text,
     shows_latency,
     spread,
-    verdict,
 )
 from tests.support.plans import a_plan, a_step, ends_after
 
 
 def against(makespan, *, mine=100.0, unplaced=0, **changes):
     plan = a_plan(figures=ends_after(mine), **changes)
-    return verdict(plan, ends_after(makespan, unplaced=unplaced))
+    return difference_text(plan, ends_after(makespan, unplaced=unplaced))
 
 
 def test_verdicts():
