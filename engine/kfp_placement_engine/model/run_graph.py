@@ -315,6 +315,8 @@ class RunGraph:
         namespace: namespace of the Workflow, or "".
         run_id: KFP run id, or "".
         workflow: name of the Argo Workflow object, or "".
+        is_outline: whether requests and images of its container steps are not in the file; see
+            `readers.argo`.
     """
 
     name: str
@@ -327,6 +329,7 @@ class RunGraph:
     namespace: str = ""
     run_id: str = ""
     workflow: str = ""
+    is_outline: bool = False
 
     def step(self, name: str) -> Step:
         """Return the step of that name.

@@ -111,6 +111,7 @@ class _Expander:
             namespace=tree.namespace,
             run_id=tree.run_id,
             workflow=tree.workflow,
+            is_outline=tree.is_outline,
         )
 
     def _dag(

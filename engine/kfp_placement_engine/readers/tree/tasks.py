@@ -193,7 +193,7 @@ class TaskTree:
         has_drivers: whether KFP driver pods run before DAGs, loops and iterations.
         run_claims: volume claims made for the run before its first step, with their access modes.
         notices: notices of the reader.
-        workflow, namespace, run_id: values of the same fields of `RunGraph`.
+        workflow, namespace, run_id, is_outline: values of the same fields of `RunGraph`.
     """
 
     name: str
@@ -207,3 +207,4 @@ class TaskTree:
     workflow: str = ""
     namespace: str = ""
     run_id: str = ""
+    is_outline: bool = False

@@ -5,6 +5,8 @@ import pytest
 from kfp_placement_engine import ReadOptions
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.run_graph import GroupKind, StepKind
+from kfp_placement_engine.readers.tree.expansion import expand
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
 from tests.support.effort import cpu_seconds, growth
 from tests.support.packages import (
     a_dag,
@@ -386,3 +388,10 @@ def test_items_come_from_any_kind_of_source(read, source, width):
     parameters = list_parameter("numbers", [4, 5, 6, 7])
     documents = a_package({"loop": loop}, parameters=parameters)
     assert len(read(documents).steps) == width
+
+
+@pytest.mark.parametrize("is_outline", [False, True])
+def test_an_outline_is_one_as_a_graph_too(is_outline):
+    root = Dag({"train": Task("train", Leaf())})
+    tree = TaskTree("taxi", "argo-workflow", root, {}, (), is_outline=is_outline)
+    assert expand(tree, ReadOptions()).is_outline is is_outline
