@@ -3,16 +3,14 @@
 The content is kept as JSON, and read as a graph only when the run is planned.
 """
 
-import base64
-import binascii
 import json
-import zlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import orjson
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources.argo.compressed_nodes import unpack_nodes
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
 from kfp_placement_controller.sources.source import ObservedRun, RunState, StepIndex
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
@@ -32,20 +30,6 @@ from kfp_placement_kube.kinds import JsonObject
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Largest Workflow that is read, without its nodes; etcd takes 1.5 MB, so none is larger."""
 
-MAX_NODES_BYTES = 32 * 2**20
-"""Largest decompressed text of a Workflow's nodes.
-
-Argo writes at most 1 MB compressed, which is about 10 MB decompressed.
-"""
-
-MAX_NODES_VALUES = 2_000_000
-"""Limit of JSON values in decompressed nodes.
-
-A value that Argo writes takes about 24 bytes of text. Text made of empty lists has ten times as
-many values, which would need 2 GB of memory.
-"""
-
-_GZIP = 16 + zlib.MAX_WBITS
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
 
@@ -151,32 +135,10 @@ def nodes_of(workflow: WorkflowObject) -> WorkflowNodes:
             return WorkflowNodes((), problem)
         packed = status.get("compressedNodes")
         if isinstance(packed, str) and packed:
-            return WorkflowNodes(read_nodes(orjson.loads(_unpacked(packed))))
+            return WorkflowNodes(read_nodes(orjson.loads(unpack_nodes(packed))))
         return WorkflowNodes(read_nodes(status.get("nodes")))
     except (InputError, ValueError) as error:
         return WorkflowNodes((), f"this Workflow's nodes cannot be read: {error!s:.200}")
-
-
-def _unpacked(packed: str) -> bytes:
-    """Decompress, but never to more than `MAX_NODES_BYTES` or `MAX_NODES_VALUES`.
-
-    Raises:
-        InputError: it is not gzip data in base64, or too large.
-    """
-    unpacker = zlib.decompressobj(_GZIP)
-    try:
-        text = unpacker.decompress(base64.b64decode(packed), MAX_NODES_BYTES)
-    except (binascii.Error, ValueError, zlib.error) as error:
-        raise InputError(f"status.compressedNodes is malformed: {error}") from error
-    if unpacker.unconsumed_tail:
-        raise InputError(f"status.compressedNodes is larger than {MAX_NODES_BYTES} bytes")
-    # Commas within text count too, so the text has at most this many values. Counting is cheap.
-    values = sum(map(text.count, (b",", b"[", b"{")))
-    if values > MAX_NODES_VALUES:
-        raise InputError(
-            f"status.compressedNodes has {values} values; at most {MAX_NODES_VALUES} are read"
-        )
-    return text
 
 
 def observe_workflow(

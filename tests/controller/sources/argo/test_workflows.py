@@ -1,7 +1,5 @@
 """Workflows with our mark: slimmed, bounded, and never fatal."""
 
-import base64
-import gzip
 import json
 
 import orjson
@@ -9,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.sources.argo import workflows
 from kfp_placement_controller.sources.argo.workflows import WorkflowContent, observe_workflow
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
@@ -18,7 +15,6 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from tests.controller.planning.builders import observed
-from tests.controlplane.argo.compression import compress_nodes
 from tests.support.json_values import ANY_FORM
 from tests.support.kubernetes import workflow_object
 
@@ -108,39 +104,6 @@ def test_the_steps_of_a_template_count_once_argo_has_stored_them():
     assert observe_workflow(a_workflow(spec)) is None
     workflow = observed(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
     assert "storedWorkflowTemplateSpec" in json.loads(content(workflow).document)["status"]
-
-
-def test_compressed_nodes_are_read():
-    packed = compress_nodes(a_workflow(nodes=NODES), 0)
-    workflow = observed(packed)
-    assert [node.name for node in content(workflow).nodes] == ["wf"]
-    assert workflow.state.unreadable == ""
-
-
-def packed_text(text):
-    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
-
-
-def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(workflows, "MAX_NODES_BYTES", 1000)
-    workflow = observed(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
-    assert "larger than 1000 bytes" in workflow.state.unreadable
-
-
-@pytest.mark.parametrize(
-    "packed",
-    [
-        "!",
-        "AAAA",
-        pytest.param(packed_text(b"["), id="no JSON"),
-        pytest.param(packed_text(b'{"x":' + b"[" * 10_000_000), id="deep"),
-        pytest.param(packed_text(b'{"x":"' + b'\\"' * 10_000_000), id="text without an end"),
-        pytest.param(packed_text(b'{"x":[' + b"[]," * 10_000_000 + b"0]}"), id="many values"),
-    ],
-)
-def test_what_cannot_be_unpacked_is_said(packed):
-    workflow = observed(a_workflow(compressedNodes=packed))
-    assert "cannot be read" in workflow.state.unreadable
 
 
 def test_offloaded_nodes_are_said():
