@@ -26,6 +26,7 @@ from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
+from tests.controlplane.kubelet.packages import Package
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.ports import LOOPBACK, free_ports
@@ -60,6 +61,8 @@ class InstallationOptions:
         workload: times of pods that give no hint.
         choices: choices of KFP's drivers, the same for all or by Workflow name.
         exit_codes: pattern of a node name -> exit code of the main container.
+        packages: packages that drivers of KFP 3 read, by the name of their pipeline; tests may add
+            to them at any time.
         argo: Argo's own controller; None = the stand-in.
         stand_ins: whether Argo and the kubelets have stand-ins; else Workflows and pods stay as
             they are.
@@ -78,6 +81,7 @@ class InstallationOptions:
     )
     choices: DriverChoices | Callable[[str], DriverChoices] = field(default_factory=DriverChoices)
     exit_codes: dict[str, int] = field(default_factory=dict)
+    packages: dict[str, Package] = field(default_factory=dict)
     argo: ArgoProgram | None = None
     stand_ins: bool = True
     python: str = sys.executable
@@ -317,7 +321,8 @@ class Installation(ClusterOfRuns):
             self._processes[ARGO] = argo.process(self.api, self._plane.kubeconfig, log)
             self._processes[ARGO].start()
         options = self._options
-        kubelets = Kubelets(Workload(options.workload), options.choices, options.exit_codes)
+        workload = Workload(options.workload)
+        kubelets = Kubelets(workload, options.choices, options.exit_codes, options.packages)
         self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
     def _account_variables(self, account: str) -> dict[str, str]:

@@ -229,6 +229,7 @@ class SimulatedCluster(SetClock):
             cluster=MemoryCluster(self._admit),
             choices=choices,
             settings=settings,
+            packages=self.kubelets.packages,
         )
         simulated.now = self.now
         self.workflows[metadata["name"]] = simulated

@@ -19,6 +19,7 @@ from tests.controlplane.argo.observation import read_pods, read_results
 from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.state import (
     ANNOTATION_NODE_ID,
+    ANNOTATION_POD_NAMES,
     LABEL_COMPLETED,
     LABEL_PHASE,
     Cluster,
@@ -117,7 +118,7 @@ def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
     if not run.status.get("phase"):
         _mark_workflow(run, "Running", "")
         annotations = run.workflow["metadata"].setdefault("annotations", {})
-        annotations["workflows.argoproj.io/pod-name-format"] = "v2"
+        annotations.setdefault(ANNOTATION_POD_NAMES, "v2")
     else:
         read_pods(run)
     if run.deadline is not None and not run.is_late:

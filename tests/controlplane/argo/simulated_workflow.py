@@ -8,7 +8,8 @@ from tests.controlplane.argo.controller import reconcile
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
-from tests.controlplane.kubelet.drivers import DriverChoices, driver_answer, read_arguments
+from tests.controlplane.kubelet.drivers import DriverChoices, driver_answer
+from tests.controlplane.kubelet.packages import Package, driver_arguments
 
 START = datetime(2026, 1, 5, 8, 0, 0, tzinfo=UTC)
 MOST_LOOKS = 50
@@ -22,6 +23,7 @@ class SimulatedWorkflow:
         cluster: cluster with the pods and claims of the Workflow.
         now: the time.
         choices: choices of KFP's drivers.
+        packages: packages that drivers of KFP 3 read, by the name of their pipeline.
         looks: number of looks of the controller at the Workflow.
         requeue_seconds: time until the next look, as the last one requested it.
     """
@@ -33,11 +35,13 @@ class SimulatedWorkflow:
         settings: ControllerSettings | None = None,
         choices: DriverChoices | None = None,
         cluster: MemoryCluster | None = None,
+        packages: Mapping[str, Package] | None = None,
     ) -> None:
         self.workflow: Json = dict(workflow)
         self.cluster = cluster or MemoryCluster()
         self.now = START
         self.choices = choices or DriverChoices()
+        self.packages = packages or {}
         self.looks = 0
         self.requeue_seconds: float | None = None
         self._settings = settings
@@ -74,14 +78,12 @@ class SimulatedWorkflow:
 
     def answer(self, name: str) -> dict[str, str]:
         """Return what a pod says at its end: drivers answer, others say nothing."""
-        main = next(
-            container
-            for container in self.cluster.pods[name]["spec"]["containers"]
-            if container["name"] == "main"
-        )
+        pod = self.cluster.pods[name]
+        main = next(each for each in pod["spec"]["containers"] if each["name"] == "main")
         if main["command"][-1] != "driver":
             return {}
-        arguments = read_arguments(main["args"])
+        node_name = pod["metadata"]["annotations"][ANNOTATION_NODE_NAME]
+        arguments = driver_arguments(main["args"], node_name, self.packages)
         return driver_answer(arguments, self.workflow["metadata"]["name"], self.choices)
 
     def open_pods(self) -> list[str]:

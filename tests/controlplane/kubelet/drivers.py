@@ -1,7 +1,8 @@
 """Answers of KFP's drivers, from nothing but their own command line.
 
 A container driver says whether the step is skipped or cached and how its pod is patched; a DAG
-driver gives its id, whether its condition holds, and the width of a loop.
+driver gives its id, whether its condition holds, and the width of a loop. What is missing on
+the command line of KFP 3's drivers is added before, from the package (`packages.py`).
 """
 
 import json
@@ -14,6 +15,9 @@ from tests.controlplane.kubelet.placement import placement_of
 Json = dict[str, Any]
 
 EXECUTION_ID = "1"
+
+PARENT_TASK = "parent_task_id"
+"""Argument that only drivers of KFP 3 have."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,9 @@ def driver_answer(
             "cached-decision": str(cached).lower(),
             "condition": condition,
         }
+    identity = "parent-dag-task-id-path" if PARENT_TASK in arguments else "execution-id"
     return {
-        "execution-id": EXECUTION_ID,
+        identity: EXECUTION_ID,
         "iteration-count": str(_width(arguments, choices)),
         "condition": condition,
     }

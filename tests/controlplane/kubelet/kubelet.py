@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tests.controlplane.kubelet.admission import admit
-from tests.controlplane.kubelet.drivers import DriverChoices, Json, driver_answer, read_arguments
+from tests.controlplane.kubelet.drivers import DriverChoices, Json, driver_answer
+from tests.controlplane.kubelet.packages import Package, driver_arguments
 from tests.controlplane.kubelet.timeline import Ending, Timeline, status_at
 from tests.controlplane.kubelet.workload import (
     NODE_NAME,
@@ -63,6 +64,7 @@ class Kubelets:
     Attributes:
         exit_codes: pattern of a node name -> exit code of the main container; may be changed at any
             time.
+        packages: packages that drivers of KFP 3 read, by the name of their pipeline; likewise.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Kubelets:
         workload: Workload | None = None,
         choices: DriverChoices | Callable[[str], DriverChoices] | None = None,
         exit_codes: dict[str, int] | None = None,
+        packages: dict[str, Package] | None = None,
     ) -> None:
         """Make the kubelets.
 
@@ -77,10 +80,12 @@ class Kubelets:
             workload: times that pods take.
             choices: choices of KFP's drivers, the same for all or by Workflow name.
             exit_codes: exit codes of main containers that fail; None = all succeed.
+            packages: packages by the name of their pipeline; None = there are none.
         """
         self._workload = workload or Workload()
         self._choices = choices or DriverChoices()
         self.exit_codes = {} if exit_codes is None else exit_codes
+        self.packages = {} if packages is None else packages
         self._lives: dict[str, _Life] = {}
         self._rejected: set[str] = set()
 
@@ -103,7 +108,7 @@ class Kubelets:
         present = {_uid(pod) for pod in pods}
         self._lives = {uid: life for uid, life in self._lives.items() if uid in present}
         for pod in pods:
-            self._workload.learn(pod)
+            self._workload.learn(pod, self.packages)
             node = nodes.get(pod["spec"].get("nodeName", ""))
             if node is None:
                 continue  # nobody there to do anything
@@ -184,7 +189,8 @@ class Kubelets:
         choices = self._choices
         if not isinstance(choices, DriverChoices):
             choices = choices(workflow)
-        arguments = read_arguments(main_container(pod).get("args") or [])
+        line = main_container(pod).get("args") or []
+        arguments = driver_arguments(line, annotation(pod, NODE_NAME), self.packages)
         return [Report(task_result(pod, driver_answer(arguments, workflow, choices)))]
 
 

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 from tests.controlplane.kubelet.amounts import amount
-from tests.controlplane.kubelet.drivers import Json, read_arguments, read_object
+from tests.controlplane.kubelet.drivers import Json, read_object
+from tests.controlplane.kubelet.packages import Package, driver_arguments
 
 HINTS = "kfp-placement.dev/hints"
 SPEED = "kfp-placement.dev/speed"
@@ -91,13 +92,19 @@ class Workload:
         self.settings = settings or WorkloadSettings()
         self._drivers: dict[tuple[str, str], dict[str, str]] = {}
 
-    def learn(self, pod: Mapping[str, Any]) -> None:
-        """Read a driver's command line; other pods say nothing about others."""
+    def learn(self, pod: Mapping[str, Any], packages: Mapping[str, Package] = {}) -> None:
+        """Read a driver's command line; other pods say nothing about others.
+
+        Args:
+            pod: any pod.
+            packages: packages that drivers of KFP 3 read, by the name of their pipeline.
+        """
         name = annotation(pod, NODE_NAME)
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
         key = (workflow, _without_attempt(name))
         if name and is_driver(pod) and key not in self._drivers:
-            self._drivers[key] = read_arguments(main_container(pod).get("args") or [])
+            line = main_container(pod).get("args") or []
+            self._drivers[key] = driver_arguments(line, name, packages)
 
     def duration(self, pod: Mapping[str, Any], node: Mapping[str, Any]) -> Duration:
         """Return the times of a pod on a node."""
