@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
-from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
+from kfp_placement_engine.readers.argo.kfp_dialect import dialect_of
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
 from kfp_placement_engine.units.durations import whole_seconds_text
@@ -119,7 +119,8 @@ def _is_of_all_pipelines(api: ClusterApi, namespace: str, workflow: JsonObject) 
     The result is False if we have no right to read the namespace.
     """
     try:
-        is_kfp = is_kfp_workflow(Fields(workflow, _WORKFLOW).fields("spec").raw)
+        fields = Fields(workflow, _WORKFLOW)
+        is_kfp = dialect_of(fields.fields("spec").raw, fields.fields("metadata").raw).is_kfp
         raw = object_if_allowed(api, NAMESPACES, namespace) if is_kfp else None
         labels = Fields(raw or {}, _NAMESPACE).fields("metadata").text_mapping("labels")
     except InputError:

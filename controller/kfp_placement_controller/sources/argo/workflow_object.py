@@ -9,7 +9,7 @@ from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
-from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
+from kfp_placement_engine.readers.argo.kfp_dialect import dialect_of
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject, Kind
@@ -89,7 +89,7 @@ class WorkflowObject:
     @property
     def is_pipeline(self) -> bool:
         """Return whether KFP has created the Workflow."""
-        return is_kfp_workflow(self.spec)
+        return dialect_of(self.spec, self.metadata).is_kfp
 
     @property
     def phase(self) -> str:

@@ -8,9 +8,15 @@ arguments and never by component names.
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL
+from kfp_placement_engine.readers.argo.kfp_dialect import (
+    CONTAINER_DRIVER,
+    CONTAINER_EXECUTOR,
+    DAG_DRIVER,
+    IMPORTER,
+)
 from kfp_placement_engine.readers.argo.workflow_defaults import WorkflowDefaults
 from kfp_placement_engine.readers.argo.workflow_templates import (
     Arguments,
@@ -22,32 +28,14 @@ from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline
 from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_leaf, input_defaults
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, Nesting, Task, TaskTree
 
 SOURCE = "argo-workflow"
-CONTAINER_DRIVER = "system-container-driver"
-DAG_DRIVER = "system-dag-driver"
-CONTAINER_EXECUTOR = "system-container-executor"
-IMPORTER = "system-importer"
 
-_OLD_ROOT = "pipelines.kubeflow.org/components-root"
 _SUCCEEDED = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z]+)?")
 _METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
-
-
-def is_kfp_workflow(spec: Mapping[str, Any]) -> bool:
-    """Return whether a Workflow spec was made by KFP's compiler."""
-    parameters = mapping_or_empty(spec.get("arguments")).get("parameters")
-    return isinstance(parameters, list) and any(
-        isinstance(entry, dict) and entry.get("name") == "components-root" for entry in parameters
-    )
-
-
-def is_older_kfp_workflow(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a Workflow is from KFP before 2.3, with its components in annotations."""
-    return _OLD_ROOT in mapping_or_empty(metadata.get("annotations"))
 
 
 def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:

@@ -6,11 +6,8 @@ from dataclasses import replace
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
-from kfp_placement_engine.readers.argo.kfp_workflow import (
-    is_kfp_workflow,
-    is_older_kfp_workflow,
-    kfp_workflow_tree,
-)
+from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
+from kfp_placement_engine.readers.argo.kfp_workflow import kfp_workflow_tree
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
@@ -28,12 +25,19 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
 
     Raises:
         ArgumentError: the Workflow does not take one of the arguments.
-        InputError: the Workflow is malformed, or its steps are in another object.
+        InputError: the Workflow is malformed, or its steps are in another object, or are
+            not in the form of a known KFP.
         LimitError: the run has more steps than allowed.
     """
     workflow = Fields(document, Place(name))
     metadata, spec = workflow.fields("metadata"), _spec(workflow)
-    if is_kfp_workflow(spec.raw):
+    dialect = readable_dialect(spec.raw, metadata.raw, spec.place)
+    if dialect is Dialect.KFP_3:
+        raise spec.error(
+            "this Workflow is made by KFP 3, which keeps the pipeline's components elsewhere: plan"
+            " the pipeline package instead"
+        )
+    if dialect is Dialect.KFP_2:
         if options.arguments:
             raise ArgumentError(
                 f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
@@ -42,15 +46,15 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         tree = kfp_workflow_tree(spec, metadata)
     else:
         tree = plain_workflow_tree(spec, metadata, options)
-    unknown = _unknown_versions(workflow.text("apiVersion"), metadata)
+    unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
     return expand(replace(tree, notices=(*notices, *tree.notices)), options)
 
 
-def _unknown_versions(version: str, metadata: Fields) -> Iterator[str]:
+def _unknown_versions(version: str, dialect: Dialect) -> Iterator[str]:
     if version not in ("", f"{GROUP}/{VERSION}"):
         yield f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
-    if is_older_kfp_workflow(metadata.raw):
+    if dialect is Dialect.BEFORE_2_3:
         yield (
             "made by a KFP backend before 2.3, which keeps components in annotations: it is read as"
             " a plain Workflow, whose drivers count as steps and whose steps lack their own images,"
