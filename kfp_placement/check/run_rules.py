@@ -25,7 +25,7 @@ _NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
 _MAX_NAMES = 5
 """Outputs that one message names."""
 
-_REFUSED = frozenset({"invalid-label", "parameter-name", "request-above-limit"})
+_REFUSED = frozenset({"invalid-label", "parameter-name", "pod-resources", "request-above-limit"})
 """Codes of the readers' notices about pods that Kubernetes refuses, or runs that KFP refuses."""
 
 

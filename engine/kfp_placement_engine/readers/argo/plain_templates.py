@@ -64,6 +64,33 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
     return place.mapping(load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0])
 
 
+def pod_resources(template: Fields, spec: Fields, patch: Fields) -> dict[str, Any]:
+    """Return requests and limits of the pod as a whole, as written; empty = there are none.
+
+    Args:
+        template: the template with its defaults merged in.
+        spec: the Workflow's spec, whose value counts if the template has none.
+        patch: the `podSpecPatch`.
+
+    Raises:
+        InputError: a value is not a mapping.
+    """
+    own = template.mapping("podResources") or spec.mapping("podResources")
+    patched: dict[str, Any] = merge(own, patch.mapping("resources"))
+    return patched
+
+
+def resource_claims(template: Fields, spec: Fields, patch: Fields) -> tuple[str, ...]:
+    """Return the names of the pod's claims for devices; arguments as in `pod_resources`.
+
+    Raises:
+        InputError: a claim is not a mapping, or has no name.
+    """
+    holder = template if template.get("resourceClaims") else spec
+    claims = (*holder.each("resourceClaims"), *patch.each("resourceClaims"))
+    return tuple(dict.fromkeys(claim.name("name") for claim in claims))
+
+
 class _LeafReader:
     """Reader of one template that runs a pod; what it does not set, the Workflow's spec may."""
 
@@ -83,6 +110,8 @@ class _LeafReader:
         return Leaf(
             image=image,
             resources=self._resources(),
+            pod_resources=pod_resources(self._template, self._spec, self._patch),
+            resource_claims=self._resource_claims(),
             labels=self._texts(metadata, "labels"),
             annotations=self._texts(metadata, "annotations"),
             node_selectors=self._constraint("nodeSelector"),
@@ -123,6 +152,16 @@ class _LeafReader:
                 limit = self._tags.text(limits[name]) if name in limits else None
                 specs.append(ResourceSpec(Constant(name), request, limit))
         return tuple(specs)
+
+    def _resource_claims(self) -> tuple[str, ...]:
+        """Return the pod's claims for devices, and those that only a container names."""
+        used = (
+            claim.name("name")
+            for container in self._containers
+            for claim in container.fields("resources").each("claims")
+        )
+        stated = resource_claims(self._template, self._spec, self._patch)
+        return tuple(dict.fromkeys((*stated, *used)))
 
     def _constraint(self, key: str) -> tuple[Expression, ...]:
         """Return a setting: the template's or else the Workflow's, then that of the patches."""

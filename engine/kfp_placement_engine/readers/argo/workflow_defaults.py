@@ -1,4 +1,4 @@
-"""Constraints that an administrator sets for all pods of KFP's Workflows.
+"""Settings that an administrator makes for all pods of KFP's Workflows.
 
 An administrator sets them in the Workflow's spec, its `templateDefaults`, its `podSpecPatch` or the
 template of KFP's executors. When a pod is made, KFP's driver adds the task's own settings, which
@@ -9,7 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
-from kfp_placement_engine.readers.argo.plain_templates import merge, pod_spec_patch
+from kfp_placement_engine.readers.argo.plain_templates import (
+    merge,
+    pod_resources,
+    pod_spec_patch,
+    resource_claims,
+)
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.text.fields import Fields
@@ -52,6 +57,13 @@ class WorkflowDefaults:
         }
         tolerations = self._patch.get("tolerations") or self._constraint(pod, "tolerations")
         affinity = merge(self._constraint(pod, "affinity"), self._patch.get("affinity"))
+        merged = Fields(merge(self._defaults, pod.raw), pod.place)
+        patch = Fields(self._patch, self._spec.place)
+        leaf = replace(
+            leaf,
+            pod_resources=pod_resources(merged, self._spec, patch),
+            resource_claims=resource_claims(merged, self._spec, patch),
+        )
         if not selector and not tolerations and not affinity:
             return leaf
         own_selectors: tuple[Expression, ...] = leaf.node_selectors

@@ -2,7 +2,7 @@
 
 The request is `max(sum of containers and sidecars, peak of the init containers) + overhead`
 (`component-helpers/resource/helpers.go`, PodRequests), with the API server's defaults applied: a
-limit without a request is a request.
+limit without a request is a request. What the pod requests as a whole replaces that sum.
 """
 
 from collections.abc import Iterable
@@ -47,13 +47,18 @@ def read_requests(pod: Fields) -> PodRequests:
     """
     spec, status = pod.flat("spec"), pod.flat("status")
     containers = _containers(spec, status)
-    pod_level = _pod_level(spec)
-    overhead = spec.resources("overhead")
-    real = _total(containers, {}, pod_level, overhead)
+    real = _total(containers, {})
+    pod_resources = Fields(spec.mapping("resources"), spec.place.then(": spec.resources"))
+    pod_level = pod_level_requests(pod_resources, real)
+    real.update(pod_level)
     missing = SCORED_DEFAULTS
     if pod_level:
         missing = {name: each for name, each in SCORED_DEFAULTS.items() if name not in real}
-    scored = _total(containers, missing, pod_level, overhead)
+    scored = _total(containers, missing)
+    scored.update(pod_level)
+    overhead = spec.resources("overhead")
+    add_to(real, overhead)
+    add_to(scored, overhead)
     return PodRequests(
         {name: amount for name, amount in real.items() if is_schedulable(name)},
         {name: scored.get(name, 0) for name in SCORED_DEFAULTS},
@@ -69,17 +74,27 @@ def is_schedulable(name: str) -> bool:
     )
 
 
-def _pod_level(spec: Fields) -> Amounts:
-    """Return the resources of the pod as a whole."""
-    given = spec.mapping("resources")
-    if not given:
-        return {}
-    requested = _requested(Fields(given, spec.place.then(": spec.resources")))
-    return {
-        name: each
-        for name, each in requested.items()
-        if name in _POD_LEVEL or name.startswith("hugepages-")
-    }
+def is_pod_level(name: str) -> bool:
+    """Return whether a pod may request a resource as a whole."""
+    return name in _POD_LEVEL or name.startswith("hugepages-")
+
+
+def pod_level_requests(resources: Fields, of_containers: Resources) -> Amounts:
+    """Return what a pod requests as a whole, which replaces the sum of its containers.
+
+    A limit counts as a request if no container requests the resource: so the API server fills in
+    what is missing.
+
+    Args:
+        resources: requests and limits of the pod as a whole.
+        of_containers: sum of what its containers request.
+
+    Raises:
+        InputError: the resources, or an amount in them, are malformed.
+    """
+    limits, requests = resources.resources("limits"), resources.resources("requests")
+    filled_in = {name: each for name, each in limits.items() if name not in of_containers}
+    return {name: each for name, each in {**filled_in, **requests}.items() if is_pod_level(name)}
 
 
 def _containers(spec: Fields, status: Fields) -> list[_Container]:
@@ -133,10 +148,8 @@ def _resize_infeasible(status: Fields) -> bool:
     return False
 
 
-def _total(
-    containers: Iterable[_Container], missing: Resources, pod_level: Resources, overhead: Resources
-) -> Amounts:
-    """Return what a pod requests; `missing` holds amounts for containers that request none."""
+def _total(containers: Iterable[_Container], missing: Resources) -> Amounts:
+    """Return what containers request; `missing` holds amounts for those that request none."""
     total: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}
@@ -152,6 +165,4 @@ def _total(
         else:
             add_to(total, requests)
     raise_to(total, peak)
-    total.update(pod_level)
-    add_to(total, overhead)
     return total

@@ -16,6 +16,7 @@ from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
     read_node_affinity,
@@ -27,6 +28,9 @@ from kfp_placement_engine.readers.tree.expressions import Constant, Expression, 
 from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
+
+_MAX_NAMES = 5
+"""Largest number of names in one warning."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,9 @@ class _LeafRead:
             InputError: a quantity, toleration or affinity is malformed.
         """
         leaf, scope = self._leaf, self._scope
-        resources = read_resources(leaf.resources, scope, leaf.place)
+        resources = read_resources(leaf.resources, leaf.pod_resources, scope, leaf.place)
         self._warnings.extend(resources.warnings)
+        self._warnings.extend(_claim_warnings(leaf.resource_claims))
         labels, annotations = self._texts(leaf.labels), self._texts(leaf.annotations)
         self._warnings.extend(_label_warnings(labels))
         for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
@@ -209,6 +214,18 @@ def numeric_arguments(
             if len(arguments) == MOST_ARGUMENTS:
                 break
     return arguments
+
+
+def _claim_warnings(resource_claims: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if resource_claims:
+        what = "claims" if len(resource_claims) > 1 else "claim"
+        yield (
+            "resource-claims",
+            f"its resource {what} {listed(resource_claims, _MAX_NAMES)} for devices"
+            f" {'are' if len(resource_claims) > 1 else 'is'} not counted, so its pod may not"
+            " go to its planned node; keep the step to nodes with such devices, for example by a"
+            " node selector",
+        )
 
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -65,6 +65,8 @@ class Leaf:
         image: image of the main container.
         component: digest of image, command and arguments; see `run_graph.Step`.
         resources: requests and limits of its containers.
+        pod_resources: requests and limits of its pod as a whole, as written.
+        resource_claims: names of claims for devices (dynamic resource allocation), not counted.
         labels, annotations: labels and annotations of the pod, by the author.
         node_selectors: expressions for mappings of node labels, of which later ones win.
         affinities: expressions for Kubernetes' node affinities.
@@ -87,6 +89,8 @@ class Leaf:
     image: Expression = EMPTY
     component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
+    pod_resources: Mapping[str, Any] = field(default_factory=dict)
+    resource_claims: tuple[str, ...] = ()
     labels: Mapping[str, Expression] = field(default_factory=dict)
     annotations: Mapping[str, Expression] = field(default_factory=dict)
     node_selectors: tuple[Expression, ...] = ()

@@ -72,6 +72,13 @@ def test_overhead_adds():
     assert amounts.scored == {"cpu": 1_250, "memory": 264 * MEBIBYTE}
 
 
+def test_a_limit_of_the_pod_as_a_whole_counts_where_no_container_requests():
+    """So the API server fills in requests; a limit never raises what containers request."""
+    limits = {"limits": {"cpu": "8", "memory": "4Gi"}}
+    amounts = requests(container({"cpu": "1"}), resources=limits)
+    assert amounts.real == {"cpu": 1_000, "memory": 4 * GIBIBYTE}
+
+
 def test_resources_of_the_pod_as_a_whole_win():
     """For CPU, memory and huge pages."""
     amounts = requests(
