@@ -19,10 +19,11 @@ Mapping = dict[str, Any]
 
 def emit_workflow(pipeline: Mapping, platform: Mapping | None = None) -> Mapping:
     """The Workflow that KFP would make of a package, without arguments given."""
-    return _Emitter(copy.deepcopy(pipeline), platform or {}).workflow()
+    return WorkflowEmitter(pipeline, platform or {}).workflow()
 
 
-def _json(value: Any) -> str:
+def to_json(value: Any) -> str:
+    """JSON as KFP writes it into arguments."""
     return json.dumps(_as_protobuf(value), sort_keys=True, separators=(",", ":"))
 
 
@@ -37,7 +38,8 @@ def _as_protobuf(value: Any) -> Any:
     return value
 
 
-def _parameters(**values: str | None) -> Mapping:
+def parameters(**values: str | None) -> Mapping:
+    """Arguments of a task; those that are None are left out."""
     entries = [
         {"name": name.replace("_", "-"), "value": value}
         for name, value in values.items()
@@ -46,20 +48,25 @@ def _parameters(**values: str | None) -> Mapping:
     return {"parameters": entries}
 
 
-def _depends(names: list[str]) -> Mapping:
+def depends_on(names: list[str]) -> Mapping:
+    """The field of a task that waits for others."""
     return {"depends": " && ".join(f"{name}.Succeeded" for name in names)} if names else {}
 
 
-class _Emitter:
+class WorkflowEmitter:
+    """Walks through a package and emits the Workflow of KFP 2.17; KFP 3's is a variation of it."""
+
     def __init__(self, pipeline: Mapping, platform: Mapping) -> None:
-        self._pipeline = pipeline
-        self._components = pipeline.get("components", {})
-        self._executors = pipeline.get("deploymentSpec", {}).get("executors", {})
+        """Take the documents of a package; they are not changed."""
+        self._pipeline = copy.deepcopy(pipeline)
+        self._components = self._pipeline.get("components", {})
+        self._executors = self._pipeline.get("deploymentSpec", {}).get("executors", {})
         self._kubernetes = platform.get("platforms", {}).get("kubernetes", {})
         self._arguments: dict[str, str] = {}
         self._templates: dict[str, Mapping] = {}
 
     def workflow(self) -> Mapping:
+        """The Workflow, without arguments given."""
         name = self._pipeline["pipelineInfo"]["name"]
         self._dag("root", self._pipeline["root"])
         self._entrypoint()
@@ -75,7 +82,10 @@ class _Emitter:
         workspace = self._kubernetes.get("pipelineConfig", {}).get("workspace")
         if workspace:
             claim = {"metadata": {"name": "kfp-workspace"}}
-            claim["spec"] = workspace.get("kubernetes", {}).get("pvcSpecPatch", {})
+            claim["spec"] = {
+                **workspace.get("kubernetes", {}).get("pvcSpecPatch", {}),
+                "resources": {"requests": {"storage": workspace["size"]}},
+            }
             spec["volumeClaimTemplates"] = [claim]
         return {
             "apiVersion": "argoproj.io/v1alpha1",
@@ -84,7 +94,7 @@ class _Emitter:
             "spec": spec,
         }
 
-    def _entrypoint(self) -> None:
+    def _runtime_config(self) -> str:
         definitions = self._pipeline["root"].get("inputDefinitions", {}).get("parameters", {})
         values = {}
         for name, definition in definitions.items():
@@ -92,17 +102,19 @@ class _Emitter:
                 values[name] = definition["defaultValue"]
             elif definition.get("isOptional"):
                 values[name] = None
-        runtime = {"parameterValues": values} if values else {}
+        return to_json({"parameterValues": values} if values else {})
+
+    def _entrypoint(self) -> None:
         driver = {
             "name": "root-driver",
             "template": "system-dag-driver",
-            "arguments": _parameters(
+            "arguments": parameters(
                 component="{{workflow.parameters.components-root}}",
-                runtime_config=_json(runtime),
+                runtime_config=self._runtime_config(),
                 driver_type="ROOT_DAG",
             ),
         }
-        root = {"name": "root", "template": "root", **_depends(["root-driver"])}
+        root = {"name": "root", "template": "root", **depends_on(["root-driver"])}
         self._templates["entrypoint"] = {"dag": {"tasks": [driver, root]}}
         arguments = ["--pipeline_name", self._pipeline["pipelineInfo"]["name"]]
         for template in ("system-dag-driver", "system-container-driver"):
@@ -114,18 +126,25 @@ class _Emitter:
         tasks: dict[str, Mapping] = component["dag"]["tasks"]
         for task in tasks.values():
             _add_implicit_dependencies(task)
-        self._save(f"components-{name}", component)
+        self._save_component(name, component)
         hooks: dict[str, str] = {}
         exits = [key for key in sorted(tasks) if _is_exit(tasks[key])]
         for key in exits:
             template = f"exit-hook-{name}-{key}"
-            self._templates[template] = {"dag": {"tasks": self._task(key, tasks[key])}}
+            self._templates[template] = self._of_tasks(self._task(key, tasks[key]))
             hooks.update(dict.fromkeys(tasks[key].get("dependentTasks", []), template))
         emitted: list[Mapping] = []
         for key in sorted(tasks):
             if key not in exits:
                 emitted.extend(self._task(key, tasks[key], hook=hooks.get(key)))
-        self._templates[name] = {"dag": {"tasks": emitted}}
+        self._templates[name] = self._of_tasks(emitted)
+
+    def _of_tasks(self, tasks: list[Mapping]) -> Mapping:
+        """Return the template of a DAG."""
+        return {"dag": {"tasks": tasks}}
+
+    def _with_hook(self, task: Mapping, template: str | None) -> Mapping:
+        return task if template is None else {**task, "hooks": {"exit": {"template": template}}}
 
     def _task(
         self, name: str, task: Mapping, *, hook: str | None = None, loop: str | None = None
@@ -136,7 +155,7 @@ class _Emitter:
         reference = task["componentRef"]["name"]
         component = self._components[reference]
         free = loop is not None or _is_exit(task)
-        depends = {} if free else _depends(task.get("dependentTasks", []))
+        depends = {} if free else depends_on(task.get("dependentTasks", []))
         if "dag" in component:
             return self._dag_task(name, task, depends, hook, loop)
         executor = self._executors[component["executorLabel"]]
@@ -152,18 +171,18 @@ class _Emitter:
         driver = {
             "name": f"{name}-driver",
             "template": "system-dag-driver",
-            "arguments": _parameters(
+            "arguments": parameters(
                 component=f"{{{{workflow.parameters.components-{reference}}}}}",
                 iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
-                task=_json(task),
+                task=to_json(task),
                 task_name=loop or name,
             ),
             **depends,
         }
-        dag = {"name": name, "template": reference, **_depends([f"{name}-driver"])}
+        dag = {"name": name, "template": reference, **depends_on([f"{name}-driver"])}
         if task.get("triggerPolicy", {}).get("condition"):
             dag["when"] = f"{{{{tasks.{name}-driver.outputs.parameters.condition}}}} != false"
-        return [driver, _with_hook(dag, hook)]
+        return [driver, self._with_hook(dag, hook)]
 
     def _loop(self, name: str, task: Mapping) -> Mapping:
         reference = task["componentRef"]["name"]
@@ -171,9 +190,9 @@ class _Emitter:
         driver = {
             "name": "iteration-driver",
             "template": "system-dag-driver",
-            "arguments": _parameters(
+            "arguments": parameters(
                 component=f"{{{{workflow.parameters.components-{key}}}}}",
-                task=_json(task),
+                task=to_json(task),
                 task_name=name,
             ),
         }
@@ -183,18 +202,18 @@ class _Emitter:
         iterations = {
             "name": "iteration-iterations",
             "template": f"{reference}-iteration",
-            "arguments": _parameters(iteration_index="{{item}}"),
+            "arguments": parameters(iteration_index="{{item}}"),
             "withSequence": {
                 "count": "{{tasks.iteration-driver.outputs.parameters.iteration-count}}"
             },
-            **_depends(["iteration-driver"]),
+            **depends_on(["iteration-driver"]),
         }
         template: Mapping = {"dag": {"tasks": [driver, iterations]}}
         limit = task.get("iteratorPolicy", {}).get("parallelismLimit", 0)
         if limit:
             template["parallelism"] = limit
         self._templates[f"{reference}-{name}-iterator"] = template
-        depends = _depends(task.get("dependentTasks", []))
+        depends = depends_on(task.get("dependentTasks", []))
         return {"name": name, "template": f"{reference}-{name}-iterator", **depends}
 
     def _importer(self, name: str, task: Mapping, importer: Mapping) -> Mapping:
@@ -205,8 +224,8 @@ class _Emitter:
         return {
             "name": name,
             "template": f"system-importer{suffix}",
-            "arguments": _parameters(
-                task=_json(task),
+            "arguments": parameters(
+                task=to_json(task),
                 component=f"{{{{workflow.parameters.components-{reference}}}}}",
                 importer=f"{{{{workflow.parameters.implementations-{reference}}}}}",
             ),
@@ -233,9 +252,9 @@ class _Emitter:
         driver = {
             "name": name if stub else f"{name}-driver",
             "template": "system-container-driver",
-            "arguments": _parameters(
+            "arguments": parameters(
                 component=f"{{{{workflow.parameters.components-{key}}}}}",
-                task=_json(task),
+                task=to_json(task),
                 container=f"{{{{workflow.parameters.implementations-{key}}}}}",
                 task_name=loop or name,
                 iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
@@ -249,11 +268,11 @@ class _Emitter:
             return [driver]
         executor = {
             "name": name,
-            "template": _executor_template(task, config),
-            "arguments": {"parameters": _metadata(config)},
-            **_depends([f"{name}-driver"]),
+            "template": executor_template(task, config),
+            "arguments": {"parameters": pod_metadata(config)},
+            **depends_on([f"{name}-driver"]),
         }
-        return [driver, _with_hook(executor, hook)]
+        return [driver, self._with_hook(executor, hook)]
 
     def _config(self, executor: str) -> Mapping:
         executors = self._kubernetes.get("deploymentSpec", {}).get("executors", {})
@@ -265,10 +284,13 @@ class _Emitter:
         container = self._executors.get(label, {}).get("container")
         if container is None:
             return reference
-        return hashlib.sha256(_json(container).encode()).hexdigest()
+        return hashlib.sha256(to_json(container).encode()).hexdigest()
+
+    def _save_component(self, name: str, component: Mapping) -> None:
+        self._save(f"components-{name}", component)
 
     def _save(self, name: str, value: Mapping) -> None:
-        self._arguments.setdefault(name, _json(value))
+        self._arguments.setdefault(name, to_json(value))
 
 
 def _is_exit(task: Mapping) -> bool:
@@ -286,11 +308,8 @@ def _add_implicit_dependencies(task: Mapping) -> None:
         task["dependentTasks"] = names
 
 
-def _with_hook(task: Mapping, template: str | None) -> Mapping:
-    return task if template is None else {**task, "hooks": {"exit": {"template": template}}}
-
-
-def _executor_template(task: Mapping, config: Mapping) -> str:
+def executor_template(task: Mapping, config: Mapping) -> str:
+    """The name of an executor's template, which says what its pods have."""
     retry = "retry-" if task.get("retryPolicy") is not None else ""
     metadata = config.get("podMetadata")
     if metadata is None:
@@ -299,16 +318,17 @@ def _executor_template(task: Mapping, config: Mapping) -> str:
     return f"metadata-{counts}-{retry}system-container-executor"
 
 
-def _metadata(config: Mapping) -> list[Mapping]:
-    parameters: list[Mapping] = []
+def pod_metadata(config: Mapping) -> list[Mapping]:
+    """The arguments that hand labels and annotations of a step to its executor."""
+    arguments: list[Mapping] = []
     metadata = config.get("podMetadata", {})
     for kind in ("annotation", "label"):
         entries: dict[str, str] = metadata.get(f"{kind}s", {})
         for number, key in enumerate(sorted(entries), 1):
             suffix = f"-{number}" if len(entries) > 1 else ""
-            parameters.append({"name": f"pod-metadata-{kind}-key{suffix}", "value": key})
-            parameters.append({"name": f"pod-metadata-{kind}-val{suffix}", "value": entries[key]})
-    return parameters
+            arguments.append({"name": f"pod-metadata-{kind}-key{suffix}", "value": key})
+            arguments.append({"name": f"pod-metadata-{kind}-val{suffix}", "value": entries[key]})
+    return arguments
 
 
 def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mapping:
@@ -331,7 +351,7 @@ def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mappi
         rename(entry["name"]): _as_protobuf(json.loads(entry["value"]))
         for entry in spec["arguments"]["parameters"]
     }
-    claims = [claim["spec"].get("accessModes") for claim in spec.get("volumeClaimTemplates", [])]
+    claims = [claim["spec"] for claim in spec.get("volumeClaimTemplates", [])]
     return {"templates": templates, "arguments": arguments, "claims": claims}
 
 

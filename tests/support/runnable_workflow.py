@@ -14,14 +14,14 @@ from tests.support.kfp_workflow_emitter import emit_workflow
 
 Json = dict[str, Any]
 
-_RESTRICTED = {
+RESTRICTED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-_NOT_ROOT = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-_ROLE = "pipelines.kubeflow.org/runtime-role"
-_MARK = "pipelines.kubeflow.org/v2_component"
+NOT_ROOT = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+RUNTIME_ROLE = "pipelines.kubeflow.org/runtime-role"
+COMPONENT_MARK = "pipelines.kubeflow.org/v2_component"
 _EXECUTOR = "system-container-executor"
 
 
@@ -56,13 +56,16 @@ def runnable_workflow(pipeline: Json, platform: Json | None = None) -> Json:
     executors = sorted({task["template"] for task in tasks if task["template"].endswith(_EXECUTOR)})
     spec["templates"] = [
         {"name": "entrypoint", "dag": {"tasks": [driver, root]}},
-        {"name": "root", "inputs": _inputs("parent-dag-id"), "dag": {"tasks": tasks}},
+        {"name": "root", "inputs": inputs_of("parent-dag-id"), "dag": {"tasks": tasks}},
         _dag_driver(name),
         _container_driver(name),
         *(each for template in executors for each in _executor(template)),
     ]
-    spec["podMetadata"] = {"annotations": {_MARK: "true"}, "labels": {_MARK: "true"}}
-    spec["securityContext"] = _NOT_ROOT
+    spec["podMetadata"] = {
+        "annotations": {COMPONENT_MARK: "true"},
+        "labels": {COMPONENT_MARK: "true"},
+    }
+    spec["securityContext"] = NOT_ROOT
     spec["serviceAccountName"] = "pipeline-runner"
     return workflow
 
@@ -77,14 +80,14 @@ def _handed_down(task: Json) -> Iterator[Json]:
         yield {"name": output, "value": value}
 
 
-def _inputs(*names: str, **defaults: str) -> Json:
+def inputs_of(*names: str, **defaults: str) -> Json:
     optional = [
         {"name": name.replace("_", "-"), "default": value} for name, value in defaults.items()
     ]
     return {"parameters": [*({"name": name} for name in names), *optional]}
 
 
-def _outputs(**defaults: str | None) -> Json:
+def outputs_of(**defaults: str | None) -> Json:
     parameters = []
     for key, default in defaults.items():
         name = key.replace("_", "-")
@@ -98,13 +101,13 @@ def _outputs(**defaults: str | None) -> Json:
     return {"parameters": parameters}
 
 
-def _driver(name: str, arguments: dict[str, str], inputs: Json, outputs: Json) -> Json:
+def driver_template(name: str, arguments: dict[str, str], inputs: Json, outputs: Json) -> Json:
     return {
         "name": name,
         "inputs": inputs,
         "outputs": outputs,
-        "metadata": {"annotations": {_ROLE: "driver"}},
-        "securityContext": _NOT_ROOT,
+        "metadata": {"annotations": {RUNTIME_ROLE: "driver"}},
+        "securityContext": NOT_ROOT,
         "container": {
             "name": "",
             "image": "kfp-driver:2.17.0",
@@ -114,7 +117,7 @@ def _driver(name: str, arguments: dict[str, str], inputs: Json, outputs: Json) -
                 "limits": {"cpu": "500m", "memory": "512Mi"},
                 "requests": {"cpu": "100m", "memory": "64Mi"},
             },
-            "securityContext": _RESTRICTED | {"runAsNonRoot": True},
+            "securityContext": RESTRICTED | {"runAsNonRoot": True},
         },
     }
 
@@ -141,7 +144,7 @@ def _dag_driver(pipeline: str) -> Json:
         "execution_id_path": "{{outputs.parameters.execution-id.path}}",
         "iteration_count_path": "{{outputs.parameters.iteration-count.path}}",
     }
-    inputs = _inputs(
+    inputs = inputs_of(
         "component",
         runtime_config="",
         task="",
@@ -150,8 +153,8 @@ def _dag_driver(pipeline: str) -> Json:
         iteration_index="-1",
         driver_type="DAG",
     )
-    outputs = _outputs(execution_id=None, iteration_count="0", condition="true")
-    return _driver("system-dag-driver", arguments, inputs, outputs)
+    outputs = outputs_of(execution_id=None, iteration_count="0", condition="true")
+    return driver_template("system-dag-driver", arguments, inputs, outputs)
 
 
 def _container_driver(pipeline: str) -> Json:
@@ -164,12 +167,12 @@ def _container_driver(pipeline: str) -> Json:
         "kubernetes_config": "{{inputs.parameters.kubernetes-config}}",
     }
     names = ("component", "task", "container", "task-name", "parent-dag-id")
-    inputs = _inputs(*names, iteration_index="-1", kubernetes_config="")
-    outputs = _outputs(pod_spec_patch="", cached_decision="false", condition="true")
-    return _driver("system-container-driver", arguments, inputs, outputs)
+    inputs = inputs_of(*names, iteration_index="-1", kubernetes_config="")
+    outputs = outputs_of(pod_spec_patch="", cached_decision="false", condition="true")
+    return driver_template("system-container-driver", arguments, inputs, outputs)
 
 
-def _metadata_keys(template: str) -> dict[str, list[tuple[str, str]]]:
+def metadata_parameters(template: str) -> dict[str, list[tuple[str, str]]]:
     """Parameters that hold the key and the value of each annotation and label.
 
     `metadata-1-3-...`: one annotation, whose names have no number, and three labels.
@@ -187,57 +190,57 @@ def _metadata_keys(template: str) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _given(name: str) -> str:
+def input_reference(name: str) -> str:
     return f"{{{{inputs.parameters.{name}}}}}"
 
 
 def _executor(template: str) -> Iterator[Json]:
     """The template of an executor, which may be skipped, and that of its pod."""
-    metadata = _metadata_keys(template)
+    metadata = metadata_parameters(template)
     names = [name for pairs in metadata.values() for pair in pairs for name in pair]
     implementation = template.replace("executor", "impl")
-    handed = [{"name": name, "value": _given(name)} for name in ("pod-spec-patch", *names)]
+    handed = [{"name": name, "value": input_reference(name)} for name in ("pod-spec-patch", *names)]
     call = {
         "name": "executor",
         "template": implementation,
         "arguments": {"parameters": handed},
         "when": "{{inputs.parameters.cached-decision}} != true",
     }
-    inputs = _inputs("pod-spec-patch", *names, cached_decision="false")
+    inputs = inputs_of("pod-spec-patch", *names, cached_decision="false")
     yield {"name": template, "inputs": inputs, "dag": {"tasks": [call]}}
     written = {
-        kind: {_given(key): _given(value) for key, value in pairs}
+        kind: {input_reference(key): input_reference(value) for key, value in pairs}
         for kind, pairs in metadata.items()
     }
     yield {
         "name": implementation,
-        "inputs": _inputs("pod-spec-patch", *names),
-        "podSpecPatch": _given("pod-spec-patch"),
+        "inputs": inputs_of("pod-spec-patch", *names),
+        "podSpecPatch": input_reference("pod-spec-patch"),
         "metadata": {
             "labels": written.get("labels", {}),
-            "annotations": {_ROLE: "launcher", **written.get("annotations", {})},
+            "annotations": {RUNTIME_ROLE: "launcher", **written.get("annotations", {})},
         },
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "volumes": [{"name": "kfp-launcher", "emptyDir": {}}],
-        "initContainers": [_launcher()],
+        "initContainers": [launcher_container()],
         "container": {
             "name": "",
             "image": "gcr.io/ml-pipeline/should-be-overridden-during-runtime",
             "command": ["should-be-overridden-during-runtime"],
             "resources": {},
-            "securityContext": _RESTRICTED,
+            "securityContext": RESTRICTED,
             "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
         },
     }
 
 
-def _launcher() -> Json:
+def launcher_container() -> Json:
     return {
         "name": "kfp-launcher",
         "image": "kfp-launcher:2.17.0",
         "command": ["launcher-v2"],
         "args": ["--copy", "/kfp-launcher/launch"],
         "resources": {"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m"}},
-        "securityContext": _RESTRICTED | {"runAsNonRoot": True},
+        "securityContext": RESTRICTED | {"runAsNonRoot": True},
         "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
     }
