@@ -81,7 +81,7 @@ class WorkflowEmitter:
         }
         workspace = self._kubernetes.get("pipelineConfig", {}).get("workspace")
         if workspace:
-            claim = {"metadata": {"name": "kfp-workspace"}}
+            claim: Mapping = {"metadata": {"name": "kfp-workspace"}}
             claim["spec"] = {
                 **workspace.get("kubernetes", {}).get("pvcSpecPatch", {}),
                 "resources": {"requests": {"storage": workspace["size"]}},

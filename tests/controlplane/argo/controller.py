@@ -78,7 +78,7 @@ def reconcile(
     copied["spec"] = _with_defaults(copied["spec"], settings)
     by_node = {pod["metadata"]["annotations"][ANNOTATION_NODE_ID]: dict(pod) for pod in pods}
     run = Run(copied, by_node, cluster, now)
-    _look(run, results)
+    _look(run, results, settings)
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
 
 
@@ -111,14 +111,14 @@ def _copied(workflow: Mapping[str, Any]) -> Json:
     return {**workflow, "metadata": metadata, "status": status, "spec": spec}
 
 
-def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
+def _look(run: Run, results: Iterable[Mapping[str, Any]], settings: ControllerSettings) -> None:
     run.globals = global_parameters(run.workflow)
     _substitute_spec(run)
     read_results(run, results)
     if not run.status.get("phase"):
         _mark_workflow(run, "Running", "")
         annotations = run.workflow["metadata"].setdefault("annotations", {})
-        annotations.setdefault(ANNOTATION_POD_NAMES, "v2")
+        annotations[ANNOTATION_POD_NAMES] = settings.pod_names
     else:
         read_pods(run)
     if run.deadline is not None and not run.is_late:

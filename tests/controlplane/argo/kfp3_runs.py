@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.argo.state import Json
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -87,7 +88,10 @@ def submitted(workflow: Mapping[str, Any], name: str) -> Json:
 
 
 def complete_run(
-    workflow: Mapping[str, Any], package: Package, choices: DriverChoices | None = None
+    workflow: Mapping[str, Any],
+    package: Package,
+    choices: DriverChoices | None = None,
+    settings: ControllerSettings | None = None,
 ) -> SimulatedWorkflow:
     """Run a Workflow of KFP 3 to its end.
 
@@ -95,9 +99,11 @@ def complete_run(
         workflow: the Workflow as compiled; its name becomes `wf`.
         package: package of which it was compiled.
         choices: choices of its drivers; by default loops have the width that plans assume.
+        settings: settings of Argo's controller; None = the usual ones.
     """
     run = SimulatedWorkflow(
         submitted(workflow, "wf"),
+        settings=settings,
         choices=choices or DriverChoices(iteration_count=ASSUMED_WIDTH, parameters=_AMOUNTS),
         packages={package[0]["pipelineInfo"]["name"]: package},
     )

@@ -176,7 +176,7 @@ class Run:
         ]
 
     def pod_name(self, node_name: str, template: str) -> str:
-        """The name of a node's pod, in the form that the Workflow asks for."""
+        """The name of a node's pod, in the form that the controller uses."""
         if self.workflow["metadata"]["annotations"][ANNOTATION_POD_NAMES] == "v1":
             return node_id(self.name, node_name)
         return pod_name(self.name, node_name, template)

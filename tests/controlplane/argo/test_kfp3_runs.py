@@ -8,12 +8,21 @@ import pytest
 import yaml
 
 from kfp_placement_engine import read_run_file
-from tests.controlplane.argo.kfp3_runs import TrueRole, complete_run, read_package, true_pods
-from tests.controlplane.argo.names import node_id
+from tests.controlplane.argo.kfp3_runs import (
+    ASSUMED_WIDTH,
+    TrueRole,
+    complete_run,
+    read_package,
+    true_pods,
+)
+from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_path
+from tests.support.generated_pipelines import generate
+from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
 from tests.support.run_data import data_files
+from tests.support.true_graphs import true_steps
 
 WORKFLOWS = data_files("kfp-3-draft/workflows", "*.yaml")
 
@@ -46,7 +55,6 @@ def test_it_runs_to_its_end_with_the_pods_of_its_package(path):
             main = made[pod.node_name]["spec"]["containers"][1]
             assert main["image"] == steps[name].image
             assert main["resources"].get("requests", {}).keys() >= steps[name].requests.keys()
-    assert set(run.cluster.pods) == {node_id("wf", name) for name in made}
 
 
 _OF_STEPS = {TrueRole.EXECUTOR, TrueRole.IMPORTER, TrueRole.CLAIM_STEP}
@@ -74,6 +82,19 @@ def _run_named(name: str, choices: DriverChoices) -> SimulatedWorkflow:
     return run_of(data_path("kfp-3-draft", "workflows", f"{name}.yaml"), choices)
 
 
+@pytest.mark.parametrize(
+    ("pod_names", "driver"),
+    [("v2", "wf-system-dag-driver-1556102663"), ("v1", "wf-1556102663")],
+)
+def test_pods_are_named_as_the_controller_does_whatever_the_workflow_asks_for(pod_names, driver):
+    path = data_path("kfp-3-draft", "workflows", "hello_world.yaml")
+    workflow = yaml.load(path.read_bytes(), yaml.CSafeLoader)
+    assert workflow["metadata"]["annotations"] == {"workflows.argoproj.io/pod-name-format": "v1"}
+    settings = ControllerSettings(pod_names=pod_names)
+    run = complete_run(workflow, read_package(package_of(path)), settings=settings)
+    assert next(iter(run.cluster.pods)) == driver
+
+
 def test_a_cached_step_has_a_driver_only():
     run = _run_named("two_step_pipeline", DriverChoices(cached=frozenset({"write-to-gcs"})))
     assert run.phase == "Succeeded"
@@ -88,6 +109,21 @@ def test_a_loop_over_nothing_has_its_driver_only():
     assert run.phase == "Succeeded"
     pods = [pod for pod in true_pods(run) if pod.name.startswith("for-loop-2")]
     assert [(pod.name, pod.role) for pod in pods] == [("for-loop-2", TrueRole.LOOP_DRIVER)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_generated_pipelines_run_as_kfp_3_too(tmp_path, seed):
+    """Their authors know each step; the Workflow is that of our stand-in for KFP's compiler."""
+    pipeline = generate(seed, tmp_path)
+    package = list(yaml.load_all(pipeline.package, yaml.CSafeLoader))
+    choices = DriverChoices(
+        iteration_count=ASSUMED_WIDTH,
+        parameters={"pipelinechannel--cpu": "2", "pipelinechannel--memory": "2Gi"},
+    )
+    run = complete_run(emit_kfp3_workflow(*package), package, choices)
+    assert run.phase == "Succeeded"
+    executors = sorted(pod.name for pod in true_pods(run) if pod.role is TrueRole.EXECUTOR)
+    assert executors == sorted(step.name for step in true_steps(pipeline.truth))
 
 
 def test_a_branch_that_is_not_taken_has_its_driver_only():

@@ -73,15 +73,19 @@ def _container(pipeline: Json, task: Json) -> Json:
 
 
 def _with_items(pipeline: Json, levels: list[Json]) -> Json:
-    """The task; if it loops over a parameter of the pipeline, with the items of its default."""
+    """The task; if it loops over a parameter with a default, with the items of this default."""
     task = levels[-1]
     iterator = task.get("parameterIterator", {})
     name = iterator.get("items", {}).get("inputParameter")
-    for level in reversed(levels[1:]):
-        source = level.get("inputs", {}).get("parameters", {}).get(name, {})
-        name = source.get("componentInputParameter")
-    parameters = pipeline["root"].get("inputDefinitions", {}).get("parameters", {})
-    items = parameters.get(name, {}).get("defaultValue")
+    items: Any = None
+    for level in reversed(levels):
+        given = level.get("inputs", {}).get("parameters", {}).get(name)
+        if given is None:
+            definitions = _component(pipeline, level).get("inputDefinitions", {})
+            items = definitions.get("parameters", {}).get(name, {}).get("defaultValue")
+            break
+        items = given.get("runtimeValue", {}).get("constant")
+        name = given.get("componentInputParameter")
     if not isinstance(items, list):
         return task
     return {**task, "parameterIterator": {**iterator, "items": {"raw": json.dumps(items)}}}
