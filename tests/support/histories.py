@@ -16,7 +16,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     step_identity,
 )
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
-from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep, StepIdentity
 from kfp_placement_engine.model.run_graph import RunGraph
 
 MIB, GIB = 2**20, 2**30
@@ -91,8 +91,10 @@ def with_memory(
     asked: float | None = None,
 ) -> list[PastRun]:
     """The runs, in which a step used, was killed with and asked for that many GiB."""
-    amounts = zip(("peak_bytes", "killed_bytes", "asked_bytes"), (peak, killed, asked), strict=True)
+    amounts = zip(("peak_bytes", "killed_bytes"), (peak, killed), strict=True)
     used: dict[str, Any] = {name: each * GIB for name, each in amounts if each is not None}
+    if asked is not None:
+        used["container"] = PastContainer({"memory": round(asked * GIB)})
     changed = []
     for run in runs:
         others = [each for each in run.steps if each.identity.step != step]

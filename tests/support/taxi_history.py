@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     step_identity,
 )
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
-from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.readers import read_run_file
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
@@ -87,4 +87,4 @@ def _past_step(graph: RunGraph, step: Step, seconds: float, rng: random.Random) 
     if step.name not in _PEAK_BYTES:
         return past
     peak = float(round(rng.uniform(0.97, 1.03) * _PEAK_BYTES[step.name]))
-    return replace(past, peak_bytes=peak, asked_bytes=step.requests.get("memory"))
+    return replace(past, peak_bytes=peak, container=PastContainer(step.requests, step.image))

@@ -5,7 +5,7 @@ left out where runs are written (`contract.history_status`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median_high
 
@@ -19,7 +19,7 @@ from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.pipeline_history import MAX_PIPELINE_CHARACTERS, step_identity
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
@@ -143,6 +143,7 @@ def _past_steps(
         if step.kind is not StepKind.CONTAINER or last is None:
             continue
         pod, status = last.pod, run.statuses.get(step.name)
+        ran = _as_seen(step, pod) if reading.graph.is_outline else step
         has_succeeded = status is not None and status.state is StepState.SUCCEEDED
         seconds = _ran_seconds(last, life) if has_succeeded else None
         if seconds is not None:
@@ -153,17 +154,22 @@ def _past_steps(
             for each in run.pods.executors(step.name)
         )
         past_step = PastStep(
-            identity=step_identity(reading.graph.name, step),
+            identity=step_identity(reading.graph.name, ran),
             seconds=seconds,
             node=pod.node_name,
             input_bytes=step.input_bytes,
             arguments=tuple(step.arguments.values()),
             peak_bytes=_possible_bytes(pod, peak, nodes) or None,
             killed_bytes=killed or None,
-            asked_bytes=step.requests.get("memory"),
+            container=PastContainer(ran.requests, ran.image, not ran.unknown_resources),
         )
         if seconds is not None or past_step.tells_memory:
             yield past_step
+
+
+def _as_seen(step: Step, pod: ObservedPod) -> Step:
+    """Return a step of an outline as its pod was; the plan had only assumed requests and image."""
+    return replace(step, requests=pod.requests, image=pod.image, unknown_resources=())
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:

@@ -13,6 +13,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
+from kfp_placement_engine.model.history import MAX_IMAGE_CHARACTERS
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
@@ -110,6 +111,7 @@ class ObservedPod:
         failure: reason why the pod as a whole failed, such as `OutOfcpu`; None = none is given.
         killed_bytes: memory limit that the step exceeded when it was killed; None = it was not
             killed for memory, or had no limit.
+        image: reference of the image that runs the step; "" = unknown.
     """
 
     namespace: str
@@ -141,6 +143,7 @@ class ObservedPod:
     waiting_reason: str
     failure: ReasonAndMessage | None
     killed_bytes: int | None = None
+    image: str = ""
 
     @property
     def ended(self) -> bool:
@@ -216,6 +219,7 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         waiting_reason=_waiting_reason(states),
         failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
         killed_bytes=_killed_bytes(spec, status, step_containers),
+        image=_image(spec, step_containers),
     )
 
 
@@ -252,6 +256,15 @@ def _main_state(status: Fields, names: Sequence[str]) -> Fields:
                 if state.get(kind) is not None:
                     return state.flat(kind)
     return Fields({}, status.place)
+
+
+def _image(spec: Fields, names: Sequence[str]) -> str:
+    """Return the image of the container that runs the step, or "" if it is unknown or too long."""
+    for container in spec.each_flat("containers"):
+        if container.get("name") in names:
+            image = _text(container, "image")
+            return intern(image) if len(image) <= MAX_IMAGE_CHARACTERS else ""
+    return ""
 
 
 def _waiting_reason(states: Iterable[Fields]) -> str:

@@ -2,12 +2,12 @@
 
 ::
 
-    steps of the pipeline: [path, component, image, asked bytes]
+    steps of the pipeline: [path, component, image digest, asked bytes, other requests, image]
     steps of a run: [step, [iteration, ...]]
     an iteration: [seconds, node, key, input bytes, peak bytes, killed bytes, arguments]
     loops of a run: [path, iterations]
 
-Runs name steps and nodes by their index in the lists of the pipeline.
+Runs name steps and nodes by their index in the lists of the pipeline, and steps their images.
 
 Entries that say nothing are left out at the end of a row. What these types refuse is neither read
 nor written: clocks jump, and anybody may write a status.
@@ -17,8 +17,14 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
+from kfp_placement_engine.contract.run_queue import ResourceName
+from kfp_placement_engine.contract.run_request import MAX_RESOURCES
 from kfp_placement_engine.contract.shared_parts import Moment, ObjectName, ResourceModel
-from kfp_placement_engine.model.history import LARGEST_ARGUMENT, MOST_ARGUMENTS
+from kfp_placement_engine.model.history import (
+    LARGEST_ARGUMENT,
+    MAX_IMAGE_CHARACTERS,
+    MOST_ARGUMENTS,
+)
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 MAX_LIST_ROWS = 20_000
@@ -43,6 +49,12 @@ Memory = Annotated[_Size, Field(ge=1)]
 """Amount of memory, at least a byte, that a step used, had or asked for."""
 
 _Index = Annotated[int, Field(strict=True, ge=0, lt=MAX_LIST_ROWS)]
+
+_Requests = Annotated[
+    tuple[tuple[ResourceName, Annotated[int, Field(strict=True, ge=0, le=2**60)]], ...],
+    Field(max_length=MAX_RESOURCES),
+]
+"""Amounts of resources in canonical units."""
 
 _Argument = Annotated[float, Field(strict=True, ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
 
@@ -82,18 +94,22 @@ TellingRow = Annotated[IterationRow, AfterValidator(_telling)]
 
 
 class StepRow(NamedTuple):
-    """A step of the pipeline; one whose code or memory has changed is another one.
+    """A step of the pipeline; one whose code, image or requests have changed is another one.
 
     Attributes:
         path: path of the step, which is the same for all iterations of a loop.
-        component, image: digest of the component, and reference of its image.
+        component, image_digest: digests of the component, and of its image's reference.
         asked_bytes: the memory that it asks for; None = nothing, or unknown.
+        other_requests: all that it asks for besides, at least `cpu`; empty = unknown.
+        image: index of its image; None = unknown.
     """
 
     path: Path
     component: _Digest = ""
-    image: _Digest = ""
+    image_digest: _Digest = ""
     asked_bytes: Memory | None = None
+    other_requests: _Requests = ()
+    image: _Index | None = None
 
 
 class RanRow(NamedTuple):
@@ -130,8 +146,14 @@ def _row_schema(entries: int) -> WithJsonSchema:
 Nodes = Annotated[tuple[ObjectName, ...], Field(max_length=MAX_LIST_ROWS)]
 """Names of nodes."""
 
+Images = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=MAX_IMAGE_CHARACTERS)], ...],
+    Field(max_length=MAX_LIST_ROWS),
+]
+"""References of images."""
+
 Steps = Annotated[
-    tuple[Annotated[StepRow, PlainSerializer(written), _row_schema(4)], ...],
+    tuple[Annotated[StepRow, PlainSerializer(written), _row_schema(6)], ...],
     Field(max_length=MAX_LIST_ROWS),
 ]
 """Steps of a pipeline."""

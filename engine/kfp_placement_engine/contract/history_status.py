@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistoryStatus,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
-from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.model.history import MAX_IMAGE_CHARACTERS, PastRun, PastStep
 from kfp_placement_engine.units.durations import format_duration
 
 MOST_ITERATIONS = 2_500
@@ -72,6 +72,7 @@ def history_status(
     ends = sorted(run.seconds for run in kept.runs if run.seconds is not None)
     return PipelineHistoryStatus(
         nodes=kept.nodes,
+        images=kept.images,
         steps=kept.steps,
         runs=kept.runs[::-1],
         runs_seen=len(kept.runs) if runs_seen is None else runs_seen,
@@ -87,7 +88,17 @@ class _Kept:
 
     runs: tuple[RecordedRun, ...] = ()
     nodes: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
     steps: tuple[StepRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Indexes:
+    """Index of each node, image and step that runs name; new ones are added."""
+
+    nodes: dict[str, int] = field(default_factory=dict)
+    images: dict[str, int] = field(default_factory=dict)
+    steps: dict[StepRow, int] = field(default_factory=dict)
 
 
 def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
@@ -98,33 +109,31 @@ def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
         most: steps of one run, and loops.
         of_step: iterations of each step.
     """
-    kept, nodes, steps = _Kept(), dict[str, int](), dict[StepRow, int]()
+    kept, indexes = _Kept(), _Indexes()
     used_bytes = _OBJECT_BYTES
     for run in latest:
-        recorded = _recorded(run, nodes, steps, most, of_step)
+        recorded = _recorded(run, indexes, most, of_step)
         used_bytes += json_bytes(recorded.model_dump(mode="json", by_alias=True))
-        if used_bytes + json_bytes([*nodes, *map(written, steps)]) > MAX_HISTORY_BYTES:
+        nodes, images, steps = indexes.nodes, indexes.images, indexes.steps
+        if used_bytes + json_bytes([*nodes, *images, *map(written, steps)]) > MAX_HISTORY_BYTES:
             break
-        kept = _Kept((*kept.runs, recorded), tuple(nodes), tuple(steps))
+        kept = _Kept((*kept.runs, recorded), tuple(nodes), tuple(images), tuple(steps))
     return kept
 
 
-def _recorded(
-    run: PastRun, nodes: dict[str, int], steps: dict[StepRow, int], most: int, of_step: int
-) -> RecordedRun:
+def _recorded(run: PastRun, indexes: _Indexes, most: int, of_step: int) -> RecordedRun:
     """Return the part of a run that is kept.
 
     Args:
         run: run as the history knows it.
-        nodes: index of each node; new ones are added.
-        steps: index of each step; new ones are added.
+        indexes: indexes of what it names.
         most: steps of one run, and loops.
         of_step: iterations of each step.
     """
     iterations: defaultdict[str, list[PastStep]] = defaultdict(list)
     for step in run.steps:
         iterations[step.identity.step].append(step)
-    rows = filter(None, (_ran_row(each, nodes, steps, of_step) for each in iterations.values()))
+    rows = filter(None, (_ran_row(each, indexes, of_step) for each in iterations.values()))
     loops = filter(None, (_valid(_LOOP, each) for each in run.loops.items()))
     return RecordedRun(
         uid=run.uid,
@@ -136,22 +145,41 @@ def _recorded(
     )
 
 
-def _ran_row(
-    iterations: list[PastStep], nodes: dict[str, int], steps: dict[StepRow, int], most: int
-) -> RanRow | None:
+def _ran_row(iterations: list[PastStep], indexes: _Indexes, most: int) -> RanRow | None:
     """Return the row of a step, or None if no value of it can be true; arguments as above."""
-    identity, asked_bytes = iterations[-1].identity, iterations[-1].asked_bytes
-    memory_bytes = _valid(_MEMORY, _rounded(asked_bytes))
-    step = _valid(_STEP, (identity.step, identity.component, identity.image, memory_bytes))
+    step, image = _step_row(iterations[-1]), _image(iterations[-1])
     if step is None:
         return None
-    rows = filter(None, (_iteration_row(each, nodes) for each in iterations))
+    rows = filter(None, (_iteration_row(each, indexes.nodes) for each in iterations))
     possible = tuple(islice(rows, most))
     if not possible:
         return None
-    index = steps.setdefault(step, len(steps))
+    if image:
+        step = step._replace(image=indexes.images.setdefault(image, len(indexes.images)))
+    index = indexes.steps.setdefault(step, len(indexes.steps))
     # Where other runs have taken all rows there is no room for this one either.
     return RanRow(index, possible) if index < MAX_LIST_ROWS else None
+
+
+def _step_row(step: PastStep) -> StepRow | None:
+    """Return the row of a step of the pipeline, without its image and impossible requests."""
+    identity, container = step.identity, step.container
+    row = _valid(_STEP, (identity.step, identity.component, identity.image))
+    if row is None or container is None:
+        return row
+    row = row._replace(asked_bytes=_valid(_MEMORY, container.requests.get("memory")))
+    if container.is_complete:
+        others = {name: each for name, each in container.requests.items() if name != "memory"}
+        # A row without other requests would look like one of an older version.
+        requests = tuple(sorted(({"cpu": 0} | others).items()))
+        row = _valid(_STEP, row._replace(other_requests=requests)) or row
+    return row
+
+
+def _image(step: PastStep) -> str:
+    """Return the image of a step, or "" if it is unknown or too long."""
+    image = "" if step.container is None else step.container.image
+    return image if len(image) <= MAX_IMAGE_CHARACTERS else ""
 
 
 def _iteration_row(iteration: PastStep, nodes: dict[str, int]) -> IterationRow | None:

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from kfp_placement_engine.contract.history_rows import Nodes, Path, RecordedRun, Steps
+from kfp_placement_engine.contract.history_rows import (
+    Images,
+    Nodes,
+    Path,
+    RecordedRun,
+    StepRow,
+    Steps,
+)
 from kfp_placement_engine.contract.shared_parts import (
     Border,
     Count,
@@ -20,8 +27,15 @@ from kfp_placement_engine.contract.shared_parts import (
     Resource,
     ResourceModel,
 )
-from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
+from kfp_placement_engine.model.history import (
+    PastContainer,
+    PastRun,
+    PastStep,
+    StepIdentity,
+    text_digest,
+)
 from kfp_placement_engine.model.run_graph import Step
+from kfp_placement_engine.units.resources import without_zeros
 
 MAX_HISTORY_BYTES = 256 * 1024
 """Largest size of one object without its spec, which people write; the oldest runs go first."""
@@ -56,8 +70,13 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
         step=step.task,
         iteration=text_digest(salted)[:_DIGITS] if step.iteration_key else "",
         component=step.component[:_DIGITS],
-        image=text_digest(step.image)[:_DIGITS] if step.image else "",
+        image=image_digest(step.image),
     )
+
+
+def image_digest(image: str) -> str:
+    """Return the digest by which steps of one image are known; "" = the image is unknown."""
+    return text_digest(image)[:_DIGITS] if image else ""
 
 
 def history_name(pipeline: str) -> str:
@@ -105,6 +124,9 @@ class PipelineHistoryStatus(ResourceModel):
     nodes: Nodes = ()
     """Nodes that runs name by their index here."""
 
+    images: Images = ()
+    """Images that steps name by their index here."""
+
     steps: Steps = ()
     """Steps that runs name by their index here."""
 
@@ -144,30 +166,38 @@ class PipelineHistory(Resource):
         """Return the end of each run, by uid."""
         return {run.uid: run.ended_at for run in self.status.runs}
 
+    @property
+    def containers(self) -> Sequence[PastContainer | None]:
+        """Requests and image of each step in `status.steps`; None = neither is known."""
+        return [_container(row, self.status.images) for row in self.status.steps]
+
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
         """Return the runs that count, the oldest first, without steps that are forgotten.
 
         Args:
             keep_days: age in days from which runs no longer count; None = all count.
         """
-        return tuple(self._past_run(run) for run in self.runs_that_count(keep_days))
+        containers = self.containers
+        return tuple(self._past_run(run, containers) for run in self.runs_that_count(keep_days))
 
-    def _past_run(self, run: RecordedRun) -> PastRun:
+    def _past_run(self, run: RecordedRun, containers: Sequence[PastContainer | None]) -> PastRun:
         pipeline, nodes = self.spec.pipeline, self.status.nodes
         forgotten = {each.step for each in self.spec.forget_steps if run.ended_at < each.before}
-        ran = ((self.status.steps[row.step], row.iterations) for row in run.steps)
+        ran = (
+            (self.status.steps[row.step], containers[row.step], row.iterations) for row in run.steps
+        )
         steps = (
             PastStep(
-                StepIdentity(pipeline, step.path, each.key, step.component, step.image),
+                StepIdentity(pipeline, step.path, each.key, step.component, step.image_digest),
                 each.seconds,
                 "" if each.node is None or each.node >= len(nodes) else nodes[each.node],
                 each.input_bytes,
                 each.arguments,
                 each.peak_bytes,
                 each.killed_bytes,
-                step.asked_bytes,
+                container,
             )
-            for step, iterations in ran
+            for step, container, iterations in ran
             if step.path not in forgotten
             for each in iterations
         )
@@ -196,6 +226,16 @@ class PipelineHistory(Resource):
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
+
+
+def _container(row: StepRow, images: Images) -> PastContainer | None:
+    """Return requests and image of a step, whatever version has written its row."""
+    memory = {} if row.asked_bytes is None else {"memory": int(row.asked_bytes)}
+    image = "" if row.image is None or row.image >= len(images) else images[row.image]
+    if not (memory or row.other_requests or image):
+        return None
+    requests = without_zeros(dict(row.other_requests)) | memory
+    return PastContainer(requests, image, is_complete=bool(row.other_requests))
 
 
 OUTVOTED = 3

@@ -24,7 +24,12 @@ from kfp_placement_engine.history.series import (
     unpacked_series,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
-from kfp_placement_engine.model.history import MOST_PIPELINES, PastStep, StepIdentity
+from kfp_placement_engine.model.history import (
+    MOST_PIPELINES,
+    PastContainer,
+    PastStep,
+    StepIdentity,
+)
 from kfp_placement_engine.model.promise import CONFIDENCE
 
 SPREADS = {
@@ -71,7 +76,8 @@ class _Step:
     """Past run times of one step.
 
     Attributes:
-        component, image: component and image of its last run.
+        component, image: component and image of the last run in which they are known.
+        container: requests and image of the last run in which they are known; None = of no run.
         runs: number of runs in which it was seen.
         last_run: number of the last of these among the runs of its pipeline.
         log_seconds: median run time of the iterations seen last, as a logarithm.
@@ -81,16 +87,20 @@ class _Step:
 
     component: str = ""
     image: str = ""
+    container: PastContainer | None = None
     runs: int = 0
     last_run: int = 0
     log_seconds: float = 0.0
     iterations: dict[str, bytes] = field(default_factory=dict)
 
-    def observe(self, run: Sequence[tuple[StepIdentity, Value]]) -> None:
+    def observe(self, run: Sequence[tuple[PastStep, Value]]) -> None:
         """Learn from its iterations in one run."""
         self.runs += 1
-        for identity, value in run:
-            self.component, self.image = identity.component, identity.image
+        for each, value in run:
+            identity = each.identity
+            self.component = identity.component or self.component
+            self.image = identity.image or self.image
+            self.container = each.container or self.container
             iteration = identity.iteration or ""
             values = [*unpacked_series(self.iterations.pop(iteration, NO_VALUES)), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
@@ -165,7 +175,7 @@ class StepTimes:
         for each in steps:
             if each.seconds is not None:
                 identity, value = each.identity, _value(each)
-                by_step[identity.key].append((identity, value))
+                by_step[identity.key].append((each, value))
                 if self.of_namespace is None:
                     self._learn_miss(self._nearest(identity, value[1]), value[0])
         if whole_pipeline:
@@ -181,6 +191,11 @@ class StepTimes:
             step.last_run = self._whole_runs.get(key[0], 0)
             self._steps.use(key, step)
         self._alike.clear()
+
+    def container(self, pipeline: str, step: str) -> PastContainer | None:
+        """Return requests and image of a step in its last run that says them, or None."""
+        statistics = self._steps.get((pipeline, step))
+        return None if statistics is None else statistics.container
 
     def runs_without(self, pipeline: str, step: str) -> int:
         """Return the number of last runs in a row that ended well without a step that once ran."""

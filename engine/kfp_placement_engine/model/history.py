@@ -5,11 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kfp_placement_engine.units.resources import Resources
+
 MOST_PIPELINES = 200
 """Limit of the pipelines of a namespace with a past; the one that ran longest ago goes first."""
 
 MOST_ARGUMENTS = 4
 """Numeric arguments of a step that are looked at, the first by name."""
+
+MAX_IMAGE_CHARACTERS = 512
+"""Longest reference of an image; longer ones count as unknown."""
 
 LARGEST_ARGUMENT = 1e15
 """Largest value that is believed, in either direction."""
@@ -40,6 +45,21 @@ class StepIdentity:
         return self.pipeline, self.step
 
 
+@dataclass(frozen=True, slots=True)
+class PastContainer:
+    """Requests and image of a step in an ended run.
+
+    Attributes:
+        requests: amounts that it asked for, in canonical units.
+        image: reference of its image; "" = unknown.
+        is_complete: whether `requests` has every resource; False = only its memory is known.
+    """
+
+    requests: Resources
+    image: str = ""
+    is_complete: bool = True
+
+
 @dataclass(frozen=True)
 class PastStep:
     """Observation of one step of an ended run.
@@ -54,7 +74,7 @@ class PastStep:
         peak_bytes: the most memory that it used; None = unknown.
         killed_bytes: memory that it had when it was killed for using more, the largest of all
             its attempts; None = it was not killed for that.
-        asked_bytes: memory that it asked for; None = nothing, or unknown.
+        container: requests and image of the step; None = unknown.
     """
 
     identity: StepIdentity
@@ -64,7 +84,12 @@ class PastStep:
     arguments: tuple[float, ...] = ()
     peak_bytes: float | None = None
     killed_bytes: float | None = None
-    asked_bytes: float | None = None
+    container: PastContainer | None = None
+
+    @property
+    def asked_bytes(self) -> int | None:
+        """Memory that it asked for; None = nothing, or unknown."""
+        return None if self.container is None else self.container.requests.get("memory")
 
     @property
     def tells_memory(self) -> bool:

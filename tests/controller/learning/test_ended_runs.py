@@ -11,7 +11,9 @@ from kfp_placement_controller.learning.ended_runs import ended_run
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
+from kfp_placement_engine.contract.pipeline_history import image_digest
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.history import PastContainer
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import (
@@ -238,6 +240,39 @@ def test_a_step_teaches_the_most_memory_that_it_was_seen_to_use():
     step = taught_by_pods({}, peak=1.5 * GIB)
     assert (step.identity.step, step.peak_bytes, step.asked_bytes) == ("first", 1.5 * GIB, 2 * GIB)
     assert step.killed_bytes is None
+
+
+def past_steps(run):
+    past = ended_run(run, NO_NODES, NOW)
+    assert past is not None
+    return past.steps
+
+
+def of_an_outline(run):
+    """The run as if its file did not say requests and images: what its plan assumed is wrong."""
+    graph = run.reading.graph
+    assumed = {"requests": {"memory": GIB}, "image": "assumed", "component": ""}
+    steps = tuple(replace(each, **assumed) for each in graph.steps)
+    run.reading = replace(run.reading, graph=replace(graph, steps=steps, is_outline=True))
+    return run
+
+
+def test_a_step_teaches_its_requests_and_image():
+    raw = a_workflow_that_ended(END)
+    (work,) = (each for each in raw["spec"]["templates"] if each["name"] == "work")
+    work["container"] |= {"image": "mine", "resources": {"requests": {"memory": "2Gi"}}}
+    run = evaluated(raw, a_step_pod(requests={"cpu": 7}, image="other"))
+    (step,) = past_steps(run)
+    assert step.container == PastContainer({"memory": 2 * GIB}, "mine")
+
+
+def test_a_step_of_an_outline_teaches_those_of_its_pod():
+    pod = a_step_pod(requests={"cpu": 2000, "memory": 4 * GIB}, image="python:3.12")
+    run = of_an_outline(evaluated(a_workflow_that_ended(END), pod))
+    (step,) = past_steps(run)
+    assert step.container == PastContainer({"cpu": 2000, "memory": 4 * GIB}, "python:3.12")
+    digest = image_digest("python:3.12")
+    assert (step.identity.component, step.identity.image) == ("", digest)
 
 
 def test_a_step_that_was_killed_for_memory_teaches_that_and_no_time():

@@ -77,6 +77,16 @@ def test_recorded_requests_are_those_of_the_largest_phase():
     assert set(train.scored_requests) == {"cpu", "memory"}
 
 
+@pytest.mark.parametrize(
+    ("image", "kept"), [("python:3.12", "python:3.12"), ("i" * 512, "i" * 512), ("i" * 513, "")]
+)
+def test_the_image_of_the_container_that_runs_the_step_is_kept_unless_it_is_too_long(image, kept):
+    containers = [{"name": "wait", "image": "argoexec"}, {"name": "main", "image": image}]
+    labels = {"workflows.argoproj.io/workflow": "w"}
+    assert a_pod(metadata={"labels": labels}, containers=containers).image == kept
+    assert a_pod(metadata={"labels": labels}, containers=containers[:1]).image == ""
+
+
 def test_a_pod_that_is_not_of_a_workflow_is_kept_for_its_room():
     pod = a_pod(node="n1")
     assert (*run_of(pod), pod.scheduler_mark) == ("", "", "")

@@ -13,7 +13,13 @@ from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, Pi
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
+from kfp_placement_engine.model.history import (
+    PastContainer,
+    PastRun,
+    PastStep,
+    StepIdentity,
+    text_digest,
+)
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 MOMENT = "2026-11-20T10:23:05Z"
@@ -61,6 +67,11 @@ def test_what_is_new_has_nothing():
 
 def a_step(step, iteration="", seconds=1.0, **others):
     return PastStep(StepIdentity("taxi", step, iteration), seconds, "n0", **others)
+
+
+def memory(amount):
+    """A container of which only the memory is known, as in objects of older versions."""
+    return PastContainer({"memory": amount}, is_complete=False)
 
 
 def a_past_run(number, steps, **others):
@@ -117,12 +128,12 @@ def test_a_step_that_cannot_be_true_is_not_written(odd):
 
 
 def test_iterations_that_cannot_be_true_cost_the_others_nothing():
-    right = a_step("loop", "b" * 8, asked_bytes=GIB)
-    bad = [a_step("loop", "a" * 8, -1.0), a_step("loop", "c" * 8, None, asked_bytes=NAN)]
+    right = a_step("loop", "b" * 8, container=memory(GIB))
+    bad = [a_step("loop", "a" * 8, -1.0), a_step("loop", "c" * 8, None, container=memory(NAN))]
     (run,) = kept(a_past_run(0, [bad[0], right]))
     assert run.steps == (right,)
     (run,) = kept(a_past_run(0, [right, *bad]))
-    assert run.steps == (replace(right, asked_bytes=None),)
+    assert run.steps == (replace(right, container=None),)
 
 
 def test_of_a_run_what_cannot_be_true_is_not_written():
@@ -139,24 +150,77 @@ def test_what_is_written_can_be_read_again():
     run = a_past_run(
         0,
         [
-            a_step("train", peak_bytes=GIB, asked_bytes=2 * GIB, arguments=(10.0, 0.001, -1.0)),
+            a_step("train", peak_bytes=GIB, container=memory(2 * GIB), arguments=(1.5, -1.0)),
             a_step("loop", "a" * 8, peak_bytes=3.0, killed_bytes=2 * GIB, input_bytes=0),
             replace(a_step("loop", "b" * 8, seconds=None, killed_bytes=GIB), node="n1"),
         ],
         loops={"loop": 7, "loop[*].inner": 0},
     )
-    train, *others = run.steps
-    of_fractions = replace(run, steps=(replace(train, asked_bytes=2 * GIB + 0.3), *others))
-    status = history_status([of_fractions]).model_dump(mode="json", by_alias=True)
+    status = history_status([run]).model_dump(mode="json", by_alias=True)
     assert status["nodes"] == ["n0", "n1"]
     assert status["steps"] == [["train", "", "", 2 * GIB], ["loop"]]
     (written,) = status["runs"]
     assert written["loops"] == [["loop", 7], ["loop[*].inner", 0]]
     assert written["steps"] == [
-        [0, [[1, 0, "", None, GIB, None, [10, 0.001, -1]]]],
+        [0, [[1, 0, "", None, GIB, None, [1.5, -1]]]],
         [1, [[1, 0, "a" * 8, 0, 3, 2 * GIB], [None, 1, "b" * 8, None, None, GIB]]],
     ]
     assert kept(run) == [run]
+
+
+IMAGE = "registry.example.org/train@sha256:" + 64 * "0"
+COMPLETE = PastContainer({"cpu": 500, "memory": 2 * GIB, "nvidia.com/gpu": 1}, IMAGE)
+
+
+def test_requests_and_image_of_a_step_are_written_once_for_all_runs_and_iterations():
+    steps = [
+        a_step("train", container=COMPLETE),
+        a_step("loop", "a" * 8, container=COMPLETE),
+        a_step("loop", "b" * 8, container=COMPLETE),
+        a_step("idle", container=PastContainer({}, "busybox")),
+        a_step("unseen"),
+    ]
+    runs = [a_past_run(number, steps) for number in range(2)]
+    status = history_status(runs).model_dump(mode="json", by_alias=True)
+    requests = [2 * GIB, [["cpu", 500], ["nvidia.com/gpu", 1]], 0]
+    assert status["images"] == [IMAGE, "busybox"]
+    assert status["steps"] == [
+        ["train", "", "", *requests],
+        ["loop", "", "", *requests],
+        # Requesting nothing is something else than requests that nobody knows.
+        ["idle", "", "", None, [["cpu", 0]], 1],
+        ["unseen"],
+    ]
+    assert kept(*runs) == runs
+
+
+@pytest.mark.parametrize(
+    ("container", "written"),
+    [
+        (PastContainer({"no name": 1}, "i"), PastContainer({}, "i", is_complete=False)),
+        (PastContainer({"cpu": -1, "memory": GIB}), memory(GIB)),
+        (PastContainer({"cpu": 2**61, "memory": GIB}), memory(GIB)),
+        (PastContainer({f"a.b/{each}": 1 for each in range(33)}), None),
+        (PastContainer({"cpu": 1}, "i" * 513), PastContainer({"cpu": 1})),
+    ],
+)
+def test_requests_that_cannot_be_true_are_not_written(container, written):
+    (run,) = kept(a_past_run(0, [a_step("train", container=container)]))
+    assert run.steps == (a_step("train", container=written),)
+
+
+def test_an_object_of_a_version_without_requests_says_the_memory_alone():
+    status = {"steps": [["train", "c0", "i0", GIB]], **a_run(steps=[[0, [[1]]]])}
+    (run,) = a_history(status).past_runs()
+    assert run.steps[0].identity == StepIdentity("taxi", "train", "", "c0", "i0")
+    assert run.steps[0].container == memory(GIB)
+
+
+def test_an_image_that_is_not_there_is_unknown():
+    steps = [["train", "", "", None, [["cpu", 100]], 1]]
+    status = {"images": ["i"], "steps": steps, **a_run(steps=[[0, [[1]]]])}
+    (run,) = a_history(status).past_runs()
+    assert run.steps[0].container == PastContainer({"cpu": 100})
 
 
 DEEP: list[Any] = []
@@ -179,7 +243,13 @@ BAD_RUNS_STEPS = [
     *([], [0], [0, []], DEEP),
     *([bad, [[12.5]]] for bad in (-1, "0", 0.5, True, 20_000, 10**4000)),
 ]
-BAD_STEPS = [[], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["train"] * 5, DEEP]
+BAD_REQUESTS = ["cpu", [["cpu"]], [["no name", 1]], [["cpu", -1]], [["cpu", "1"]], [["cpu", 2**61]]]
+BAD_STEPS = [
+    *([], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["train"] * 5, DEEP),
+    *(["train", "", "", None, bad] for bad in (*BAD_REQUESTS, [["cpu", 1]] * 33, {"cpu": 1})),
+    *(["train", "", "", None, [], bad] for bad in (-1, "image", 20_000)),
+    ["train", "", "", None, [], 0, 0],
+]
 
 
 def a_history_with(row):
@@ -204,6 +274,12 @@ def test_a_row_that_cannot_be_read_or_true_refuses_the_object_and_is_named(row, 
 def test_so_does_a_step_of_the_pipeline(row):
     with pytest.raises(InputError, match=r"'taxi': status\.steps\.1"):
         a_history({"steps": [["first"], row], **a_run()})
+
+
+@pytest.mark.parametrize("image", ["", "i" * 513, 7, None, DEEP], ids=lambda _: None)
+def test_so_does_an_image(image):
+    with pytest.raises(InputError, match=r"'taxi': status\.images\.1"):
+        a_history({"images": ["busybox", image]})
 
 
 def test_so_does_a_run_with_a_step_that_is_not_there():
@@ -235,11 +311,12 @@ def test_a_run_that_somebody_has_added_twice_counts_once_where_it_ended_last():
 
 
 def test_a_step_whose_code_or_memory_changes_keeps_what_each_run_had():
-    step = a_step("train", asked_bytes=GIB)
+    step = a_step("train", container=memory(GIB))
     code = [("c0", "i0"), ("c1", "i0"), ("c1", "i1"), ("c1", "i1"), ("c0", "i0")]
+    asked = (memory(GIB), memory(GIB), memory(GIB), None, memory(GIB))
     steps = [
-        replace(step, identity=StepIdentity("taxi", "train", "", *each), asked_bytes=asked)
-        for each, asked in zip(code, (GIB, GIB, GIB, None, GIB), strict=True)
+        replace(step, identity=StepIdentity("taxi", "train", "", *each), container=container)
+        for each, container in zip(code, asked, strict=True)
     ]
     runs = [a_past_run(number, [each]) for number, each in enumerate(steps)]
     assert kept(*runs) == runs

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine.history import memory_use
 from kfp_placement_engine.history.memory_use import MemoryHistory, after_kill
-from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep, StepIdentity
 
 MIB, GIB = 2**20, 2**30
 TRAIN = StepIdentity("taxi", "train")
@@ -55,7 +55,11 @@ def test_the_forecast_says_what_it_rests_on():
         observe(
             history,
             *(
-                used(peak * MIB, StepIdentity("taxi", "fit", item), asked_bytes=8 * MIB)
+                used(
+                    peak * MIB,
+                    StepIdentity("taxi", "fit", item),
+                    container=PastContainer({"memory": 8 * MIB}),
+                )
                 for item in "abc"
             ),
         )
@@ -87,7 +91,9 @@ def test_a_kill_is_forgotten_when_the_step_ends_well_unmeasured():
 
 def test_after_a_kill_alone_the_double_is_asked_for():
     history = MemoryHistory()
-    observe(history, PastStep(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB))
+    observe(
+        history, PastStep(TRAIN, killed_bytes=2 * GIB, container=PastContainer({"memory": GIB}))
+    )
     memory = forecast(history)
     assert (memory.ask_bytes, memory.largest_bytes, memory.asked_bytes) == (4 * GIB, None, GIB)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kfp_placement_engine.history import StepTimes, step_times
 from kfp_placement_engine.model.forecast import Level
-from kfp_placement_engine.model.history import PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastContainer, PastStep, StepIdentity
 
 TRAIN = StepIdentity("taxi", "train", "", "c1", "i1")
 FIT = StepIdentity("taxi", "fit", "a", "c2", "i1")
@@ -227,3 +227,26 @@ def test_a_wide_loop_takes_little_memory():
         tracemalloc.stop()
     assert history.predict(WIDE[0]) is not None
     assert taken < 250_000
+
+
+OUTLINE = StepIdentity("taxi", "train")
+"""The step in a run whose components are not known."""
+
+
+def test_a_step_of_an_outline_is_known_by_its_path():
+    history = seen(100, 100, 100, container=PastContainer({"cpu": 500}, "i"))
+    assert typical(history, OUTLINE) == pytest.approx(100)
+    assert history.container("taxi", "train") == PastContainer({"cpu": 500}, "i")
+    assert history.container("other", "train") is None
+
+
+def test_what_an_outline_leaves_open_stays_known():
+    """After it, other steps of the component still learn from this one, and it has its requests."""
+    history = seen(100, container=PastContainer({"cpu": 500}, "i"))
+    seen(200, 200, identity=OUTLINE, times=history)
+    alike = StepIdentity("other", "train", "", "c1")
+    assert forecast(history, alike).basis.level is Level.COMPONENT
+    assert forecast(history, TRAIN).basis.runs == 3
+    assert history.container("taxi", "train") == PastContainer({"cpu": 500}, "i")
+    seen(200, container=PastContainer({"cpu": 700}, "i"), times=history)
+    assert history.container("taxi", "train") == PastContainer({"cpu": 700}, "i")
