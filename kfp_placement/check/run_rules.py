@@ -13,8 +13,10 @@ from kfp_placement_engine.contract.keys import (
     UNPLANNED_LABEL,
 )
 from kfp_placement_engine.model.constraints import shared_modes
-from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
+from kfp_placement_engine.model.run_graph import Notice, StartLimit, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.readers.tree.start_limits import LEAST_SECONDS
+from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.views.formatting import counted
 
 _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
@@ -25,8 +27,10 @@ _NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
 _MAX_NAMES = 5
 """Outputs that one message names."""
 
-_REFUSED = frozenset({"invalid-label", "parameter-name", "pod-resources", "request-above-limit"})
-"""Codes of the readers' notices about pods that Kubernetes refuses, or runs that KFP refuses."""
+_REFUSED = frozenset(
+    {"invalid-label", "parameter-name", "pod-resources", "request-above-limit", "start-limit"}
+)
+"""Codes of the readers' notices about pods that Kubernetes or Argo, or runs that KFP refuses."""
 
 
 def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
@@ -157,6 +161,24 @@ def shared_volumes(prepared: PreparedRun) -> Iterator[Finding]:
         )
 
 
+def limited_starts(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield one finding on all steps whose pods must run within one and the same limit."""
+    limited: dict[StartLimit, list[Step]] = {}
+    for step in container_tasks(prepared.run):
+        if step.start_limit is not None and step.start_limit.seconds >= LEAST_SECONDS:
+            limited.setdefault(step.start_limit, []).append(step)
+    for limit, steps in limited.items():
+        yield Finding(
+            Severity.NOTE,
+            "start-limit",
+            f"Argo fails a step whose pod does not run {format_duration(limit.seconds)} after the"
+            f" step could begin ({limit.setting} of the Workflow){listed_tasks(steps)}, whatever"
+            " the pod waits for: a gate takes at most half of that time, and then the pod may go"
+            " to another node; where steps wait long for nodes, allow more time",
+            steps=task_names(steps),
+        )
+
+
 def floating_images(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield images without a fixed tag."""
     seen: set[str] = set()
@@ -232,6 +254,7 @@ RUN_RULES: tuple[Rule, ...] = (
     missing_accelerators,
     resources_without_domain,
     shared_volumes,
+    limited_starts,
     floating_images,
     steps_without_marked_pod,
     backend_version,

@@ -16,6 +16,7 @@ from kfp_placement_controller.actuators.policies import write_findings
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.metrics import GATES_OVERDUE
+from kfp_placement_controller.observed.gate_deadlines import is_overdue
 from kfp_placement_controller.observed.latency_limits import hard_limit
 from kfp_placement_controller.observed.liveness import (
     HeldLease,
@@ -24,7 +25,7 @@ from kfp_placement_controller.observed.liveness import (
     scheduler_finding,
     unpublished,
 )
-from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy_status import PolicyFinding

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from sys import intern
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.keys import (
     TYPE_LABEL,
 )
 from kfp_placement_engine.model.history import MAX_IMAGE_CHARACTERS
+from kfp_placement_engine.model.run_graph import StartLimit
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
@@ -64,12 +65,14 @@ class PodKeys:
         annotations: keys of the annotations.
         containers: names of the containers that run steps; the others prepare and clean up.
         is_unmarked_step: test for pods that execute a step whose author names no scheduler.
+        start_limit: function that reads within which time a pod must run; None = it does not say.
     """
 
     labels: tuple[str, ...]
     annotations: tuple[str, ...]
     containers: tuple[str, ...]
     is_unmarked_step: Callable[[Fields], bool]
+    start_limit: Callable[[Fields], StartLimit | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ class ObservedPod:
         killed_bytes: memory limit that the step exceeded when it was killed; None = it was not
             killed for memory, or had no limit.
         image: reference of the image that runs the step; "" = unknown.
+        start_limit: limit of the time until the pod runs, by its source; None = there is none, or
+            the pod does not wait any more.
     """
 
     namespace: str
@@ -144,6 +149,7 @@ class ObservedPod:
     failure: ReasonAndMessage | None
     killed_bytes: int | None = None
     image: str = ""
+    start_limit: StartLimit | None = None
 
     @property
     def ended(self) -> bool:
@@ -154,13 +160,6 @@ class ObservedPod:
     def holds_room(self) -> bool:
         """Return whether the pod takes resources on a node."""
         return bool(self.node_name) and not self.ended
-
-
-def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
-    """Return whether a gated pod has waited for the longest time allowed, or is of unknown age."""
-    if pod.created_at is None:
-        return True
-    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
@@ -220,7 +219,16 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
         killed_bytes=_killed_bytes(spec, status, step_containers),
         image=_image(spec, step_containers),
+        start_limit=_start_limit(pod, status, keys),
     )
+
+
+def _start_limit(pod: Fields, status: Fields, keys: Sequence[PodKeys]) -> StartLimit | None:
+    """Return the limit of the time until a pod runs; None = no limit is known, or none counts."""
+    if _text(status, "phase") not in ("", "Pending"):
+        return None
+    limits = (each.start_limit(pod) for each in keys)
+    return next((limit for limit in limits if limit is not None), None)
 
 
 def _owners(metadata: Fields) -> Iterator[Owner]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.observed.deviations import Deviation, why_left_out
-from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_controller.observed.gate_deadlines import is_overdue
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, OpenGate
 from kfp_placement_controller.runs.run_registry import RunRegistry

@@ -4,17 +4,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.observed.gate_deadlines import (
+    StartWindow,
+    gate_ends_at,
+    is_overdue,
+)
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
-from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import Cause, GatedPod, OpenGate, UnboundStep, releases
 from kfp_placement_controller.runs.open_runs import PlannedRun
 from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.waiting import start_window
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.planning.starts.expected_times import (
     ExpectedTimes,
     StepSpan,
@@ -39,6 +46,7 @@ class GateController:
     retry_seconds: float = 2.0
     _opened_at: dict[str, float] = field(default_factory=dict)
     _gated: dict[str, ObservedPod] = field(default_factory=dict)
+    _windows: dict[str, StartWindow | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read no round trips before a pod asks for them."""
@@ -80,8 +88,10 @@ class GateController:
         runs = list(self.registry.planned())
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
-        gated = [self._identified(pod) for pod in self._gated.values()]
         steps, running = _steps_by_progress(runs, now)
+        windows = {step.key: step.window for step in steps if step.window is not None}
+        gated = [self._identified(pod, windows) for pod in self._gated.values()]
+        self._windows = {entry.pod.uid: entry.window for entry in gated}
         due = releases(gated, steps, nodes, now, policy.gate_deadline_seconds, running)
         return self._new(self._limited(due, policy), monotonic_seconds)
 
@@ -90,11 +100,10 @@ class GateController:
 
         It is the earliest deadline, or in 100 ms if that has passed.
         """
-        created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
-        if not created:
-            return None
-        deadline = min(created) + timedelta(seconds=policy.gate_deadline_seconds)
-        return max(deadline, now + timedelta(milliseconds=100))
+        seconds, windows = policy.gate_deadline_seconds, self._windows
+        ends = [gate_ends_at(pod, seconds, windows.get(uid)) for uid, pod in self._gated.items()]
+        deadline = min((end for end in ends if end is not None), default=None)
+        return None if deadline is None else max(deadline, now + timedelta(milliseconds=100))
 
     def _limited(
         self, candidates: Iterable[OpenGate], policy: PlacementPolicySpec
@@ -129,11 +138,14 @@ class GateController:
         self.deviations.released(due)
         return due
 
-    def _identified(self, pod: ObservedPod) -> GatedPod:
+    def _identified(
+        self, pod: ObservedPod, windows: Mapping[tuple[RunKey, str], StartWindow]
+    ) -> GatedPod:
         run = self.registry.run_of(pod)
         if run is None or not run.is_open:
             return GatedPod(pod)
-        return GatedPod(pod, run.key, run.planned_step(pod))
+        step = run.planned_step(pod)
+        return GatedPod(pod, run.key, step, windows.get((run.key, step)))
 
 
 def _steps_by_progress(
@@ -172,7 +184,10 @@ def _waiting_steps(
             latest_start_seconds=expected.latest_starts.get(name, planned_times.start_seconds),
             is_allowed=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
         )
-        yield UnboundStep(run.key, name, node, queued)
+        window = start_window(step, run.outcome.steps.get(name), pod)
+        if window is not None:
+            window = replace(window, pull_seconds=plan.pull_seconds.get(name, 0.0))
+        yield UnboundStep(run.key, name, node, queued, window)
 
 
 def _running_steps(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_controller.observed.gate_deadlines import StartWindow, is_overdue
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep, steps_to_start
@@ -25,12 +26,14 @@ class UnboundStep:
         run, step: key of the run, and name of the step.
         node: planned node.
         queued: the step in the queue of that node; its times are seconds since the epoch.
+        window: time within which its pod must run; None = any time.
     """
 
     run: RunKey
     step: str
     node: str
     queued: QueuedStep
+    window: StartWindow | None = None
 
     @property
     def key(self) -> tuple[RunKey, str]:
@@ -52,11 +55,13 @@ class GatedPod:
         pod: the pod as observed.
         run: key of its run; None = the run is not planned.
         step: name of its step; "" = the step is not planned.
+        window: time within which it must run; None = as far as the pod itself says it.
     """
 
     pod: ObservedPod
     run: RunKey | None = None
     step: str = ""
+    window: StartWindow | None = None
 
 
 class Cause(StrEnum):
@@ -66,7 +71,7 @@ class Cause(StrEnum):
     """The turn of the pod on its planned node has come."""
 
     OVERDUE = "overdue"
-    """The deadline of the gate has passed."""
+    """The deadline of the gate has passed, or the pod must run soon."""
 
     PAUSED = "paused"
     """The policy is paused."""
@@ -114,13 +119,14 @@ def releases(
             they have a pod.
         nodes: nodes by name, with the room that bound pods take now.
         now: the time.
-        deadline_seconds: age at which a pod loses its gate, planned or not.
+        deadline_seconds: age at which a pod loses its gate, planned or not; one that must run
+            within a short time loses it earlier.
         running: steps that run, whose ends are expected, by node.
     """
     released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for entry in gated:
-        if is_overdue(entry.pod, now, deadline_seconds):
+        if is_overdue(entry.pod, now, deadline_seconds, entry.window):
             released.append(OpenGate(entry.pod, Cause.OVERDUE))
         elif not entry.step:
             released.append(OpenGate(entry.pod, Cause.NOT_PLANNED))

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.observed.gate_deadlines import StartWindow
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.run_pods import RunPod, RunPods
-from kfp_placement_controller.runs.waiting import WaitsFor, waits_for
+from kfp_placement_controller.runs.waiting import WaitsFor, start_window, waits_for
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
@@ -126,14 +127,18 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
     if pod is None or pod.ended:
         # The next attempt has no pod yet.
         since = outcome.started_at or now
-        waiting = waits_for(None, outcome.message, since, situation.gate_deadline_seconds)
+        window = start_window(step, outcome, None)
+        waiting = waits_for(
+            None, outcome.message, since, situation.gate_deadline_seconds, window=window
+        )
         state = StepState.PENDING if waiting is None else StepState.WAITING
         driver = pods.driver(step.name)
         progress = None if driver is None else driver_progress(driver, now)
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
         return StepStatus(state, waiting=waiting, driver=progress)
-    return _open(pod, now, situation)
+    window = start_window(step, outcome, pod)
+    return _open(pod, now, situation, window)
 
 
 def _end(
@@ -176,10 +181,13 @@ def _cut_off(pod: RunPod | None, state: RunState) -> StepStatus:
     return StepStatus(end, pod.pod.node_name, pod.bound_at, ended_at)
 
 
-def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
+def _open(
+    pod: RunPod, now: datetime, situation: RunSituation, window: StartWindow | None
+) -> StepStatus:
     """Return the status of a step whose pod exists and has not ended."""
     attach_failure = situation.attach_failures.message(pod.pod.uid)
-    waiting = waits_for(pod, "", now, situation.gate_deadline_seconds, attach_failure)
+    deadline_seconds = situation.gate_deadline_seconds
+    waiting = waits_for(pod, "", now, deadline_seconds, attach_failure, window)
     state = StepState.PENDING
     if waiting is not None:
         state = StepState.WAITING

@@ -1,11 +1,14 @@
 """Things that keep a step's pod from running, in the words of the contract."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.observed.gate_deadlines import StartWindow
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.model.step_state import WaitingFor
+from kfp_placement_engine.readers.tree.run_outcomes import StepOutcome
 
 QUOTA_WORDS = "exceeded quota"
 """Words of the API server's refusal, as the run's object repeats it."""
@@ -43,12 +46,38 @@ class WaitsFor:
     detail: str = ""
 
 
+def start_window(step: Step, outcome: StepOutcome | None, pod: RunPod | None) -> StartWindow | None:
+    """Return the time within which a pod of a step must run; None = any time.
+
+    What the pod says counts before what the run's object says, since it has no gaps. The time
+    counts from the creation of the step's node in the run's object, which may be before the pod's.
+
+    Args:
+        step: the step.
+        outcome: the step's outcome so far; None = the run's object does not mention it.
+        pod: pod of the step; None = there is none.
+    """
+    limit = step.start_limit
+    begins = [] if pod is None else [pod.created_at]
+    if pod is not None and pod.pod.start_limit is not None:
+        limit = pod.pod.start_limit
+    if outcome is not None and outcome.started_at is not None and _is_of(outcome, pod):
+        begins.append(outcome.started_at)
+    return StartWindow(limit, min(begins)) if limit is not None and begins else None
+
+
+def _is_of(outcome: StepOutcome, pod: RunPod | None) -> bool:
+    """Return whether an outcome is about a pod, not about an attempt before it."""
+    return pod is None or pod.identity is None or outcome.attempts == pod.identity.attempt + 1
+
+
 def waits_for(
     pod: RunPod | None,
     node_message: str,
     since: datetime,
     gate_deadline_seconds: float,
     attach_failure: str = "",
+    window: StartWindow | None = None,
 ) -> WaitsFor | None:
     """Return the wait of a step; None = it runs, or nothing is known to keep it.
 
@@ -59,13 +88,23 @@ def waits_for(
         gate_deadline_seconds: age at which our gate comes off a pod.
         attach_failure: reason why a volume could not be attached for the pod at some time; "" = it
             could.
+        window: time within which the pod must run; None = any time.
     """
     if pod is None:
         quota = QUOTA_WORDS in node_message
-        return WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
-    if pod.bound_at is not None:
-        return _image(pod, pod.bound_at) or _attached(pod, pod.bound_at, attach_failure)
-    return _gates(pod, gate_deadline_seconds) or _scheduler(pod)
+        waiting = WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
+    elif pod.bound_at is not None:
+        waiting = _image(pod, pod.bound_at) or _attached(pod, pod.bound_at, attach_failure)
+    else:
+        waiting = _gates(pod, gate_deadline_seconds, window) or _scheduler(pod)
+    return waiting if waiting is None or window is None else _within(window, waiting)
+
+
+def _within(window: StartWindow, waiting: WaitsFor) -> WaitsFor:
+    """Return the wait with its end by the window, and whose limit that is."""
+    until = window.ends_at if waiting.until is None else min(waiting.until, window.ends_at)
+    detail = "; ".join(filter(None, (waiting.detail, str(window.limit))))
+    return replace(waiting, until=until, detail=detail)
 
 
 def _image(pod: RunPod, bound_at: datetime) -> WaitsFor | None:
@@ -84,10 +123,13 @@ def _attached(pod: RunPod, bound_at: datetime, attach_failure: str) -> WaitsFor 
     return WaitsFor(WaitingFor.VOLUME, bound_at, detail=attach_failure)
 
 
-def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:
+def _gates(
+    pod: RunPod, gate_deadline_seconds: float, window: StartWindow | None
+) -> WaitsFor | None:
     gates = pod.pod.gates
     if PLAN_GATE in gates:
         until = pod.created_at + timedelta(seconds=gate_deadline_seconds)
+        until = until if window is None else min(until, window.gate_ends_at)
         return WaitsFor(WaitingFor.PLAN, pod.created_at, until)
     if gates:
         # Gates of others, above all of Kueue, which holds pods until there is quota.

@@ -9,12 +9,14 @@ dotted path of the task in the pipeline without `root`, with concrete loop index
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from typing_extensions import override
 
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.units.resources import Resources
 
 Labels = Mapping[str, str]
@@ -158,6 +160,25 @@ class RunClaim:
     is_workspace: bool = False
 
 
+class StartLimit(NamedTuple):
+    """Limit of the time until a step's pod runs, by the workflow engine.
+
+    Attributes:
+        seconds: time from the creation of the step's node in the Workflow, with the waits for gate,
+            quota and image.
+        setting: setting that gives the limit, such as `pendingTimeout`.
+    """
+
+    seconds: float
+    setting: str
+
+    @override
+    def __str__(self) -> str:
+        """Return what happens to a step that does not keep the limit."""
+        limit = format_duration(self.seconds)
+        return f"Argo fails it unless it runs within {limit} ({self.setting})"
+
+
 # With more than 30 fields, each step without slots would have a dict of 2 KB for itself.
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -205,6 +226,7 @@ class Step:
         affinity: node affinity.
         tolerations: tolerated taints.
         claims: volume claims it mounts.
+        start_limit: limit of the time until its pod runs; None = there is none, or it is not known.
         depends_on: names of the steps that must have ended before, flattened to leaves, sorted.
         attempt_limit: largest number of attempts (1 = no retry).
         caching_enabled: whether its result may come from the cache.
@@ -248,6 +270,7 @@ class Step:
     affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()
     claims: tuple[str, ...] = ()
+    start_limit: StartLimit | None = None
     depends_on: tuple[str, ...] = ()
     attempt_limit: int = 1
     caching_enabled: bool = False

@@ -1,5 +1,6 @@
 """What `extend` says of dead ones, and which gates it takes off."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
-from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.kinds import PODS, JsonObject
 from tests.controller.extender.cluster import pod_object
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -89,6 +90,7 @@ class Scene:
         age_seconds: float,
         gates: tuple[str, ...] = (GATE,),
         deleted: str | None = None,
+        spec: JsonObject | None = None,
         **given: Any,
     ) -> None:
         """A gated pod appears."""
@@ -96,6 +98,7 @@ class Scene:
         created = self.now - timedelta(seconds=age_seconds)
         raw["metadata"] |= {"creationTimestamp": created.isoformat(), "deletionTimestamp": deleted}
         raw["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+        raw["spec"] |= spec or {}
         self.server.pods[name] = raw
         self.guard.pod_changed(Change(("team-a", name), None, DEFAULT_SOURCES.observe_pod(raw)))
 
@@ -176,6 +179,17 @@ def test_overdue_gates_come_off_and_others_stay():
     assert scene.gates("young") == [GATE]
     scene.pass_seconds(49)
     assert scene.gates("young") == []
+
+
+def test_a_pod_that_argo_fails_soon_loses_its_gate_at_half_of_its_limit():
+    scene = Scene(gateDeadline="60s")
+    for name, template in (("hurried", {"pendingTimeout": "20s"}), ("calm", {"timeout": "1h"})):
+        variable = {"name": "ARGO_TEMPLATE", "value": json.dumps(template)}
+        scene.add_pod(name, 8, spec={"initContainers": [{"name": "init", "env": [variable]}]})
+    scene.pass_seconds(1)
+    assert scene.gates("hurried") == [GATE]
+    scene.pass_seconds(1)
+    assert (scene.gates("hurried"), scene.gates("calm")) == ([], [GATE])
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,32 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
     gated_team.wait_for_end(run)
 
 
+def test_a_pod_that_argo_fails_soon_loses_its_gate_in_time_and_explain_says_whose_limit_it_is(
+    gated_team,
+):
+    """There is room for one near their users; the policy's own deadline is a minute."""
+
+    def body() -> None:
+        for number in (1, 2):
+            step(f"p{number}", duration="40s", cpu="1500m", type="predict", location="HOME-EDGE")
+
+    workflow = compiled("hurried", body)
+    workflow["spec"]["templateDefaults"] = {"pendingTimeout": "20s"}
+    run = gated_team.submit(workflow)
+
+    def waits() -> JsonObject | None:
+        both = (explained_now(gated_team, run, name) for name in ("p1", "p2"))
+        return next((each["waiting"] for each in both if each and each["waiting"]), None)
+
+    waiting = wait_until(waits, "one of them to wait for its turn", 30)
+    assert waiting is not None
+    assert waiting["for"] == "plan"
+    assert waiting["detail"] == "Argo fails it unless it runs within 20s (pendingTimeout)"
+    both = [explained(gated_team, run, name) for name in ("p1", "p2")]
+    (off,) = [each for each in both if each["node"] != HOME]
+    assert "the deadline of the pod's gate had passed" in off["elsewhere"]
+
+
 @pytest.fixture
 def deadline_after_a_look(gated_installation):
     """Gates come off only after the pod has been explained once, on a busy machine too."""

@@ -1,5 +1,7 @@
 """Hard latency limits when gates come off: held where a node lacks, and required of the pod."""
 
+from dataclasses import replace
+
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
@@ -8,6 +10,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.custom_resources import Location
 from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.model.run_graph import StartLimit
 from tests.controller.planning.builders import a_pod, a_policy, after, pod_change
 from tests.support.kubernetes import a_node
 
@@ -69,6 +72,17 @@ def test_who_does_not_lead_keeps_the_limit_past_the_deadline():
     for trips, hosts in (({"near": "9ms"}, ("near",)), ({"a": "90ms"}, ("no-node-within-20ms",))):
         (release,) = a_gate_controller(**trips).overdue(POLICY, after(60), 60)
         assert (release.cause, release.hosts) == (Cause.OVERDUE, hosts)
+
+
+def test_a_pod_that_must_run_soon_is_looked_at_in_time_whoever_leads():
+    keeper = a_gate_controller(far="90ms")
+    limit = StartLimit(20.0, "pendingTimeout")
+    hurried = a_pod("hurried", location="home-edge", max_latency_ms=20.0, start_limit=limit)
+    take_in(keeper, replace(hurried, gates=(PLAN_GATE,)), POLICY)
+    assert keeper.next_at(POLICY, after(1)) == after(10)
+    assert keeper.overdue(POLICY, after(9.9), 9.9) == opened(keeper, 9.9) == []
+    (release,) = keeper.overdue(POLICY, after(10), 10)
+    assert (release.pod.name, release.cause) == ("hurried", Cause.OVERDUE)
 
 
 def test_a_pod_that_is_being_deleted_is_left_alone():

@@ -1,12 +1,16 @@
 """Gates: whose turn it is, and that nothing waits for ever."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_controller.observed.gate_deadlines import StartWindow
 from kfp_placement_controller.planning.gates import Cause, GatedPod, UnboundStep, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.run_graph import StartLimit
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
@@ -119,6 +123,39 @@ def test_the_deadline_holds_whatever_the_plan_says():
 def test_a_pod_of_unknown_age_is_overdue():
     (release,) = opened([gated("a", created_at=None)], [turn("a", 0)])
     assert release.cause is Cause.OVERDUE
+
+
+LIMIT = StartLimit(20.0, "pendingTimeout")
+
+
+@pytest.mark.parametrize(
+    ("pull_seconds", "begins", "kept_seconds"),
+    [(0.0, 0.0, 10.0), (2.0, 0.0, 10.0), (7.0, 0.0, 6.0), (15.0, 0.0, 0.0), (0.0, -4.0, 6.0)],
+)
+def test_a_pod_that_must_run_soon_keeps_time_for_its_image_and_start(
+    pull_seconds, begins, kept_seconds
+):
+    """Half of its limit at least, counted from its node in the run's object, not from the pod."""
+    full = {"n1": a_node("n1", allocatable={"cpu": 0})}
+    window = StartWindow(LIMIT, after(begins), pull_seconds)
+    waiting = replace(gated("a"), window=window)
+    if kept_seconds:
+        assert opened([waiting], [turn("a", 0)], nodes=full, seconds=kept_seconds - 0.1) == []
+    (release,) = opened([waiting], [turn("a", 0)], nodes=full, seconds=kept_seconds)
+    assert (release.node, release.cause) == ("", Cause.OVERDUE)
+
+
+def test_a_long_limit_keeps_no_gate_beyond_the_deadline():
+    full = {"n1": a_node("n1", allocatable={"cpu": 0})}
+    waiting = replace(gated("a"), window=StartWindow(StartLimit(3600.0, "timeout"), after(0)))
+    assert opened([waiting], [turn("a", 0)], nodes=full, seconds=59.9) == []
+    assert opened([waiting], [turn("a", 0)], nodes=full, seconds=60)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9, 10 * 366 * 86400.0])
+def test_extreme_limits_are_no_problem(seconds):
+    pod = gated("a", start_limit=StartLimit(seconds, "timeout"))
+    assert len(opened([pod], [], seconds=0.1)) == 1
 
 
 @given(

@@ -1,20 +1,28 @@
 """What became of a step: pods say where and when, Argo's nodes say how it ended."""
 
+from dataclasses import replace
+
 import pytest
 
 from kfp_placement_controller.observed.attach_failures import AttachFailure
+from kfp_placement_controller.observed.gate_deadlines import StartWindow
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.run_pods import RunPods, moment
 from kfp_placement_controller.runs.step_statuses import RunSituation, step_progress, step_statuses
-from kfp_placement_controller.runs.waiting import UNSATISFIABLE, waits_for
+from kfp_placement_controller.runs.waiting import UNSATISFIABLE, start_window, waits_for
 from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, StartLimit, Step
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
-from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.readers.tree.run_outcomes import (
+    PodIdentity,
+    PodRole,
+    RunOutcome,
+    StepOutcome,
+)
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
 
@@ -143,6 +151,51 @@ def waits(message="", **fields):
 def test_our_gate_means_the_plan_and_has_an_end():
     waiting = waits(gates=("kueue.x-k8s.io/admission", PLAN_GATE))
     assert (waiting.what, waiting.since, waiting.until) == (WaitingFor.PLAN, START, after(60))
+
+
+LIMIT = StartLimit(20.0, "pendingTimeout")
+STEP = Step("work", "work", start_limit=LIMIT)
+IDENTITY = PodIdentity("work", PodRole.EXECUTOR, is_group=False, iteration=(), attempt=1)
+
+
+def test_a_limit_of_the_run_s_object_counts_where_the_pod_says_none():
+    assert start_window(STEP, None, None) is None
+    assert start_window(replace(STEP, start_limit=None), None, a_run_pod()) is None
+    window = start_window(STEP, None, a_run_pod())
+    assert window == StartWindow(LIMIT, START)
+    own = StartLimit(30.0, "timeout")
+    assert start_window(STEP, None, a_run_pod(start_limit=own)) == StartWindow(own, START)
+
+
+@pytest.mark.parametrize(("attempts", "begins"), [(1, 0), (2, -5)])
+def test_a_limit_counts_from_the_node_of_this_attempt(attempts, begins):
+    """That of the attempt before has begun long before."""
+    pod = replace(a_run_pod(), identity=IDENTITY)
+    outcome = StepOutcome(StepState.PENDING, attempts, after(-5))
+    window = start_window(STEP, outcome, pod)
+    assert window is not None
+    assert window.begins_at == after(begins)
+
+
+@pytest.mark.parametrize(
+    ("fields", "what", "until"),
+    [
+        ({"gates": (PLAN_GATE,)}, WaitingFor.PLAN, 10),
+        ({"gates": ("kueue.x-k8s.io/admission",)}, WaitingFor.QUOTA, 20),
+        ({"unscheduled": ReasonAndMessage("Unschedulable", "no cpu")}, WaitingFor.NODE, 20),
+        (
+            {"node_name": "n1", "bound_at": after(2), "waiting_reason": "ErrImagePull"},
+            WaitingFor.IMAGE,
+            20,
+        ),
+    ],
+)
+def test_whatever_a_pod_waits_for_its_limit_is_named_and_ends_the_wait(fields, what, until):
+    pod = a_run_pod(**fields)
+    waiting = waits_for(pod, "", START, 60.0, window=start_window(STEP, None, pod))
+    assert waiting is not None
+    assert (waiting.what, waiting.until) == (what, after(until))
+    assert waiting.detail.endswith("Argo fails it unless it runs within 20s (pendingTimeout)")
 
 
 def test_other_gates_mean_quota():

@@ -119,6 +119,7 @@ class BatchSource:
         annotations=(STEP,),
         containers=("work",),
         is_unmarked_step=lambda _pod: False,
+        start_limit=lambda _pod: None,
     )
 
     def observe(self, raw: Mapping[str, Any], **_options: bool) -> ObservedRun:

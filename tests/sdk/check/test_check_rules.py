@@ -16,6 +16,7 @@ from kfp_placement_engine.model.run_graph import (
     Notice,
     RunClaim,
     RunGraph,
+    StartLimit,
     Step,
     StepKind,
 )
@@ -214,6 +215,21 @@ def test_a_volume_that_the_run_makes_is_noted_once_for_all_iterations(golden):
     assert len(findings) == 1
     existing = tuple(RunClaim(claim.name) for claim in claims)
     assert not check_run(a_graph(*steps, claims=existing)).of("shared-volume")
+
+
+def test_limits_of_argo_are_noted_once_for_all_steps_that_have_them(golden):
+    short, long = StartLimit(300.0, "pendingTimeout"), StartLimit(7200.0, "timeout")
+    steps = [a_step(name, start_limit=short) for name in ("one", "two")]
+    steps += [a_step("three", start_limit=long), a_step("four")]
+    findings = check_run(a_graph(*steps)).of("start-limit")
+    golden([finding.message for finding in findings])
+    assert [finding.steps for finding in findings] == [("one", "two"), ("three",)]
+
+
+def test_a_limit_that_no_pod_can_keep_is_an_error_and_not_noted_again():
+    steps = [a_step(start_limit=StartLimit(0.0, "timeout"))]
+    notices = [Notice("start-limit", "its timeout '0s' is over before any pod runs", "work")]
+    assert findings_of(*steps, notices=notices) == [("error", "start-limit", "work")]
 
 
 def test_a_latency_limit_without_its_rule_is_told():

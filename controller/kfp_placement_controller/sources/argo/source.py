@@ -25,6 +25,7 @@ from kfp_placement_engine.readers.argo.holds import (
     suspending_patch,
 )
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_engine.readers.argo.workflow_templates import pod_start_limit
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject
 
@@ -55,6 +56,7 @@ class ArgoSource:
         annotations=(NODE_NAME_ANNOTATION,),
         containers=(MAIN_CONTAINER,),
         is_unmarked_step=is_unmarked_executor,
+        start_limit=pod_start_limit,
     )
     waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
     observe = staticmethod(observe_workflow)

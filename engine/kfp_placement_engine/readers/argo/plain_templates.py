@@ -7,6 +7,7 @@ from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression
+from kfp_placement_engine.readers.tree.start_limits import SETTINGS
 from kfp_placement_engine.readers.tree.tasks import Leaf, ResourceSpec
 
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
@@ -91,6 +92,17 @@ def resource_claims(template: Fields, spec: Fields, patch: Fields) -> tuple[str,
     return tuple(dict.fromkeys(claim.name("name") for claim in claims))
 
 
+def start_limits(template: Fields, tags: TagReader) -> dict[str, Expression]:
+    """Return Argo's limits of the time until a pod of the template runs, by setting.
+
+    Args:
+        template: the template with its defaults merged in.
+        tags: reader of tags.
+    """
+    given = {setting: template.get(setting) for setting in SETTINGS}
+    return {setting: tags.text(value) for setting, value in given.items() if value is not None}
+
+
 class _LeafReader:
     """Reader of one template that runs a pod; what it does not set, the Workflow's spec may."""
 
@@ -118,6 +130,7 @@ class _LeafReader:
             affinities=self._affinities(),
             tolerations=self._constraint("tolerations"),
             claims=self._claims(),
+            start_limits=start_limits(self._template, self._tags),
             attempt_limit=self._attempts(),
             caching_enabled=self._template.get("memoize") is not None,
             defaults=template_defaults(self._template, self._tags),

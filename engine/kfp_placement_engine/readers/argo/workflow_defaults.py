@@ -14,6 +14,7 @@ from kfp_placement_engine.readers.argo.plain_templates import (
     pod_resources,
     pod_spec_patch,
     resource_claims,
+    start_limits,
 )
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
@@ -38,7 +39,8 @@ class WorkflowDefaults:
         self._spec = spec
         self._templates = templates
         self._defaults = spec.mapping("templateDefaults")
-        self._patch = pod_spec_patch(spec, TagReader({}, {}))
+        self._tags = TagReader({}, {})
+        self._patch = pod_spec_patch(spec, self._tags)
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """Return the leaf with the defaults of its pod's template; its own settings win.
@@ -63,6 +65,7 @@ class WorkflowDefaults:
             leaf,
             pod_resources=pod_resources(merged, self._spec, patch),
             resource_claims=resource_claims(merged, self._spec, patch),
+            start_limits=start_limits(merged, self._tags),
         )
         if not selector and not tolerations and not affinity:
             return leaf

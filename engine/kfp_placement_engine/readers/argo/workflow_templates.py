@@ -3,11 +3,17 @@
 import re
 from typing import Any
 
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.run_graph import StartLimit
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.text.place import Place, text_or_empty
+from kfp_placement_engine.readers.tree.start_limits import SETTINGS, shortest_limit
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
+
+_TEMPLATE = Place("ARGO_TEMPLATE")
+_MAX_TEMPLATE_CHARACTERS = 131_072
 
 Arguments = dict[str, str]
 
@@ -41,6 +47,39 @@ def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
         name = claim.fields("metadata").name("name")
         access_modes[name] = claim.fields("spec").texts("accessModes")
     return access_modes
+
+
+def pod_start_limit(pod: Fields) -> StartLimit | None:
+    """Return within which time a pod must run, by the template that Argo gives it.
+
+    Argo writes the template into the environment of the container that prepares the pod. None =
+    the template has no limit that can be read, or is not in the pod, as one above 128 KiB is not.
+
+    Raises:
+        InputError: the pod is malformed.
+    """
+    spec = pod.flat("spec")
+    for kind in ("initContainers", "containers"):
+        for container in spec.each_flat(kind):
+            for variable in container.entries("env"):
+                match variable:
+                    case {"name": "ARGO_TEMPLATE", "value": str(text)}:
+                        return _limit_in(text)
+                    case _:
+                        pass
+    return None
+
+
+def _limit_in(text: str) -> StartLimit | None:
+    # Reading JSON takes time, and few templates have a limit.
+    if len(text) > _MAX_TEMPLATE_CHARACTERS or not any(f'"{key}"' in text for key in SETTINGS):
+        return None
+    try:
+        template = Fields.of(parse_json(text, place=_TEMPLATE), _TEMPLATE)
+    except InputError:
+        return None
+    given = {setting: text_or_empty(template.get(setting)) for setting in SETTINGS}
+    return shortest_limit({setting: value for setting, value in given.items() if value})
 
 
 class WorkflowTemplates:

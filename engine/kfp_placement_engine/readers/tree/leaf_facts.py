@@ -26,6 +26,7 @@ from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
 from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
+from kfp_placement_engine.readers.tree.start_limits import limit_warnings, shortest_limit
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
 
@@ -91,6 +92,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.node_selectors,
         *leaf.affinities,
         *leaf.tolerations,
+        *leaf.start_limits.values(),
         *filter(None, amounts),
     ]
     return {name for expression in expressions for name in input_names(expression)}
@@ -119,6 +121,8 @@ class _LeafRead:
         for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
             self._warnings.extend(_no_text_warnings(kind, values))
         hints = self._hints(annotations)
+        limits = self._start_limits()
+        self._warnings.extend(limit_warnings(limits))
         seconds = hints.duration_seconds
         step_fields = {
             "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
@@ -129,6 +133,7 @@ class _LeafRead:
             "node_selector": self._node_selector(),
             "affinity": self._affinity(),
             "tolerations": self._tolerations(),
+            "start_limit": shortest_limit(limits),
             "type": labels.get(TYPE_LABEL, ""),
             "location": labels.get(LOCATION_LABEL, ""),
             "scheduler": labels.get(SCHEDULER_LABEL, ""),
@@ -160,6 +165,18 @@ class _LeafRead:
             return StepHints()
         self._warnings.extend(("hints", f"its hints: {remark}") for remark in remarks)
         return hints
+
+    def _start_limits(self) -> dict[str, str]:
+        """Return the limits of the time until the pod runs that are known before the run."""
+        limits = {}
+        for setting, expression in self._leaf.start_limits.items():
+            text = gapless(known_text(expression.evaluate(self._scope)))
+            if text:
+                limits[setting] = text
+            elif text is None:
+                message = f"its {setting} is known only at run time and is not used"
+                self._warnings.append(("unknown-constraint", message))
+        return limits
 
     def _node_selector(self) -> dict[str, str]:
         selector: dict[str, str] = {}

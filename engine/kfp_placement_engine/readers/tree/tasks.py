@@ -77,6 +77,7 @@ class Leaf:
             too.
         access_modes: access modes of the claim that a createpvc task makes.
         claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
+        start_limits: expressions for limits of the time until its pod runs, by Argo's setting.
         attempt_limit: largest number of attempts.
         caching_enabled: whether its result may come from the cache.
         has_driver: whether a KFP driver pod runs before it.
@@ -101,6 +102,7 @@ class Leaf:
     fills_workspace: bool = False
     access_modes: Expression = EMPTY
     claim_name: Expression = EMPTY
+    start_limits: Mapping[str, Expression] = field(default_factory=dict)
     attempt_limit: int = 1
     caching_enabled: bool = False
     has_driver: bool = False

@@ -1,0 +1,67 @@
+"""Limits of the time until a step's pod runs, which a workflow engine sets.
+
+Argo's `pendingTimeout` and `timeout` count from the creation of a step's node: through gate, quota,
+image pull and init containers. Argo fails a step whose pod does not run by then.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.run_graph import StartLimit
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS, parse_duration
+
+SETTINGS = ("pendingTimeout", "timeout")
+"""Fields of Argo's templates that limit the time until a pod runs."""
+
+LEAST_SECONDS = 1.0
+"""Shortest limit that a pod can keep; Argo counts from a whole second."""
+
+_WHOLE_SECONDS = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_GO_DURATION = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+", re.ASCII)
+_MAX_CHARACTERS = 64
+
+
+def limit_seconds(text: str) -> float | None:
+    """Read a duration as Argo does: a whole number of seconds, or Go's form; None = neither.
+
+    What is negative counts as 0, and what is longer than ten years as ten years.
+    """
+    if len(text) > _MAX_CHARACTERS:
+        return None
+    if _WHOLE_SECONDS.fullmatch(text):
+        return min(max(0.0, float(text)), MAX_DURATION_SECONDS)
+    if not _GO_DURATION.fullmatch(text):
+        return None
+    if text.startswith("-"):
+        return 0.0
+    try:
+        return parse_duration(text)
+    except QuantityError:
+        return MAX_DURATION_SECONDS
+
+
+def shortest_limit(texts: Mapping[str, str]) -> StartLimit | None:
+    """Return the shortest limit that the settings give; None = they give none.
+
+    Args:
+        texts: durations by the name of their setting; those that Argo cannot read do not count.
+    """
+    limits = {setting: limit_seconds(text) for setting, text in texts.items()}
+    readable = (StartLimit(seconds, key) for key, seconds in limits.items() if seconds is not None)
+    return min(readable, default=None)
+
+
+def limit_warnings(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield code and message of each setting with which no pod of the step can run."""
+    for setting, text in texts.items():
+        seconds = limit_seconds(text)
+        if seconds is None:
+            problem = f"is not a duration, so Argo fails the step; write for example {setting}: 10m"
+        elif setting == "timeout" and _WHOLE_SECONDS.fullmatch(text):
+            problem = f"has no unit, so Argo refuses the Workflow; write for example {seconds:.0f}s"
+        elif seconds < LEAST_SECONDS:
+            problem = "is over before any pod runs, so Argo fails the step; write for example 10m"
+        else:
+            continue
+        yield "start-limit", f"its {setting} {text!r:.40} {problem}"
