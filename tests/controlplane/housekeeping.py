@@ -189,9 +189,17 @@ def bind_role(api: Api, namespace: str, name: str, role: str, role_kind: str) ->
     api.create(binding)
 
 
-def account_token(api: Api, namespace: str, name: str) -> str:
-    """A token for a service account, signed by the server."""
+def account_token(api: Api, namespace: str, name: str, *audiences: str) -> str:
+    """A token for a service account, signed by the server.
+
+    Args:
+        api: the server, as someone who may do this.
+        namespace: namespace of the account.
+        name: name of the account.
+        audiences: services that the token is for; none = the API server.
+    """
     path = f"{api.path('v1', 'ServiceAccount', namespace, name)}/token"
-    wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    spec = {"audiences": audiences} if audiences else {}
+    wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     token: str = api.request("POST", path, wanted)["status"]["token"]
     return token

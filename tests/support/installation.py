@@ -10,6 +10,7 @@ import copy
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,7 @@ from tests.controlplane import health, housekeeping
 from tests.controlplane.argo import crds
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.program import ArgoProgram
+from tests.controlplane.kfp_api import AUDIENCE, KfpApi, StoredRun, serving_kfp_api
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
@@ -34,6 +36,7 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.cluster_of_runs import ClusterOfRuns
+from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
 from tests.support.manifests import NAMESPACE, of_kind
 from tests.support.scraping import Scraped, scrape
 
@@ -97,9 +100,11 @@ class Installation(ClusterOfRuns):
     Attributes:
         api: the API server as the administrator sees it.
         kubelets: the stand-in, to make pods fail, if it is there.
+        kfp_api: the stand-in of KFP's API, where the feature that asks it is installed.
     """
 
     kubelets: KubeletLoop
+    kfp_api: KfpApi | None = None
 
     def __init__(self, plane: ControlPlane, options: InstallationOptions | None = None) -> None:
         """Take the options; nothing is started yet."""
@@ -300,6 +305,8 @@ class Installation(ClusterOfRuns):
             self.set_policy(**self._options.policy)
         accounts = ["plan", EXTEND, *(["queue"] if self._has_queues else [])]
         self._accounts = {each: self._account_variables(_ACCOUNTS[each]) for each in accounts}
+        if "kfp-api" in self._options.features:
+            self._accounts["plan"] |= self._start_kfp_api()
         self._extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(self._extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
@@ -311,6 +318,34 @@ class Installation(ClusterOfRuns):
         if self._options.stand_ins:
             self._start_runs(argo)
         self.wait_at_work()
+
+    def _start_kfp_api(self) -> dict[str, str]:
+        """KFP's API; returns the variables by which the planner finds it."""
+        self.kfp_api = self._cleanup.enter_context(serving_kfp_api(self.api))
+        token = self._plane.folder / "kfp-api-token"
+        token.write_text(housekeeping.account_token(self.api, NAMESPACE, "plan", AUDIENCE))
+        return {
+            "KFP_PLACEMENT_KFP_API_ADDRESS": self.kfp_api.address,
+            "KFP_PLACEMENT_KFP_API_TOKEN": str(token),
+        }
+
+    def submit_package(
+        self, package: Package, namespace: str, *, seconds_until_stored: float = 0.0
+    ) -> str:
+        """Create the Workflow that KFP 3 makes of a package; returns its name.
+
+        Args:
+            package: documents of the package; drivers and KFP's API have it then.
+            namespace: namespace of the Workflow.
+            seconds_until_stored: time from now on in which KFP's API has no such run.
+        """
+        self._options.packages[package[0]["pipelineInfo"]["name"]] = package
+        name = self.submit(emit_kfp3_workflow(*package), namespace)
+        if self.kfp_api is not None:
+            run_id = self.workflow(name, namespace)["metadata"]["labels"]["pipeline/runid"]
+            stored_from = time.monotonic() + seconds_until_stored
+            self.kfp_api.store(StoredRun(run_id, namespace, name, package, stored_from))
+        return name
 
     def _start_runs(self, argo: ArgoProgram | None) -> None:
         """Argo and the kubelets."""

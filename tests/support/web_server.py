@@ -3,14 +3,21 @@
 import contextlib
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
 from tests.controlplane.certificates import KeyPair
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Answers(Protocol):
+    """Answers by path, such as a dictionary of them."""
+
+    def get(self, path: str, /) -> Answer | None:
+        """The answer to requests of that path; None = there is no such path."""
 
 
 def sending(body: bytes, *, status: int = 200, reason: str | None = None, **headers: str) -> Answer:
@@ -28,7 +35,7 @@ def sending(body: bytes, *, status: int = 200, reason: str | None = None, **head
 
 @contextmanager
 def web_server(
-    answers: Mapping[str, Answer],
+    answers: Answers,
     pair: KeyPair | None = None,
     context: ssl.SSLContext | None = None,
 ) -> Iterator[str]:

@@ -53,7 +53,14 @@ def compiled(
         queue: RunQueue in which its runs wait; None = the usual one.
         options: of `dsl.pipeline`.
     """
-    return _workflow(dsl.pipeline(name=name, **options)(placed_pipeline(queue=queue)(body)))
+    return runnable_workflow(*package_of(name, body, queue, **options))
+
+
+def package_of(
+    name: str, body: Callable[[], Any], queue: str | None = None, **options: Any
+) -> list[JsonObject]:
+    """The documents of a pipeline's package; see `compiled`."""
+    return _documents(dsl.pipeline(name=name, **options)(placed_pipeline(queue=queue)(body)))
 
 
 def compiled_unmarked(name: str, body: Callable[[], Any]) -> JsonObject:
@@ -63,12 +70,12 @@ def compiled_unmarked(name: str, body: Callable[[], Any]) -> JsonObject:
         name: of the pipeline.
         body: calls `unmarked_step`.
     """
-    return _workflow(dsl.pipeline(name=name)(body))
+    return runnable_workflow(*_documents(dsl.pipeline(name=name)(body)))
 
 
-def _workflow(pipeline: Any) -> JsonObject:
+def _documents(pipeline: Any) -> list[JsonObject]:
     with tempfile.TemporaryDirectory() as folder:
-        return runnable_workflow(*documents(pipeline, Path(folder)))
+        return documents(pipeline, Path(folder))
 
 
 def chain(name: str, *seconds: float, **marks: Any) -> JsonObject:

@@ -8,6 +8,7 @@ from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.kubelet.packages import Package
 from tests.controlplane.kubelet.workload import HINTS
 from tests.support.installation import Installation
 
@@ -29,6 +30,12 @@ class Team:
     def submit(self, workflow: Mapping[str, Any]) -> str:
         """Create a Workflow as KFP's API server does; returns its name."""
         return self.installation.submit(workflow, self.name)
+
+    def submit_package(self, package: Package, *, seconds_until_stored: float = 0.0) -> str:
+        """Create the Workflow that KFP 3 makes of a package; see `Installation`."""
+        return self.installation.submit_package(
+            package, self.name, seconds_until_stored=seconds_until_stored
+        )
 
     def workflow(self, run: str) -> JsonObject:
         """A Workflow as it is now."""
