@@ -61,6 +61,18 @@ def load_service_account(
     return Configuration(f"https://{address}:{port}", _Token(folder / "token", clock), authority)
 
 
+def bearer(file: Path) -> str:
+    """Return the header `Authorization` with the token in a file, as it is there now.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is empty.
+    """
+    token = _read(file)
+    if not token:
+        raise ConfigurationError(f"{file} is empty")
+    return f"Bearer {token}"
+
+
 class _Token:
     """Token of an account; the kubelet replaces it when a fifth of its life is left."""
 

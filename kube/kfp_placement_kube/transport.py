@@ -3,6 +3,7 @@
 import re
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     if hasattr(socket, name)
 ]
 
+_PIECE_BYTES = 2**16
+
 LONGEST_RETRY_AFTER_SECONDS = 5.0
 """Longest wait before a request that the server was too busy for is sent again."""
 
@@ -36,6 +39,8 @@ class TransportParams:
         connections: largest number of open connections: a stream for each watched kind, and a few
             requests at a time.
         max_answer_bytes: length of the longest answer that is read; None = any.
+        max_answer_seconds: time within which the body of an answer must come in whole, for servers
+            that may send one byte at a time; None = any.
         max_line_bytes: length of the longest line of a watch that is read; None = any.
         renews_account: whether the configuration is read again, once a request, when the server
             does not know the account any more; otherwise that is an error at once.
@@ -48,6 +53,7 @@ class TransportParams:
     connect_timeout_seconds: float = 10.0
     connections: int = 32
     max_answer_bytes: int | None = None
+    max_answer_seconds: float | None = None
     max_line_bytes: int | None = None
     renews_account: bool = False
     retries_when_busy: bool = False
@@ -165,11 +171,11 @@ class Transport:
 
         Raises:
             GarbledError: the body is too long.
-            UnreachableError: the connection broke.
+            UnreachableError: the connection broke, or the body took too long.
         """
         most = self._params.max_answer_bytes
         try:
-            text: bytes = response.read(None if most is None else most + 1)
+            text = self._body(response, path, None if most is None else most + 1)
             if most is not None and len(text) > most:
                 response.close()
                 raise _too_long(path, f"more than {most} bytes")
@@ -178,6 +184,27 @@ class Transport:
         finally:
             response.release_conn()
         return text
+
+    def _body(self, response: urllib3.BaseHTTPResponse, path: str, most_bytes: int | None) -> bytes:
+        """Return the body, or its beginning if it is longer than `most_bytes`.
+
+        Raises:
+            UnreachableError: it does not come in whole in time.
+        """
+        most_seconds = self._params.max_answer_seconds
+        if most_seconds is None:
+            text: bytes = response.read(most_bytes)
+            return text
+        until, body = time.monotonic() + most_seconds, bytearray()
+        while piece := response.read1(_PIECE_BYTES):
+            body += piece
+            if most_bytes is not None and len(body) >= most_bytes:
+                break
+            if time.monotonic() > until:
+                response.close()
+                why = f"the answer took longer than {most_seconds:g} s"
+                raise UnreachableError(f"reading {path}: {why}", why=why)
+        return bytes(body)
 
     def lines(self, response: urllib3.BaseHTTPResponse, path: str) -> "Lines":
         """Return the lines of an answer that does not end."""

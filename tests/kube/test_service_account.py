@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_kube.exceptions import ConfigurationError
 from kfp_placement_kube.service_account import (
+    bearer,
     is_in_pod,
     load_service_account,
     service_account_namespace,
@@ -88,6 +89,19 @@ def test_an_account_that_cannot_be_read_is_named(account, file, content):
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=file):
         load_service_account(account.folder, account.variables)
+
+
+def test_a_token_for_another_service_is_read_afresh_each_time(tmp_path):
+    file = tmp_path / "token"
+    for token in ("first", "second"):
+        file.write_text(f"{token}\n")
+        assert bearer(file) == f"Bearer {token}"
+    file.write_text(" \n")
+    with pytest.raises(ConfigurationError, match="is empty"):
+        bearer(file)
+    file.unlink()
+    with pytest.raises(ConfigurationError, match="No such file"):
+        bearer(file)
 
 
 @pytest.mark.parametrize("name", ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"])
