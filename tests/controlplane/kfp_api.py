@@ -21,7 +21,8 @@ from tests.support.web_server import Answer, sending, web_server
 
 AUDIENCE = "pipelines.kubeflow.org"
 
-_PATH = "/apis/v2beta1/runs/"
+_RUNS = "/apis/v2beta1/runs/"
+_EXPERIMENTS = "/apis/v2beta1/experiments/"
 _CODES = {401: 16, 403: 7, 404: 5, 503: 14}
 """Codes of gRPC, which KFP's answers have beside those of HTTP."""
 
@@ -47,6 +48,11 @@ class StoredRun:
     package: Package
     stored_from_seconds: float = 0.0
 
+    @property
+    def experiment_id(self) -> str:
+        """Id of its experiment: each namespace has one, which alone says what namespace it is."""
+        return f"experiment-of-{self.namespace}"
+
     def answer(self, *, is_full: bool) -> dict[str, Any]:
         """The run as the API describes it."""
         source: dict[str, Any] = {"pipeline_version_reference": {"pipeline_id": "p"}}
@@ -55,7 +61,11 @@ class StoredRun:
         elif is_full:
             pipeline, platform = self.package
             source = {"pipeline_spec": {"pipeline_spec": pipeline, "platform_spec": platform}}
-        names = {"run_id": self.run_id, "display_name": self.workflow}
+        names = {
+            "run_id": self.run_id,
+            "experiment_id": self.experiment_id,
+            "display_name": self.workflow,
+        }
         return {**names, "state": "RUNNING", **source, "tasks": []}
 
 
@@ -97,28 +107,48 @@ class KfpApi:
 
     def get(self, path: str, /) -> Answer | None:
         """The answer to requests of a path, as the web server asks for it."""
-        return partial(self._answer, path.removeprefix(_PATH)) if path.startswith(_PATH) else None
+        if path.startswith(_RUNS):
+            return partial(self._answer, partial(self._run, path.removeprefix(_RUNS)))
+        if path.startswith(_EXPERIMENTS):
+            return partial(self._answer, partial(self._experiment, path.removeprefix(_EXPERIMENTS)))
+        return None
 
-    def _answer(self, run_id: str, request: BaseHTTPRequestHandler) -> None:
+    def _answer(
+        self, answer_to: Callable[[BaseHTTPRequestHandler], Answer], request: BaseHTTPRequestHandler
+    ) -> None:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.requests.append(ReceivedRequest(time.monotonic(), request.path, headers))
-        proper = self._proper_answer(run_id, request)
+        proper = answer_to(request)
         if self.trouble is None:
             proper(request)
         else:
             self.trouble(request, proper)
 
-    def _proper_answer(self, run_id: str, request: BaseHTTPRequestHandler) -> Answer:
+    def _run(self, run_id: str, request: BaseHTTPRequestHandler) -> Answer:
         run = self._runs.get(run_id)
         if run is None or time.monotonic() < run.stored_from_seconds:
             return refusal(404, f"Failed to authorize with the run ID {run_id}")
+        view = parse_qs(urlsplit(request.path).query).get("view")
+        body = run.answer(is_full=view == ["FULL"])
+        return self._to_who_may_read(request, body, run.namespace, "runs", run.workflow)
+
+    def _experiment(self, experiment_id: str, request: BaseHTTPRequestHandler) -> Answer:
+        for run in self._runs.values():
+            if run.experiment_id == experiment_id:
+                body = {"experiment_id": experiment_id, "namespace": run.namespace}
+                return self._to_who_may_read(request, body, run.namespace, "experiments", "Default")
+        return refusal(404, f"Failed to authorize with the experiment ID {experiment_id}")
+
+    def _to_who_may_read(
+        self, request: BaseHTTPRequestHandler, body: Any, namespace: str, resource: str, name: str
+    ) -> Answer:
+        """An answer, or the refusal if who asks may not read this."""
         user = self._user(request.headers.get("Authorization", ""))
         if user is None:
             return refusal(401, "User identity is empty in the request header")
-        if not self._may_read(user, run):
+        if not self._may_read(user, namespace, resource, name):
             return refusal(403, f"User '{user}' is not authorized")
-        view = parse_qs(urlsplit(request.path).query).get("view")
-        return _json_answer(run.answer(is_full=view == ["FULL"]))
+        return _json_answer(body)
 
     def _user(self, authorization: str) -> str | None:
         """The user of a bearer token that is meant for KFP, by a review of the token."""
@@ -129,15 +159,15 @@ class KfpApi:
         is_for_us = AUDIENCE in status.get("audiences", ())
         return status["user"]["username"] if status.get("authenticated") and is_for_us else None
 
-    def _may_read(self, user: str, run: StoredRun) -> bool:
-        """Whether a user may read a run; as in KFP, groups of the user do not count."""
+    def _may_read(self, user: str, namespace: str, resource: str, name: str) -> bool:
+        """Whether a user may read something; as in KFP, groups of the user do not count."""
         attributes = {
             "group": "pipelines.kubeflow.org",
             "version": "v2beta1",
-            "resource": "runs",
+            "resource": resource,
             "verb": "get",
-            "namespace": run.namespace,
-            "name": run.workflow,
+            "namespace": namespace,
+            "name": name,
         }
         spec = {"user": user, "resourceAttributes": attributes}
         status = self._review("authorization.k8s.io/v1", "SubjectAccessReview", spec)

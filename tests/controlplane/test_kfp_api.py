@@ -94,6 +94,30 @@ def test_who_may_read_is_decided_by_the_control_plane(api, served, reader, run, 
     assert ask(served, "id-4", reader)[0] == 404
 
 
+def test_an_experiment_says_its_namespace_to_those_who_may_read_experiments(
+    api, served, reader, run, namespace
+):
+    wait_for_right(served, reader)
+    path = (
+        f"{served.address}/apis/v2beta1/experiments/{ask(served, token=reader)[1]['experiment_id']}"
+    )
+    request = urllib.request.Request(path, headers={"Authorization": f"Bearer {reader}"})
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request)
+    role = api.get(f"{RBAC}/v1", "Role", "reader", namespace)
+    rule = {"apiGroups": ["pipelines.kubeflow.org"], "resources": ["experiments"], "verbs": ["get"]}
+    api.patch(role, {"rules": [*role["rules"], rule]})
+
+    def answered():
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError:
+            return None
+
+    assert wait_until(answered, "the right to count")["namespace"] == namespace
+
+
 def test_a_run_may_be_stored_later(served, reader, namespace):
     later = time.monotonic() + 0.5
     served.store(StoredRun("id-1", namespace, "run-1", [PIPELINE], later))

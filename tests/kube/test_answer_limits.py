@@ -2,6 +2,7 @@
 
 import time
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support.web_server import Answer, sending, web_server
 PATH = "/slow"
 
 
-def body(answer: Answer, **params: float) -> bytes:
+def body(answer: Answer, **params: Any) -> bytes:
     with web_server({PATH: answer}) as url:
         transport = Transport(
             lambda: Configuration(url, lambda: None), TransportParams("test", **params)
