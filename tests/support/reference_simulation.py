@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.kube_scheduler import pod as kube
 from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
+from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.constraints import matches_any_term, objection
@@ -43,6 +44,7 @@ class SimulatedPod:
     group: str = ""
     entered: str = ""
     is_group_driver: bool = False
+    is_instant: bool = False
     over: bool = False
     after: set[int] = field(default_factory=set)
     node: Node | None = None
@@ -50,6 +52,14 @@ class SimulatedPod:
     begin: float = math.inf
     end: float = math.inf
     pull_seconds: float = 0.0
+
+
+def keys_of(low: Lowered) -> list[Key]:
+    """Return the key of each activity; one that begins a group without driver has the group's."""
+    return [
+        (each.name or low.runs[each.run].graph.groups[each.entered_group].name, each.step is None)
+        for each in low.activities
+    ]
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,7 @@ class Reference:
         for group in self.graph.groups:
             driver = SimulatedPod((group.name or "root", True), None, len(made), group.name)
             driver.entered, driver.is_group_driver = group.name, True
+            driver.is_instant = not group.has_driver
             made.append(driver)
         for step in self.graph.steps:
             if step.has_driver:
@@ -328,7 +339,7 @@ class Reference:
         """Return whether no node can ever take the pod."""
         if self.state(pod) is not ProgressState.WAITING:
             return False
-        if pod.step is not None and pod.step.assumed_cached:
+        if pod.is_instant or (pod.step is not None and pod.step.assumed_cached):
             return False
         return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
 
@@ -550,7 +561,8 @@ class _Simulation:
         if self.model.state(pod) is ProgressState.RUNNING:
             self.go_on(pod)
             return
-        if pod.position in self.nowhere or (pod.step and pod.step.assumed_cached):
+        is_instant = pod.is_instant or (pod.step and pod.step.assumed_cached)
+        if is_instant or pod.position in self.nowhere:
             pod.start = pod.begin = now
             pod.end = now + (self.seconds(pod, None) if pod.position in self.nowhere else 0.0)
             self.agenda.append((pod.end, pod.position, 0))

@@ -113,10 +113,11 @@ class LearnedOverheads:
 
 
 def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:
-    """Yield the groups that a step is in, the innermost first."""
+    """Yield the groups with a driver that a step is in, the innermost first."""
     group = groups.get(step.group)
     while group is not None:
-        yield group
+        if group.has_driver:
+            yield group
         group = groups.get(group.parent) if group.name else None
 
 

@@ -20,11 +20,12 @@ class Activity(NamedTuple):
     It is a tuple, since large runs have tens of thousands: a dataclass takes three times as long.
 
     Attributes:
-        name: name of the step; for a driver, of its group or step; "" for a join.
+        name: name of the step; for a driver, of its group or step; "" for a join, and for the
+            beginning of a group without driver.
         step: step of the pod, or None for a driver or a join.
         group: index of the innermost group, -1 = none.
         predecessors: indexes of the activities that must have ended.
-        entered_group: index of the group whose driver it is, -1 = none.
+        entered_group: index of the group that begins with it, -1 = none.
         run: index of its run.
         running: progress of the pod, or None if it does not run yet.
     """
@@ -69,7 +70,8 @@ def activities_of(graph: RunGraph) -> list[Activity]:
     for index, group in enumerate(graph.groups):
         around = (of_group[group.parent],) if group.name else ()
         before = around + steps.ends_of(group.depends_on, f"group {group.name!r}")
-        activities.append(Activity(group.name or ROOT_NAME, None, index, before, index))
+        name = (group.name or ROOT_NAME) if group.has_driver else ""
+        activities.append(Activity(name, None, index, before, index))
     for step in graph.steps:
         inside = of_group.get(step.group, -1)
         before = steps.ends_of(step.depends_on, f"step {step.name!r}")

@@ -59,7 +59,7 @@ def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
         elif not activity.is_join:
             states[index] = _driver_state(run.progress.get(activity.name, _WAITING))
     for index, activity in enumerate(activities):
-        if activity.is_join:
+        if activity.is_join and activity.entered_group < 0:
             done = all(states[at].state is ProgressState.DONE for at in activity.predecessors)
             states[index] = _DONE if done else _WAITING
     return states

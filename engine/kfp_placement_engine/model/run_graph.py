@@ -297,7 +297,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Steps that belong together and whose driver pod runs before any of them.
+    """Steps that belong together; most have a driver pod, which runs before any of them.
 
     Attributes:
         name: path as for steps (`for-loop-1`, `for-loop-1[0]`); "" is the root.
@@ -309,6 +309,7 @@ class Group:
         width_assumed: the width is an assumption.
         learned_width: width by past runs that the assumption rests on; None = none.
         display_name: author's name for a loop, or "".
+        has_driver: whether a driver pod of its own runs before it.
     """
 
     name: str
@@ -320,6 +321,7 @@ class Group:
     width_assumed: bool = False
     learned_width: LearnedWidth | None = None
     display_name: str = ""
+    has_driver: bool = True
 
 
 @dataclass(frozen=True)

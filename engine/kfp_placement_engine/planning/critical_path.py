@@ -73,6 +73,9 @@ class _Walk:
         before, arrived = arrays.before(activity), self._arrivals(activity)
         if schedule.node[activity] < 0:
             self._back_to(float(schedule.start[activity]), activity, self._work_kind(activity))
+            # A loop's limit holds back the beginning of an iteration, driver or not.
+            ready = schedule.end[before].max(initial=arrays.release_seconds[activity])
+            self._waits(activity, float(ready))
             return _latest(before, schedule.end[before])
         pulled = float(schedule.begin[activity] + schedule.pull_seconds[activity])
         data = float(arrived.max(initial=-np.inf))

@@ -97,7 +97,8 @@ def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tup
         count = _count(unsized, "input")
         texts.append(f"size {assumptions.output_bytes} B for {count}{_tasks(readers)}")
     texts += _assumed_images(graph, lowered)
-    drivers = len(graph.groups) + sum(step.has_driver for step in steps)
+    drivers = sum(group.has_driver for group in graph.groups)
+    drivers += sum(step.has_driver for step in steps)
     if drivers:
         seconds = format_duration(assumptions.driver_seconds)
         texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")

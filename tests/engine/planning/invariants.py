@@ -8,7 +8,7 @@ from itertools import combinations
 
 from kfp_placement_engine import Node, Schedule
 from kfp_placement_engine.lowering import Lowered
-from tests.support.reference_simulation import Reference, SimulatedPod
+from tests.support.reference_simulation import Reference, SimulatedPod, keys_of
 
 TOLERANCE = 1e-9
 
@@ -55,10 +55,7 @@ class Checker:
         pods = self.reference.pods()
         nodes = {node.name: node for node in self.reference.cluster.nodes}
         assert len(pods) == self.low.problem.activities
-        at = {
-            (activity.name, activity.step is None): index
-            for index, activity in enumerate(self.low.activities)
-        }
+        at = {key: index for index, key in enumerate(keys_of(self.low))}
         for pod in pods:
             row = at[pod.key]
             number = int(self.schedule.node[row])
@@ -100,7 +97,8 @@ class Checker:
         allowed = self.reference.allowed()
         for pod in self.pods:
             cached = pod.step is not None and pod.step.assumed_cached
-            if (pod.node is None) != (cached or self.reference.unplaceable(pod)):
+            needs_none = pod.is_instant or cached
+            if (pod.node is None) != (needs_none or self.reference.unplaceable(pod)):
                 yield f"{pod.key} is on {pod.node}"
             elif pod.node is not None and pod.node not in self.reference.usable(pod):
                 yield f"{pod.key} is on {pod.node.name}, which does not take it"

@@ -238,19 +238,30 @@ def mixed_step(
 
 
 def in_a_loop(
-    body: Sequence[Step], after: tuple[str, ...], width: int, parallelism: int, inner_width: int
+    body: Sequence[Step],
+    after: tuple[str, ...],
+    width: int,
+    parallelism: int,
+    inner_width: int,
+    *,
+    per_iteration: bool = True,
 ) -> tuple[list[Step], list[Group]]:
-    """The steps once for each iteration of a loop, or of one in it that has a limit of 1."""
+    """The steps once for each iteration of a loop, or of one in it that has a limit of 1.
+
+    `per_iteration` says whether each iteration has a driver.
+    """
     groups = [Group("loop", GroupKind.LOOP, "", after, parallelism)]
     homes: list[tuple[str, tuple[int, ...]]] = []
     for index in range(width):
         outer = f"loop[{index}]"
-        groups.append(Group(outer, GroupKind.ITERATION, "loop"))
+        groups.append(Group(outer, GroupKind.ITERATION, "loop", has_driver=per_iteration))
         if inner_width:
             inner = f"{outer}.in"
             inside = [f"{inner}[{number}]" for number in range(inner_width)]
             groups.append(Group(inner, GroupKind.LOOP, outer, (), 1))
-            groups += [Group(name, GroupKind.ITERATION, inner) for name in inside]
+            groups += [
+                Group(name, GroupKind.ITERATION, inner, has_driver=per_iteration) for name in inside
+            ]
             homes += [(name, (index, number)) for number, name in enumerate(inside)]
         else:
             homes.append((outer, (index,)))

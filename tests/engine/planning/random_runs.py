@@ -95,7 +95,9 @@ def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6) -> Case:
             after = tuple(step.name for step in before[-1:])
             inner = 2 * random.randrange(2) if len(body) < 3 else 0
             width, parallelism = random.randint(1, 3), random.randint(0, 2)
-            looped, loops = in_a_loop(body, after, width, parallelism, inner)
+            looped, loops = in_a_loop(
+                body, after, width, parallelism, inner, per_iteration=random.random() < 0.5
+            )
             steps, groups = [*before, *looped], (*groups, *loops)
     run = RunGraph(
         name="random",

@@ -14,7 +14,7 @@ from kfp_placement_engine.problem.schedule import TieBreak
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS
-from tests.support.reference_simulation import Reference
+from tests.support.reference_simulation import Reference, keys_of
 
 
 def a_reference(case, **changes) -> Reference:
@@ -27,8 +27,8 @@ def differences(low, schedule: Schedule, expected) -> list[str]:
     """What the two simulations say differently, activity by activity."""
     messages = []
     problem = low.problem
-    for index, activity in enumerate(low.activities):
-        pod = expected[activity.name, activity.step is None]
+    for index, key in enumerate(keys_of(low)):
+        pod = expected[key]
         node = problem.node_names[schedule.node[index]] if schedule.node[index] >= 0 else None
         kernel = {
             "node": node,

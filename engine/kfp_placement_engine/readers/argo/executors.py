@@ -1,8 +1,8 @@
 """Executor pods: which pods of KFP execute steps, and which step a pod's node name stands for.
 
 No run graph is needed, only the pod and the names of the plan's steps. A node name can be read in
-more than one way: as KFP writes it, or as the path of a plain Workflow. The first reading that the
-plan has a step for counts.
+more than one way: as KFP 2 or KFP 3 writes it, or as the path of a plain Workflow. The first
+reading that the plan has a step for counts.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -53,6 +53,7 @@ def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> s
 def _readings(segments: Sequence[Segment]) -> Iterator[str]:
     if len(segments) > 2 and segments[0].name == ROOT and segments[-1].name == EXECUTOR:
         yield kfp_path(segments[1:-1])
+        yield kfp_path(segments[1:-1], per_iteration=False)
     yield plain_path(segments)
 
 

@@ -84,6 +84,11 @@ def readable_dialect(spec: Mapping[str, Any], metadata: Mapping[str, Any], place
     return dialect
 
 
+def is_executor(template: str) -> bool:
+    """Return whether a template executes steps, after their driver."""
+    return template.endswith(CONTAINER_EXECUTOR)
+
+
 def _unreadable(dialect: Dialect, place: Place) -> InputError:
     return place.error(
         f"this Workflow is made by {dialect}, which cannot be read: plan the pipeline package"

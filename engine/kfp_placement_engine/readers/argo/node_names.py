@@ -69,10 +69,15 @@ def plain_path(segments: Iterable[Segment]) -> str:
     return ".".join(_indexed(segment.name, segment.index) for segment in segments)
 
 
-def kfp_path(segments: Sequence[Segment]) -> str:
+def kfp_path(segments: Sequence[Segment], *, per_iteration: bool = True) -> str:
     """Return the dotted path of KFP's tasks, without the levels that loops and exit tasks add.
 
     Those levels are recognised by their position, so that tasks may be called `iteration-item`.
+
+    Args:
+        segments: segments of a node name, after the root.
+        per_iteration: whether each iteration is a task of its own, as in KFP 2; in KFP 3 the tasks
+            of the loop's body follow at once.
     """
     names: list[str] = []
     position = 0
@@ -84,7 +89,7 @@ def kfp_path(segments: Sequence[Segment]) -> str:
             names.pop()
         elif names and segment.name == _ITERATIONS and segment.index is not None:
             names[-1] = _indexed(names[-1], segment.index)
-            if following and following[0].name == _ITERATION_ITEM:
+            if per_iteration and following and following[0].name == _ITERATION_ITEM:
                 position += 1
         else:
             names.append(_indexed(segment.name, segment.index))

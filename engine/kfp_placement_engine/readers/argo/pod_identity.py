@@ -5,6 +5,7 @@ The grammar alone would misread a task called `iteration` or `x-driver`; the gra
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import enclosing, task_of
@@ -34,6 +35,9 @@ class PodIndex:
         """
         self._workflow = workflow or graph.workflow
         self._has_drivers = bool(graph.groups)
+        iterations = (each for each in graph.groups if each.kind is GroupKind.ITERATION)
+        per_iteration = all(each.has_driver for each in iterations)
+        self._kfp_path = partial(kfp_path, per_iteration=per_iteration)
         self._tasks: dict[str, Step] = {}
         for step in graph.steps:
             self._tasks.setdefault(step.task, step)
@@ -76,17 +80,17 @@ class PodIndex:
             return None
         around, last = segments[1:-1], segments[-1]
         if last.name == EXECUTOR:
-            executor = self._named(kfp_path(around), last.retry, PodRole.EXECUTOR)
+            executor = self._named(self._kfp_path(around), last.retry, PodRole.EXECUTOR)
             if executor is not None and not executor.is_group:
                 return executor
-        exact = self._named(kfp_path(segments[1:]), last.retry)
+        exact = self._named(self._kfp_path(segments[1:]), last.retry)
         is_lone = exact is not None and exact.role is PodRole.OTHER and not exact.is_group
         if is_lone or not last.name.endswith(_DRIVER):
             return exact
-        path = kfp_path(around)
+        path = self._kfp_path(around)
         if last.name != "iteration" + _DRIVER or task_of(path) not in self._loops:
             driven = replace(last, name=last.name.removesuffix(_DRIVER))
-            path = kfp_path([*around, driven])
+            path = self._kfp_path([*around, driven])
         return self._named(path, last.retry, PodRole.DRIVER) or exact
 
     def _named(

@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kfp_placement_engine.exceptions import ArgumentError
+from kfp_placement_engine.exceptions import (
+    ArgumentError,
+    InputError,
+    LimitError,
+    RequestError,
+)
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
@@ -14,9 +19,17 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
+_NOT_NEEDED = (
+    "the package is not used: this Workflow itself has the images and requests of its steps"
+)
+_NOT_OF_RUN = "the package is not of this run, which is planned by its outline"
+
 
 def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunGraph:
     """Read a Workflow object, before any pod of it exists.
+
+    The images and requests of a run of KFP 3 are in its package. Without the package, or with that
+    of another run, only the outline of the run is read.
 
     Args:
         document: the Workflow.
@@ -32,23 +45,34 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     workflow = Fields(document, Place(name))
     metadata, spec = workflow.fields("metadata"), _spec(workflow)
     dialect = readable_dialect(spec.raw, metadata.raw, spec.place)
-    if dialect is Dialect.KFP_3:
-        raise spec.error(
-            "this Workflow is made by KFP 3, which keeps the pipeline's components elsewhere: plan"
-            " the pipeline package instead"
+    if dialect.is_kfp and options.arguments:
+        raise ArgumentError(
+            f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
+            "pipeline package instead"
         )
-    if dialect is Dialect.KFP_2:
-        if options.arguments:
-            raise ArgumentError(
-                f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
-                "pipeline package instead"
-            )
-        tree = kfp_workflow_tree(spec, metadata)
-    else:
-        tree = plain_workflow_tree(spec, metadata, options)
     unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
-    return expand(replace(tree, notices=(*notices, *tree.notices)), options)
+
+    def read(package: RawMapping | None) -> RunGraph:
+        if dialect.is_kfp:
+            tree = kfp_workflow_tree(spec, metadata, dialect, package)
+        else:
+            tree = plain_workflow_tree(spec, metadata, options)
+        return expand(replace(tree, notices=(*notices, *tree.notices)), options)
+
+    package = options.package
+    if package is None:
+        return read(None)
+    if dialect is not Dialect.KFP_3:
+        notices.append(Notice("ignored-package", _NOT_NEEDED))
+        return read(None)
+    try:
+        return read(package)
+    except (LimitError, RequestError):
+        raise
+    except InputError as error:
+        notices.append(Notice("other-package", f"{_NOT_OF_RUN}: {error}"))
+        return read(None)
 
 
 def _unknown_versions(version: str, dialect: Dialect) -> Iterator[str]:

@@ -143,7 +143,9 @@ class WorkflowTemplates:
         Raises:
             InputError: the text is not a JSON mapping, or the Workflow has no such argument.
         """
-        text = arguments.get(key) or "{}"
+        text = arguments.get(key)
+        if not text:
+            return Fields({}, place)
         match = _PARAMETER.match(text.strip())
         if match is None:
             return Fields.of(parse_json(text, place=place), place)

@@ -69,7 +69,9 @@ def container_leaf(
     resources = container.fields("resources")
     leaf = Leaf(
         image=text_with_inputs(image),
-        component=text_digest(json.dumps(command, sort_keys=True, default=str)),
+        component=text_digest(json.dumps(command, sort_keys=True, default=str))
+        if container
+        else "",
         resources=_resources(resources) if config.on_pod("RESOURCES") else (),
         labels=constant_texts(metadata, "labels"),
         annotations=constant_texts(metadata, "annotations"),
@@ -85,6 +87,10 @@ def container_leaf(
         place=task.place,
     )
     return leaf, config.inputs
+
+
+def _digest(command: list[object]) -> str:
+    return text_digest(json.dumps(command, sort_keys=True, default=str))
 
 
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:

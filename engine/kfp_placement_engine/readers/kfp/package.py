@@ -24,6 +24,7 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import (
     WORKSPACE_CLAIM,
     Dag,
+    Drivers,
     Leaf,
     Nesting,
     Task,
@@ -61,7 +62,7 @@ def package_tree(
         root=dag,
         arguments=arguments,
         missing_arguments=tuple(missing),
-        has_drivers=True,
+        drivers=Drivers.PER_ITERATION,
         run_claims=reader.run_claims(),
         notices=(*_version_notices(package), *missing_notices(missing), *reader.notices),
     )

@@ -28,7 +28,15 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Names, OutputKind, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import (
+    Dag,
+    Drivers,
+    Leaf,
+    Names,
+    OutputKind,
+    Task,
+    TaskTree,
+)
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
     KnownValue,
@@ -80,6 +88,7 @@ class _Position:
 class _Expander:
     def __init__(self, tree: TaskTree, options: ReadOptions) -> None:
         self._tree = tree
+        self._has_drivers = tree.drivers is not Drivers.NONE
         self._options = options
         self._notices = NoticeCollector(tree.notices)
         self._widths = LoopWidths(options, self._notices)
@@ -92,7 +101,7 @@ class _Expander:
         self._error = tree.root.place.error
 
     def run(self) -> RunGraph:
-        if self._tree.has_drivers:
+        if self._has_drivers:
             self._groups[""] = Group("", GroupKind.ROOT)
         tree = self._tree
         missing = {name: Missing(name) for name in tree.missing_arguments}
@@ -148,7 +157,7 @@ class _Expander:
             return NoResult(position.upstream)
         if task.loop is not None:
             return self._loop(task, position, scope, artifacts)
-        if isinstance(task.body, Dag) and self._tree.has_drivers:
+        if isinstance(task.body, Dag) and self._has_drivers:
             name = position.prefix + task.name
             self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
             position = replace(position, group=name)
@@ -177,7 +186,7 @@ class _Expander:
         items = known_list(value)
         parameter = value.parameter if isinstance(value, Missing) else ""
         width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
-        if self._tree.has_drivers:
+        if self._has_drivers:
             group = Group(
                 name,
                 GroupKind.LOOP,
@@ -196,10 +205,16 @@ class _Expander:
             item = item_value(items[index]) if items is not None else UNKNOWN
             iteration = f"{task.name}[{index}]"
             inner = position.group
-            if isinstance(task.body, Dag) and self._tree.has_drivers:
+            if isinstance(task.body, Dag) and self._has_drivers:
                 inner = position.prefix + iteration
                 self._add_group(
-                    Group(inner, GroupKind.ITERATION, position.group, position.upstream)
+                    Group(
+                        inner,
+                        GroupKind.ITERATION,
+                        position.group,
+                        position.upstream,
+                        has_driver=self._tree.drivers is Drivers.PER_ITERATION,
+                    )
                 )
             inside = replace(
                 position,

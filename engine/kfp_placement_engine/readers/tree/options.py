@@ -19,6 +19,7 @@ class ReadOptions:
             for all of them.
         learned_widths: widths of such loops in past runs, by the loop's path (with `[*]`);
             `loop_widths` win, and loops that the run does not have do not matter.
+        package: pipeline spec of the run, for a Workflow that does not hold it; None = unknown.
         default_loop_width: number of iterations where it is not known.
         max_steps: largest number of steps: planning more takes minutes and gigabytes.
         max_dependencies: largest number of direct dependencies, for the same reason (two wide loops
@@ -28,6 +29,7 @@ class ReadOptions:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     learned_widths: Mapping[str, LearnedWidth] = field(default_factory=dict)
+    package: Mapping[str, Any] | None = None
     default_loop_width: int = 3
     max_steps: int = 20_000
     max_dependencies: int = 30_000_000

@@ -7,6 +7,7 @@ it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared obje
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
 
 from kfp_placement_engine.exceptions import LimitError
@@ -186,6 +187,17 @@ WORKSPACE_CLAIM = "kfp-workspace"
 """The volume claim that KFP makes for a whole run, if the pipeline asks for one."""
 
 
+class Drivers(StrEnum):
+    """Driver pods that KFP runs before groups of steps."""
+
+    NONE = "none"
+    PER_LOOP = "per loop"
+    """KFP 3: before DAGs and loops."""
+
+    PER_ITERATION = "per iteration"
+    """KFP 2: before DAGs, loops, and iterations that are DAGs."""
+
+
 @dataclass(frozen=True)
 class TaskTree:
     """A whole run.
@@ -196,7 +208,7 @@ class TaskTree:
         root: outermost DAG.
         arguments: values of the run's parameters.
         missing_arguments: names of parameters without a value.
-        has_drivers: whether KFP driver pods run before DAGs, loops and iterations.
+        drivers: driver pods that KFP runs.
         run_claims: volume claims made for the run before its first step, with their access modes.
         notices: notices of the reader.
         workflow, namespace, run_id, is_outline: values of the same fields of `RunGraph`.
@@ -207,7 +219,7 @@ class TaskTree:
     root: Dag
     arguments: Mapping[str, Any]
     missing_arguments: Names
-    has_drivers: bool = False
+    drivers: Drivers = Drivers.NONE
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     workflow: str = ""
