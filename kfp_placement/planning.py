@@ -16,6 +16,7 @@ from kfp_placement.histories import HistorySource, LoadedPast, read_past
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.given_values import (
@@ -169,7 +170,8 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
     """
     cluster, given = request.cluster, request.asked_options
     as_read = _as_asked(request, run, past)
-    run, forecast, policy = as_read, None, cluster.policy
+    policy = cluster.policy
+    run, forecast = _with_stand_ins(as_read, policy, past), None
     if past.past is not None:
         # Here and not above: most plans are made without, and it takes long to import.
         from kfp_placement_engine.planning.past_runs.learned_times import with_history
@@ -184,6 +186,21 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
         run, followed_policy = with_type_defaults(run, policy), followed(policy, given)
     options = options_on(cluster, given)
     return PreparedRun(as_read, run, cluster, options, followed_policy, past, forecast)
+
+
+def _with_stand_ins(run: RunGraph, policy: PlanningPolicy | None, past: LoadedPast) -> RunGraph:
+    """Return an outline with assumed requests and images; any other run as it is."""
+    if not run.is_outline:
+        return run
+    # Here and not above: most runs say what they request.
+    from kfp_placement_engine.planning.stand_ins import (
+        NO_CONTAINERS,
+        past_containers,
+        with_stand_ins,
+    )
+
+    last = NO_CONTAINERS if past.past is None else past_containers(run, past.past)
+    return with_stand_ins(run, policy or PlanningPolicy(), last)
 
 
 def _as_asked(request: PlanRequest, run: RunGraph, past: LoadedPast) -> RunGraph:

@@ -146,7 +146,7 @@ def _run(run: RunView) -> JsonDocument:
             "first_ends": None if first is None else first.ends,
             "confidence": None if with_ends is None else with_ends.confidence,
         }
-        | _picked(run, "dispatch", "revision")
+        | _picked(run, "dispatch", "revision", "basis")
         | {"waiting": [_waiting(run, step) for step in run.waiting]}
         | _picked(run, "conditions", "problems")
     )

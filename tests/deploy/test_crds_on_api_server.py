@@ -36,6 +36,9 @@ def create(installed):
             installed.delete(item)
 
 
+GPUS = {"name": "nvidia.com/gpu", "amount": "1"}
+
+
 def a_policy(**spec):
     return an_object(VERSION, "PlacementPolicy", "default", spec=spec)
 
@@ -82,6 +85,8 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"latencyRules": {"tolerance": "3601s"}}, "at most one hour"),
         ({"latencyRules": {"stepTypes": ["a", "a"]}}, "Duplicate value"),
         ({"defaults": {"byType": [{"type": "Fit"}, {"type": "fit"}]}}, "named once"),
+        ({"defaults": {"requests": [GPUS | {"amount": "9E"}]}}, "from 0 to less than 9E"),
+        ({"defaults": {"byType": [{"type": "a", "requests": []}]}}, "should have at least 1"),
         ({"makespanWithin": "-3%"}, "makespanWithin is negative; give 0% or more"),
         ({"makespanWithin": "-20m"}, "makespanWithin is negative; give 0% or more"),
         ({"makespanWithin": "1001%"}, "makespanWithin is at most 1000%"),
@@ -111,6 +116,7 @@ PROMETHEUS = {
         *({"makespanWithin": within} for within in ("0%", "2.5%", "20m", "1h30m", "0s")),
         {"weights": {"cpu": 0.5, "memory": 0}},
         {"history": PROMETHEUS},
+        {"defaults": {"requests": [GPUS], "byType": [{"type": "fit", "requests": [GPUS]}]}},
     ],
     ids=str,
 )

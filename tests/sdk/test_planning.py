@@ -1,16 +1,22 @@
 """The one way to a plan before a run starts: what is asked for, then the policy, then as usual."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlanRequest, prepare
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.units.resources import SCORED_DEFAULTS
 from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, cluster_of
+from tests.support.outlines import outline_of
 from tests.support.prepared_runs import prepared
 
 LOOP = b"""{
@@ -107,3 +113,24 @@ def test_where_a_run_goes_is_what_is_asked_then_its_own_then_the_cluster_s_then_
     assert request.namespace_of(own, "past") == "own"
     assert request.namespace_of(nowhere, "past") == "of-cluster"
     assert replace(request, where=None).namespace_of(nowhere, "past") == "past"
+
+
+def test_a_preview_of_an_outline_assumes_what_the_cluster_assumes():
+    """The last run, then the policy, then what kube-scheduler counts; and it promises no end."""
+    run = a_kfp_run(a_step("seen", cpu=2, image="i"), a_step("new", cpu=3))
+    seen = PastStep(step_identity(run.name, run.steps[0]), 9.0, container=PastContainer({"cpu": 7}))
+    past = Past([PastRun("u", run.name, datetime(2026, 11, 1, tzinfo=UTC), (seen,), 9.0)])
+    policy = a_policy(defaults={"requests": [{"name": "cpu", "amount": "5m"}]})
+    for cluster, assumed in (
+        (a_cluster(policy=policy), {"cpu": 5}),
+        (a_cluster(), SCORED_DEFAULTS),
+    ):
+        outline = prepared(outline_of(run), cluster, past=past, options={"generations": 1})
+        assert [step.requests for step in outline.run.steps] == [{"cpu": 7}, assumed]
+        plan = outline.plan()
+        assert plan.run.is_outline
+        assert plan.promise is not None
+        assert plan.promise.ends is None
+        assert plan.promise.unknown == "the run's requests are estimated"
+    assert [step.requests for step in prepared(outline_of(run), cluster).run.steps] == [assumed] * 2
+    assert prepared(run, cluster, past=past).run.steps[0].requests == {"cpu": 2000}

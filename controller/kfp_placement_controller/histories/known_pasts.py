@@ -13,11 +13,12 @@ from kfp_placement_controller.observed.histories import HistoryKey, ObservedHist
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.history import LearnedWidth, PastContainer, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.past_runs.learned_widths import learned_widths
 from kfp_placement_engine.planning.past_runs.stored_past import last_runs
+from kfp_placement_engine.planning.stand_ins import NO_CONTAINERS, past_containers
 
 STEPS_AT_ONCE = 100
 """Steps learned from between two decisions, some 5 ms: what is learned keeps no plan waiting."""
@@ -111,6 +112,11 @@ class KnownPast:
         return (
             self._warnings.take_turn(self._without, partial(learned_widths, graph, self.past)) or {}
         )
+
+    def containers(self, graph: RunGraph) -> Mapping[str, PastContainer]:
+        """Return requests and images that the steps of an outline had last, by task."""
+        containers = partial(past_containers, graph, self.past)
+        return self._warnings.take_turn(self._without, containers) or NO_CONTAINERS
 
     def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
         """Return the run with what is known of it; None = a defect, which has been logged.

@@ -38,6 +38,7 @@ from kfp_placement_engine.contract.placement_size import (
 )
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
 from kfp_placement_engine.model.promise import CONFIDENCE
+from kfp_placement_engine.model.run_graph import OUTLINE
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
@@ -229,6 +230,7 @@ def _spec(
         update={
             "planned_at": plan.planned_at.replace(microsecond=0),
             "dispatch": plan.dispatch,
+            "basis": OUTLINE if plan.is_outline else None,
             "seed": plan.seed,
             "generations": plan.generations,
             "makespan_seconds": _bounded(plan.makespan_seconds),

@@ -9,6 +9,7 @@ from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS
+from kfp_placement_engine.model.run_graph import OUTLINE
 from kfp_placement_engine.plans.plan import Plan
 
 MAX_NAMED_NODES = 5000
@@ -37,6 +38,7 @@ class CurrentPlan:
         unschedulable: reasons why no node takes a step, by step.
         latency_missed: steps planned beyond their latency rule.
         pull_seconds: time for the image, by step.
+        is_outline: whether the run does not say requests and images, as in `RunGraph`.
         quick_at: time, in monotonic seconds, at which it was made by list scheduling only; None = a
             search has made it, or another planner.
     """
@@ -55,6 +57,7 @@ class CurrentPlan:
     unschedulable: Mapping[str, str] = field(default_factory=dict)
     latency_missed: tuple[str, ...] = ()
     pull_seconds: Mapping[str, float] = field(default_factory=dict)
+    is_outline: bool = False
     quick_at: float | None = None
 
     def node_of(self, step: str) -> str | None:
@@ -135,6 +138,7 @@ def plan_in_force(
             for step in plan.steps
             if step.phases.image_pull_seconds
         },
+        is_outline=plan.run.is_outline,
         quick_at=quick_at,
     )
 
@@ -151,6 +155,7 @@ def plan_of_placement(placement: PipelinePlacement) -> CurrentPlan:
         seed=spec.seed,
         generations=spec.generations,
         makespan_seconds=spec.makespan_seconds,
+        is_outline=spec.basis == OUTLINE,
     )
 
 

@@ -34,6 +34,11 @@ LONGEST_WAIT_FOR_PAST_SECONDS = 60.0
 
 _MAX_NAMED_QUEUES = 5
 
+_ESTIMATED = (
+    "its need is estimated: its Workflow does not say what its steps request, so requests of past"
+    " runs count, or assumed ones"
+)
+
 
 @dataclass(frozen=True)
 class _Planned:
@@ -201,8 +206,13 @@ class RunNeed:
             unschedulable="" if planned is None else planned.unschedulable,
             problem=problem,
             planned_nodes=self._planned_nodes,
-            notes=notes,
+            notes=(*notes, *self._estimates()),
         )
+
+    def _estimates(self) -> tuple[str, ...]:
+        """Return the note for people that the demand is not what the run says."""
+        is_outline = self._reading is not None and self._reading.graph.is_outline
+        return (_ESTIMATED,) if is_outline else ()
 
     def _steps(self) -> Sequence[Step]:
         return () if self._reading is None else self._reading.graph.steps

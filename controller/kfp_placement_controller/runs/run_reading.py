@@ -22,6 +22,7 @@ from kfp_placement_engine.model.run_graph import (
 from kfp_placement_engine.planning.given_values import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
+from kfp_placement_engine.planning.stand_ins import NO_CONTAINERS, with_stand_ins
 from kfp_placement_engine.planning.starts.expected_times import StepOrder
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers.tree.options import ReadOptions
@@ -128,6 +129,8 @@ class RunReader:
         graph, forecast = self._graph(options), None
         past = find_past(graph.name)
         graph = self._with_learned_widths(graph, options, past)
+        containers = NO_CONTAINERS if past is None else past.containers(graph)
+        graph = with_stand_ins(graph, in_force, containers)
         learned = None if past is None else past.learned_run(graph, self.policy.history.confidence)
         if learned is not None:
             graph, forecast = learned.graph, learned.forecast

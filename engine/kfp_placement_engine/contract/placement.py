@@ -29,6 +29,7 @@ from kfp_placement_engine.model.promise import (
     Promise,
     TimeRange,
 )
+from kfp_placement_engine.model.run_graph import OUTLINE
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 RawRow = Annotated[tuple[Any, ...], Field(max_length=32)]
@@ -161,6 +162,9 @@ class PipelinePlacementSpec(ResourceModel):
 
     dispatch: Annotated[str, one_of(("ready", "ordered"))] = "ready"
     """Way in which ready pods get to their nodes."""
+
+    basis: Annotated[str, one_of((OUTLINE,))] | None = None
+    """Basis of the plan, if the run does not say requests and images of its steps."""
 
     seed: Seed = 0
     """Seed of the random generator; with `generations` it gives the same plan again."""

@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
 )
+from kfp_placement_engine.contract.run_queue import ResourceAmount, amounts_of, resources_of
 from kfp_placement_engine.contract.shared_parts import (
     Budget,
     Bytes,
@@ -115,6 +116,10 @@ class LatencyRules(ResourceModel):
     """Tolerance in percent of the best round trip; the larger tolerance applies."""
 
 
+AssumedRequests = Annotated[tuple[ResourceAmount, ...], Field(min_length=1, max_length=16)]
+"""Requests of a step that says none; at least one, as a queue would count none as nothing."""
+
+
 class TypeDefaults(ResourceModel):
     """Assumptions about steps of one type that say nothing themselves."""
 
@@ -133,6 +138,9 @@ class TypeDefaults(ResourceModel):
     priority: Priority | None = None
     """Importance of the run among others planned at the same time."""
 
+    requests: AssumedRequests | None = None
+    """Requests of a step, where neither its run nor past runs say them."""
+
 
 class AssumedValues(ResourceModel):
     """Assumptions where nothing is specified; keys as in a Cluster file.
@@ -147,6 +155,7 @@ class AssumedValues(ResourceModel):
     pull_bytes_per_second: Bytes | None = Field(default=None, alias="pullRate")
     driver_seconds: Seconds | None = None
     loop_width: int | None = Field(default=None, ge=1, le=10_000)
+    requests: AssumedRequests | None = None
     by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
 
     def of_type(self, step_type: str) -> TypeDefaults | None:
@@ -291,15 +300,27 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
     if policy.makespan_within is not None:
         settings["makespan_within"] = policy.makespan_within
     if policy.defaults is not None:
-        settings["defaults"].update(settings["defaults"].pop("values"))
+        defaults = settings["defaults"]
+        defaults.update(defaults.pop("values"))
+        for each in (defaults, *defaults.get("by_type", ())):
+            if "requests" in each:
+                each["requests"] = amounts_of(each["requests"])
     return PlacementPolicySpec.model_validate(settings)
 
 
 def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
-    settings = _set_fields(defaults)
-    by_type = settings.pop("by_type", None)
-    types = by_type and tuple(TypeAssumptions(**_set_fields(each)) for each in by_type)
-    return AssumptionPolicy(values=settings, by_type=types)
+    settings = _with_resources(_set_fields(defaults))
+    by_type, requests = settings.pop("by_type", None), settings.pop("requests", None)
+    types = by_type and tuple(
+        TypeAssumptions(**_with_resources(_set_fields(each))) for each in by_type
+    )
+    return AssumptionPolicy(values=settings, by_type=types, requests=requests)
+
+
+def _with_resources(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return assumptions with their requests in canonical units."""
+    requests = settings.get("requests")
+    return settings if requests is None else settings | {"requests": resources_of(requests)}
 
 
 def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> dict[str, Any]:

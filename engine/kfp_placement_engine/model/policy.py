@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
+from kfp_placement_engine.units.resources import Resources
 
 
 class Actuator(StrEnum):
@@ -81,6 +82,7 @@ class TypeAssumptions:
         output_bytes: size of each output.
         max_latency_ms: hard limit of the round trip to the step's location.
         priority: importance of the run among others planned at the same time.
+        requests: requests in canonical units, where neither the run nor its past says them.
     """
 
     type: str
@@ -88,6 +90,7 @@ class TypeAssumptions:
     output_bytes: int | None = None
     max_latency_ms: float | None = None
     priority: int | None = None
+    requests: Resources | None = None
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,12 @@ class AssumptionPolicy:
     Attributes:
         values: stand-ins that the policy sets, by field of `Assumptions`.
         by_type: stand-ins for steps of one type.
+        requests: requests in canonical units, where neither the run nor its past says them.
     """
 
     values: Mapping[str, float]
     by_type: tuple[TypeAssumptions, ...] | None
+    requests: Resources | None = None
 
 
 class MemorySource(StrEnum):

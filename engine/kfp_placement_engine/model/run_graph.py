@@ -324,6 +324,10 @@ class Group:
     has_driver: bool = True
 
 
+OUTLINE = "outline"
+"""Word for the basis of a plan whose run says neither requests nor images of its steps."""
+
+
 @dataclass(frozen=True)
 class RunGraph:
     """A whole run.

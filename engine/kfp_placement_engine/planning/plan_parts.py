@@ -142,7 +142,9 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
     problem, active = lowered.problem, lowered.runs[run]
     graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.explanations)
     return Plan(
-        run=RunRecord(graph.name, graph.source, active.release_seconds),
+        run=RunRecord(
+            graph.name, graph.source, active.release_seconds, is_outline=graph.is_outline
+        ),
         cluster=ClusterRecord(problem.node_names, cluster.source),
         search=SearchRecord(
             seed=result.seed,

@@ -158,9 +158,11 @@ def _settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {each}" for key, each in value.items()) or "nothing"
+        if value.keys() == {"name", "amount"}:
+            return f"{value['name']} {value['amount']}"
+        return ", ".join(f"{key} {_text(each)}" for key, each in value.items()) or "nothing"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(_text, value)) or "none"
     return str(value)
 
 

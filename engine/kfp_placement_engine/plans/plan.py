@@ -29,12 +29,14 @@ class RunRecord:
             this value is the time since the submission.
         submitted_at: time of day of the submission; the plan's times are then shown as times of
             day. None = they are shown as seconds since the submission.
+        is_outline: whether the run does not say requests and images, as in `RunGraph`.
     """
 
     name: str
     source: str
     release_seconds: float = 0.0
     submitted_at: datetime | None = None
+    is_outline: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import yaml
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.run_graph import OUTLINE
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
@@ -87,6 +88,7 @@ def plan_document(plan: Plan, answer: Answer | None = None) -> _Document:
         "criticalPath": [_fields(piece, _PIECE) for piece in plan.limits.critical_path],
         "bindingResources": [_fields(use, _USE) for use in plan.limits.binding_resources],
         **_promise(plan),
+        **({"basis": OUTLINE} if plan.run.is_outline else {}),
         **_answer(answer),
     }
 

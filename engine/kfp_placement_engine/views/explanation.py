@@ -111,6 +111,11 @@ def _head(run: RunView) -> Iterator[str]:
             f"{makespans_text(run)}; revision {run.revision}, planned"
             f" {time_text(run.planned_at)}, dispatch {word(run.dispatch)}"
         )
+        if run.basis:
+            yield (
+                f"planned by the {word(run.basis)} of the run: requests and images are those of"
+                " past runs, or assumed"
+            )
         yield sentence(run_ends_sentence(run), first_promise_sentence(run))
     if run.workflow_message:
         yield f"Argo says: {sentence(run.workflow_message)}"

@@ -103,6 +103,7 @@ class RunView:
         first_promise: first promised end; None = there was none.
         confidence: share of cases in which promised ranges of its steps hold.
         dispatch, revision: dispatch and revision of the plan in force.
+        basis: basis of that plan: `outline` if the run does not say requests; "" = it says them.
         conditions: conditions of the PipelinePlacement.
         problems: errors of reading, or reasons why there is no plan.
         steps: steps in the plan's order.
@@ -130,6 +131,7 @@ class RunView:
     confidence: float = CONFIDENCE
     dispatch: str = ""
     revision: int | None = None
+    basis: str = ""
     conditions: tuple[Condition, ...] = ()
     problems: tuple[str, ...] = ()
     steps: tuple[StepView, ...] = ()
@@ -266,6 +268,7 @@ def run_view(
         confidence=placement.confidence,
         dispatch=spec.dispatch,
         revision=spec.revision,
+        basis=spec.basis or "",
         conditions=status.conditions,
         problems=(*planned.problems, *states.problems),
         steps=tuple(

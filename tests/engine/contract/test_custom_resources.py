@@ -16,6 +16,7 @@ from kfp_placement_engine.contract.custom_resources import (
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
+from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.shared_parts import Resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
@@ -72,6 +73,7 @@ def test_defaults_by_type_are_found_in_any_case():
     assert training is not None
     assert training.duration_seconds == 1200
     assert training.output_bytes == 50 * 2**20
+    assert resources_of(training.requests or ()) == {"cpu": 2000, "memory": 4 * 2**30}
     assert nothing is None
 
 
@@ -111,6 +113,10 @@ def test_a_bare_number_of_cpu_is_whole_cpus():
         ({"weights": {"cpu": -1}}, "spec.weights.cpu"),
         ({"weights": {"cpu": 0, "memory": 0}}, "spec.weights: cpu and memory are both 0"),
         ({"headroom": {"cpu": "much"}}, "spec.headroom.cpu: 'much' is not a quantity"),
+        ({"defaults": {"requests": []}}, "spec.defaults.requests"),
+        ({"defaults": {"requests": [{"name": "cpu", "amount": "-1"}]}}, "requests.0.amount"),
+        ({"defaults": {"requests": [{"name": "a b", "amount": 1}]}}, "requests.0.name"),
+        ({"defaults": {"requests": {"cpu": 1}}}, "spec.defaults.requests"),
         ({"defaults": {"byType": [{}, {}]}}, "spec.defaults.byType.0.type: .*and 1 more"),
     ],
 )
@@ -253,6 +259,8 @@ def test_reading_fails_with_our_own_error_only(part, data):
         {"defaults": {"duration": "2m", "image": "500Mi", "byType": []}},
         {"defaults": {"driver": None, "byType": [{"type": "Fit"}, {"type": "b", "priority": 0}]}},
         {"defaults": {"byType": [{"type": "a", "maxLatency": "1.5ms", "output": "5M"}]}},
+        {"defaults": {"requests": [{"name": "cpu", "amount": "500m"}], "byType": []}},
+        {"defaults": {"byType": [{"type": "a", "requests": [{"name": "x.y/gpu", "amount": "2"}]}]}},
         {"history": {}},
         {"history": {"confidence": "80%", "keepDays": 7}},
     ],

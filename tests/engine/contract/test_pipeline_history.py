@@ -216,13 +216,6 @@ def test_an_object_of_a_version_without_requests_says_the_memory_alone():
     assert run.steps[0].container == memory(GIB)
 
 
-def test_an_image_that_is_not_there_is_unknown():
-    steps = [["train", "", "", None, [["cpu", 100]], 1]]
-    status = {"images": ["i"], "steps": steps, **a_run(steps=[[0, [[1]]]])}
-    (run,) = a_history(status).past_runs()
-    assert run.steps[0].container == PastContainer({"cpu": 100})
-
-
 DEEP: list[Any] = []
 for _ in range(100_000):
     DEEP = [DEEP]
@@ -297,10 +290,11 @@ def test_loops_that_cannot_be_read_or_true_are_named(row):
         a_history(a_run(loops=[["loop", 3], row]))
 
 
-def test_a_node_that_is_not_there_is_unknown():
-    status = {"nodes": ["n0"], "steps": [["train"]], **a_run(steps=[[0, [[1, 5]]]])}
+def test_a_node_or_an_image_that_is_not_there_is_unknown():
+    step = ["train", "", "", None, [["cpu", 100]], 1]
+    status = {"nodes": ["n0"], "images": ["i"], "steps": [step], **a_run(steps=[[0, [[1, 5]]]])}
     (run,) = a_history(status).past_runs()
-    assert run.steps[0].node == ""
+    assert (run.steps[0].node, run.steps[0].container) == ("", PastContainer({"cpu": 100}))
 
 
 def test_a_run_that_somebody_has_added_twice_counts_once_where_it_ended_last():

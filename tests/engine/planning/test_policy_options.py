@@ -68,6 +68,15 @@ def test_what_is_asked_for_wins():
         options_on(cluster, {"objective": "speed"})
 
 
+def test_a_plan_that_follows_assumed_requests_says_them_as_people_write_them():
+    requests = [{"name": "cpu", "amount": 2}, {"name": "memory", "amount": "4Gi"}]
+    by_type = [{"type": "Fit", "duration": "1h", "requests": requests}]
+    assert followed(a_policy(defaults={"requests": requests, "byType": by_type}), {}) == (
+        "defaults.requests: cpu 2, memory 4Gi",
+        "defaults.byType[Fit]: duration 1h, requests cpu 2, memory 4Gi",
+    )
+
+
 def test_defaults_by_type_fill_what_steps_leave_open():
     policy = a_policy(
         defaults={

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -36,8 +37,11 @@ LIMITED = a_plan(
     default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
 )
 
+OUTLINE = replace(a_plan(), run=replace(a_plan().run, is_outline=True))
+
 PLANS = {
     "one step": a_plan(),
+    "outline": OUTLINE,
     "no steps": a_plan(steps=()),
     "taxi": taxi_plan(),
     "many": random_plan(200, 7),
@@ -51,6 +55,11 @@ PLANS = {
     ),
 }
 each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+
+
+def test_a_plan_of_an_outline_says_so():
+    assert plan_document(OUTLINE)["basis"] == "outline"
+    assert "basis" not in plan_document(a_plan())
 
 
 def test_the_schema_is_one():

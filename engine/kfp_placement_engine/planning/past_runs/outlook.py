@@ -156,6 +156,8 @@ def _ranges(
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:
     """Return the reason why nothing can be promised, or "" if something can."""
+    if graph.is_outline:
+        return "the run's requests are estimated"
     if not outlook.is_placed:
         return "a step fits no node"
     if outlook.end_seconds <= outlook.from_seconds:

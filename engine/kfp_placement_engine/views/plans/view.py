@@ -116,8 +116,12 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
         assumed.append(f"{counted(iterations, 'step')} of {width}")
     if conditional := sum(step.spec.is_conditional for step in plan.steps):
         assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
+    outline = (
+        "planned by the outline of the run: requests and images are those of past runs, or assumed"
+    )
     return [
         *filter(None, (facts, promises.submission(plan), past_runs)),
+        *([outline] if plan.run.is_outline else ()),
         *(f"policy: {line}" for line in plan.grounds.policy),
         *(f"assumed: {line}" for line in assumed),
     ]

@@ -163,6 +163,8 @@ def test_a_run_that_will_begin_ends_as_long_after_that():
 
 def test_nothing_is_promised_of_what_was_not_seen():
     assert unknown(with_history(CHAIN, Past())) == "no run seen"
+    of_outline = with_history(replace(CHAIN, is_outline=True), a_past())
+    assert unknown(of_outline) == "the run's requests are estimated"
     partly = with_history(CHAIN, a_past(without=("s1", "s2")))
     assert unknown(partly) == "no run seen of s1, s2"
     small = a_cluster(a_node(cpu=0.001))

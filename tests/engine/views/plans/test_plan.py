@@ -164,6 +164,15 @@ def test_warnings_that_say_the_same_of_many_steps_are_told_once(golden):
     assert len(plan_table(plan, wide=True).split("\n\n")[3].splitlines()) == 1 + 8 + 3
 
 
+def test_a_plan_of_an_outline_says_what_its_requests_are():
+    plan = a_plan()
+    outline = replace(plan, run=replace(plan.run, is_outline=True))
+    added = set(plan_view(outline, TEXT).remarks) - set(plan_view(plan, TEXT).remarks)
+    assert added == {
+        "planned by the outline of the run: requests and images are those of past runs, or assumed"
+    }
+
+
 def test_assumptions_are_never_hidden():
     def assumed(plan):
         return [line for line in plan_view(plan, TEXT).remarks if line.startswith("assumed: ")]

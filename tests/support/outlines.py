@@ -1,0 +1,16 @@
+"""Runs as their outline shows them: without requests, images and components."""
+
+from dataclasses import replace
+
+from kfp_placement_engine.model.run_graph import RunGraph, StepKind
+
+
+def outline_of(graph: RunGraph) -> RunGraph:
+    """The outline of a run; only containers lose what they request."""
+    steps = tuple(
+        replace(step, requests={}, image="", component="", unknown_resources=())
+        if step.kind is StepKind.CONTAINER
+        else step
+        for step in graph.steps
+    )
+    return replace(graph, steps=steps, is_outline=True)
