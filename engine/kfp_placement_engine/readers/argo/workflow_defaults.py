@@ -5,6 +5,7 @@ template of KFP's executors. When a pod is made, KFP's driver adds the task's ow
 take precedence.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,7 @@ class WorkflowDefaults:
         self._defaults = spec.mapping("templateDefaults")
         self._tags = TagReader({}, {})
         self._patch = pod_spec_patch(spec, self._tags)
+        self._whole_pods: dict[str, Mapping[str, Any]] = {}
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """Return the leaf with the defaults of its pod's template; its own settings win.
@@ -59,14 +61,7 @@ class WorkflowDefaults:
         }
         tolerations = self._patch.get("tolerations") or self._constraint(pod, "tolerations")
         affinity = merge(self._constraint(pod, "affinity"), self._patch.get("affinity"))
-        merged = Fields(merge(self._defaults, pod.raw), pod.place)
-        patch = Fields(self._patch, self._spec.place)
-        leaf = replace(
-            leaf,
-            pod_resources=pod_resources(merged, self._spec, patch),
-            resource_claims=resource_claims(merged, self._spec, patch),
-            start_limits=start_limits(merged, self._tags),
-        )
+        leaf = replace(leaf, **self._whole_pod(template, pod))
         if not selector and not tolerations and not affinity:
             return leaf
         own_selectors: tuple[Expression, ...] = leaf.node_selectors
@@ -79,6 +74,23 @@ class WorkflowDefaults:
             tolerations=leaf.tolerations or ((Constant(tolerations),) if tolerations else ()),
             affinities=self._affinities(leaf, affinity),
         )
+
+    def _whole_pod(self, template: str, pod: Fields) -> Mapping[str, Any]:
+        """Return the fields of a leaf that are about its pod as a whole, by name.
+
+        Args:
+            template: name of the task's template, for which they are read once.
+            pod: the template that makes the pod.
+        """
+        if template not in self._whole_pods:
+            merged = Fields(merge(self._defaults, pod.raw), pod.place)
+            patch = Fields(self._patch, self._spec.place)
+            self._whole_pods[template] = {
+                "pod_resources": pod_resources(merged, self._spec, patch),
+                "resource_claims": resource_claims(merged, self._spec, patch),
+                "start_limits": start_limits(merged, self._tags),
+            }
+        return self._whole_pods[template]
 
     def _pod_template(self, template: str) -> str:
         """Return the name of the template that makes the pod.

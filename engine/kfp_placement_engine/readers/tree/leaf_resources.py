@@ -65,11 +65,13 @@ def read_resources(
             # Containers of one pod add up.
             add_to(requests, {name: amount})
             warnings.extend(_surprises(name, amount, limit))
-    pod = Fields(pod_resources, place.field("podResources"))
-    of_pod = pod_level_requests(pod, requests)
-    warnings.extend(_pod_surprises(pod, of_pod, requests))
-    # A pod that requests less than its containers is refused, so the larger amount counts.
-    raise_to(requests, of_pod)
+    of_pod: Resources = {}
+    if pod_resources:
+        pod = Fields(pod_resources, place.field("podResources"))
+        of_pod = pod_level_requests(pod, requests)
+        warnings.extend(_pod_surprises(pod, of_pod, requests))
+        # A pod that requests less than its containers is refused, so the larger amount counts.
+        raise_to(requests, of_pod)
     names = tuple(name for name in dict.fromkeys(unknown) if name not in of_pod)
     if names:
         verbs = ("is", "counts") if len(names) == 1 else ("are", "count")
