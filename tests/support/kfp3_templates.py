@@ -7,28 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.runnable_workflow import (
-    RESTRICTED,
     RUNTIME_ROLE,
     driver_template,
-    input_reference,
+    executor_templates,
     inputs_of,
-    launcher_container,
-    metadata_parameters,
     outputs_of,
 )
 
 Json = dict[str, Any]
 
-RETRY_PARAMETERS = (
-    "retry-max-count",
-    "retry-backoff-duration",
-    "retry-backoff-factor",
-    "retry-backoff-max-duration",
-)
-
 _POD_ROLE = "pipelines.kubeflow.org/pod-role"
 _TEMPLATE_NAME = "pipelines.kubeflow.org/template-name"
-_PLACEHOLDER = "should-be-overridden-during-runtime"
 
 
 def dag_driver(pipeline: str) -> Json:
@@ -91,60 +80,10 @@ def _with_role(template: Json, role: str) -> Json:
 
 
 def executor(name: str) -> Iterator[Json]:
-    """The template of an executor, which may be skipped, and that of its pod.
-
-    Args:
-        name: name of the first, which says what its pods have: `metadata-1-2-retry-...`.
-    """
-    metadata = metadata_parameters(name)
-    marks = [each for pairs in metadata.values() for pair in pairs for each in pair]
-    retries = RETRY_PARAMETERS if "retry-" in name else ()
-    names = ("pod-spec-patch", *retries, *marks)
-    implementation = name.replace("-executor", "-impl")
-    call = {
-        "name": "executor",
-        "template": implementation,
-        "arguments": {
-            "parameters": [{"name": each, "value": input_reference(each)} for each in names]
-        },
-        "when": "{{inputs.parameters.cached-decision}} != true",
-    }
-    inputs = inputs_of("pod-spec-patch", *marks, cached_decision="false", iteration_index="-1")
-    inputs["parameters"] += [{"name": each, "default": "0"} for each in retries]
-    yield {"name": name, "inputs": inputs, "dag": {"tasks": [call]}}
-    written = {
-        kind: {input_reference(key): input_reference(value) for key, value in pairs}
-        for kind, pairs in metadata.items()
-    }
-    template = {
-        "name": implementation,
-        "inputs": inputs_of(*names),
-        "podSpecPatch": "{{inputs.parameters.pod-spec-patch}}",
-        "metadata": {
-            "annotations": {RUNTIME_ROLE: "launcher", **written.get("annotations", {})},
-            "labels": written.get("labels", {}),
-        },
-        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "volumes": [{"name": "kfp-launcher", "emptyDir": {}}],
-        "initContainers": [launcher_container()],
-        "container": {
-            "name": "",
-            "image": f"gcr.io/ml-pipeline/{_PLACEHOLDER}",
-            "command": [_PLACEHOLDER],
-            "resources": {},
-            "securityContext": RESTRICTED,
-            "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
-        },
-    }
-    if retries:
-        template["retryStrategy"] = _retry_strategy()
-    yield _with_role(template, "container-executor")
-
-
-def _retry_strategy() -> Json:
-    limit, duration, factor, longest = map(input_reference, RETRY_PARAMETERS)
-    backoff = {"duration": duration, "factor": factor, "maxDuration": longest}
-    return {"limit": limit, "backoff": backoff}
+    """The template of an executor, and that of its pod; see `executor_templates`."""
+    around, pod = executor_templates(name)
+    yield around
+    yield _with_role(pod, "container-executor")
 
 
 def importer(name: str, pipeline: str) -> Json:

@@ -8,10 +8,16 @@ templates carry no more than readers need. It is itself checked against all real
 import copy
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
+RETRY_PARAMETERS = (
+    "retry-max-count",
+    "retry-backoff-duration",
+    "retry-backoff-factor",
+    "retry-backoff-max-duration",
+)
 STUBS = ("argostub/createpvc", "argostub/deletepvc")
 
 Mapping = dict[str, Any]
@@ -51,6 +57,15 @@ def parameters(**values: str | None) -> Mapping:
 def depends_on(names: list[str]) -> Mapping:
     """The field of a task that waits for others."""
     return {"depends": " && ".join(f"{name}.Succeeded" for name in names)} if names else {}
+
+
+def output_of(driver: str, name: str) -> str:
+    """A reference to what a driver answers."""
+    return f"{{{{tasks.{driver}.outputs.parameters.{name}}}}}"
+
+
+def _of_workflow(argument: str) -> str:
+    return f"{{{{workflow.parameters.{argument}}}}}"
 
 
 class WorkflowEmitter:
@@ -126,7 +141,7 @@ class WorkflowEmitter:
         tasks: dict[str, Mapping] = component["dag"]["tasks"]
         for task in tasks.values():
             _add_implicit_dependencies(task)
-        self._save_component(name, component)
+        self._save(f"components-{name}", component)
         hooks: dict[str, str] = {}
         exits = [key for key in sorted(tasks) if _is_exit(tasks[key])]
         for key in exits:
@@ -168,53 +183,41 @@ class WorkflowEmitter:
     ) -> list[Mapping]:
         reference = task["componentRef"]["name"]
         self._dag(reference, self._components[reference])
-        driver = {
-            "name": f"{name}-driver",
-            "template": "system-dag-driver",
-            "arguments": parameters(
-                component=f"{{{{workflow.parameters.components-{reference}}}}}",
-                iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
-                task=to_json(task),
-                task_name=loop or name,
-            ),
-            **depends,
+        driver = self._driver(f"{name}-driver", "dag", self._driver_arguments(name, task, loop))
+        dag = {
+            "name": name,
+            "template": reference,
+            **self._dag_fields(name),
+            **depends_on([f"{name}-driver"]),
         }
-        dag = {"name": name, "template": reference, **depends_on([f"{name}-driver"])}
         if task.get("triggerPolicy", {}).get("condition"):
-            dag["when"] = f"{{{{tasks.{name}-driver.outputs.parameters.condition}}}} != false"
-        return [driver, self._with_hook(dag, hook)]
+            dag["when"] = f"{output_of(f'{name}-driver', 'condition')} != false"
+        return [driver | depends, self._with_hook(dag, hook)]
+
+    def _driver(self, name: str, kind: str, arguments: Mapping) -> Mapping:
+        return {"name": name, "template": f"system-{kind}-driver", "arguments": arguments}
 
     def _loop(self, name: str, task: Mapping) -> Mapping:
         reference = task["componentRef"]["name"]
-        key = self._component_key(reference)
-        driver = {
-            "name": "iteration-driver",
-            "template": "system-dag-driver",
-            "arguments": parameters(
-                component=f"{{{{workflow.parameters.components-{key}}}}}",
-                task=to_json(task),
-                task_name=name,
-            ),
-        }
-        self._templates[f"{reference}-iteration"] = {
-            "dag": {"tasks": self._task("iteration-item", task, loop=name)}
-        }
+        arguments = self._driver_arguments(name, task, None)
         iterations = {
             "name": "iteration-iterations",
-            "template": f"{reference}-iteration",
-            "arguments": parameters(iteration_index="{{item}}"),
-            "withSequence": {
-                "count": "{{tasks.iteration-driver.outputs.parameters.iteration-count}}"
-            },
+            **self._iteration_fields(name, task),
+            "withSequence": {"count": output_of("iteration-driver", "iteration-count")},
             **depends_on(["iteration-driver"]),
         }
-        template: Mapping = {"dag": {"tasks": [driver, iterations]}}
+        driver = self._driver("iteration-driver", "dag", arguments)
+        template = self._of_tasks([driver, iterations])
         limit = task.get("iteratorPolicy", {}).get("parallelismLimit", 0)
         if limit:
             template["parallelism"] = limit
         self._templates[f"{reference}-{name}-iterator"] = template
-        depends = depends_on(task.get("dependentTasks", []))
-        return {"name": name, "template": f"{reference}-{name}-iterator", **depends}
+        return {
+            "name": name,
+            "template": f"{reference}-{name}-iterator",
+            **self._loop_fields(),
+            **depends_on(task.get("dependentTasks", [])),
+        }
 
     def _importer(self, name: str, task: Mapping, importer: Mapping) -> Mapping:
         reference = task["componentRef"]["name"]
@@ -226,8 +229,8 @@ class WorkflowEmitter:
             "template": f"system-importer{suffix}",
             "arguments": parameters(
                 task=to_json(task),
-                component=f"{{{{workflow.parameters.components-{reference}}}}}",
-                importer=f"{{{{workflow.parameters.implementations-{reference}}}}}",
+                component=_of_workflow(f"components-{reference}"),
+                importer=_of_workflow(f"implementations-{reference}"),
             ),
         }
 
@@ -249,30 +252,57 @@ class WorkflowEmitter:
         if config:
             self._save(f"kubernetes-{reference}", config)
         stub = container["image"] in STUBS
-        driver = {
-            "name": name if stub else f"{name}-driver",
-            "template": "system-container-driver",
-            "arguments": parameters(
-                component=f"{{{{workflow.parameters.components-{key}}}}}",
-                task=to_json(task),
-                container=f"{{{{workflow.parameters.implementations-{key}}}}}",
-                task_name=loop or name,
-                iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
-                kubernetes_config=(
-                    f"{{{{workflow.parameters.kubernetes-{reference}}}}}" if config else None
-                ),
-            ),
-            **depends,
-        }
+        arguments = self._driver_arguments(
+            name,
+            task,
+            loop,
+            container=_of_workflow(f"implementations-{key}"),
+            kubernetes_config=_of_workflow(f"kubernetes-{reference}") if config else None,
+        )
+        driver = self._driver(name if stub else f"{name}-driver", "container", arguments) | depends
         if stub:
             return [driver]
+        handed = [*self._executor_arguments(name), *retries(task), *pod_metadata(config)]
         executor = {
             "name": name,
-            "template": executor_template(task, config),
-            "arguments": {"parameters": pod_metadata(config)},
+            "template": self._executor_template(task, config),
+            "arguments": {"parameters": handed},
             **depends_on([f"{name}-driver"]),
         }
         return [driver, self._with_hook(executor, hook)]
+
+    # What other versions do otherwise.
+
+    def _driver_arguments(
+        self, name: str, task: Mapping, loop: str | None, **more: str | None
+    ) -> Mapping:
+        key = self._component_key(task["componentRef"]["name"])
+        return parameters(
+            component=_of_workflow(f"components-{key}"),
+            task=to_json(task),
+            task_name=loop or name,
+            iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
+            **more,
+        )
+
+    def _dag_fields(self, name: str) -> Mapping:
+        return {}
+
+    def _loop_fields(self) -> Mapping:
+        return {}
+
+    def _iteration_fields(self, name: str, task: Mapping) -> Mapping:
+        template = f"{task['componentRef']['name']}-iteration"
+        self._templates[template] = {
+            "dag": {"tasks": self._task("iteration-item", task, loop=name)}
+        }
+        return {"template": template, "arguments": parameters(iteration_index="{{item}}")}
+
+    def _executor_arguments(self, name: str) -> list[Mapping]:
+        return []
+
+    def _executor_template(self, task: Mapping, config: Mapping) -> str:
+        return _executor_template(task, config)
 
     def _config(self, executor: str) -> Mapping:
         executors = self._kubernetes.get("deploymentSpec", {}).get("executors", {})
@@ -285,9 +315,6 @@ class WorkflowEmitter:
         if container is None:
             return reference
         return hashlib.sha256(to_json(container).encode()).hexdigest()
-
-    def _save_component(self, name: str, component: Mapping) -> None:
-        self._save(f"components-{name}", component)
 
     def _save(self, name: str, value: Mapping) -> None:
         self._arguments.setdefault(name, to_json(value))
@@ -308,7 +335,7 @@ def _add_implicit_dependencies(task: Mapping) -> None:
         task["dependentTasks"] = names
 
 
-def executor_template(task: Mapping, config: Mapping) -> str:
+def _executor_template(task: Mapping, config: Mapping) -> str:
     """The name of an executor's template, which says what its pods have."""
     retry = "retry-" if task.get("retryPolicy") is not None else ""
     metadata = config.get("podMetadata")
@@ -316,6 +343,21 @@ def executor_template(task: Mapping, config: Mapping) -> str:
         return f"{retry}system-container-executor"
     counts = f"{len(metadata.get('annotations', {}))}-{len(metadata.get('labels', {}))}"
     return f"metadata-{counts}-{retry}system-container-executor"
+
+
+def retries(task: Mapping) -> Iterator[Mapping]:
+    """The arguments that say how often and when a step is tried again."""
+    policy = task.get("retryPolicy")
+    if policy is None:
+        return
+    values = (
+        policy.get("maxRetryCount", 0),
+        policy.get("backoffDuration", "0").removesuffix("s"),
+        f"{policy.get('backoffFactor', 0):g}",
+        policy.get("backoffMaxDuration", "0").removesuffix("s"),
+    )
+    for name, value in zip(RETRY_PARAMETERS, values, strict=True):
+        yield {"name": name, "value": str(value)}
 
 
 def pod_metadata(config: Mapping) -> list[Mapping]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers import ReadOptions, read_run
+from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
 from tests.support.kfp_workflow_emitter import emit_workflow
 
 Fields = dict[str, Any]
@@ -135,6 +136,19 @@ def read_package(documents: list[Fields], **options: Any) -> RunGraph:
 
 def read_as_workflow(documents: list[Fields], **options: Any) -> RunGraph:
     """Read the Workflow that KFP would make of a package."""
-    workflow = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
+    return _read(emit_workflow(*documents), options)
+
+
+def read_as_outline(documents: list[Fields], **options: Any) -> RunGraph:
+    """Read the Workflow that KFP 3 would make of a package, alone."""
+    return _read(emit_kfp3_workflow(*documents), options)
+
+
+def read_joined(documents: list[Fields], **options: Any) -> RunGraph:
+    """Read the Workflow that KFP 3 would make of a package, with this package."""
+    return read_as_outline(documents, package=documents[0], **options)
+
+
+def _read(workflow: Fields, options: Fields) -> RunGraph:
     data = json.dumps(workflow).encode()
     return read_run(data, name="run.yaml", options=ReadOptions(**options))

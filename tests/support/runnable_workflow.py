@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.kfp_workflow_emitter import emit_workflow
+from tests.support.kfp_workflow_emitter import RETRY_PARAMETERS, emit_workflow
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ def runnable_workflow(pipeline: Json, platform: Json | None = None) -> Json:
         {"name": "root", "inputs": inputs_of("parent-dag-id"), "dag": {"tasks": tasks}},
         _dag_driver(name),
         _container_driver(name),
-        *(each for template in executors for each in _executor(template)),
+        *(each for template in executors for each in executor_templates(template)),
     ]
     spec["podMetadata"] = {
         "annotations": {COMPONENT_MARK: "true"},
@@ -194,31 +194,39 @@ def input_reference(name: str) -> str:
     return f"{{{{inputs.parameters.{name}}}}}"
 
 
-def _executor(template: str) -> Iterator[Json]:
-    """The template of an executor, which may be skipped, and that of its pod."""
-    metadata = metadata_parameters(template)
-    names = [name for pairs in metadata.values() for pair in pairs for name in pair]
-    implementation = template.replace("executor", "impl")
-    handed = [{"name": name, "value": input_reference(name)} for name in ("pod-spec-patch", *names)]
+def executor_templates(name: str) -> Iterator[Json]:
+    """The template of an executor, which may be skipped, and that of its pod.
+
+    Args:
+        name: name of the first, which says what its pods have: `metadata-1-2-retry-...`.
+    """
+    metadata = metadata_parameters(name)
+    marks = [each for pairs in metadata.values() for pair in pairs for each in pair]
+    retries = RETRY_PARAMETERS if "retry-" in name else ()
+    names = ("pod-spec-patch", *retries, *marks)
+    implementation = name.replace("-executor", "-impl")
     call = {
         "name": "executor",
         "template": implementation,
-        "arguments": {"parameters": handed},
+        "arguments": {
+            "parameters": [{"name": each, "value": input_reference(each)} for each in names]
+        },
         "when": "{{inputs.parameters.cached-decision}} != true",
     }
-    inputs = inputs_of("pod-spec-patch", *names, cached_decision="false")
-    yield {"name": template, "inputs": inputs, "dag": {"tasks": [call]}}
+    inputs = inputs_of("pod-spec-patch", *marks, cached_decision="false", iteration_index="-1")
+    inputs["parameters"] += [{"name": each, "default": "0"} for each in retries]
+    yield {"name": name, "inputs": inputs, "dag": {"tasks": [call]}}
     written = {
         kind: {input_reference(key): input_reference(value) for key, value in pairs}
         for kind, pairs in metadata.items()
     }
-    yield {
+    template: Json = {
         "name": implementation,
-        "inputs": inputs_of("pod-spec-patch", *names),
-        "podSpecPatch": input_reference("pod-spec-patch"),
+        "inputs": inputs_of(*names),
+        "podSpecPatch": "{{inputs.parameters.pod-spec-patch}}",
         "metadata": {
-            "labels": written.get("labels", {}),
             "annotations": {RUNTIME_ROLE: "launcher", **written.get("annotations", {})},
+            "labels": written.get("labels", {}),
         },
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "volumes": [{"name": "kfp-launcher", "emptyDir": {}}],
@@ -232,6 +240,15 @@ def _executor(template: str) -> Iterator[Json]:
             "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
         },
     }
+    if retries:
+        template["retryStrategy"] = _retry_strategy()
+    yield template
+
+
+def _retry_strategy() -> Json:
+    limit, duration, factor, longest = map(input_reference, RETRY_PARAMETERS)
+    backoff = {"duration": duration, "factor": factor, "maxDuration": longest}
+    return {"limit": limit, "backoff": backoff}
 
 
 def launcher_container() -> Json:

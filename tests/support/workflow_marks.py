@@ -48,7 +48,7 @@ def with_marks(workflow: Mapping[str, Any], mark_of: Callable[[str], Mark]) -> J
     spec = marked["spec"]
     made = {template["name"]: template for template in spec["templates"]}
     given = dict(made)
-    parameters = {each["name"]: each for each in spec["arguments"]["parameters"]}
+    parameters = {each["name"]: each for each in spec["arguments"].get("parameters", ())}
     for template in given.values():
         tasks = {task["name"]: task for task in (template.get("dag") or {}).get("tasks", ())}
         for task in tasks.values():

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
+from tests.controlplane.argo.kfp3_runs import read_package
 from tests.controlplane.kubelet.drivers import DriverChoices, Json
+from tests.controlplane.kubelet.packages import Package
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
 from tests.support.data import data_path
 from tests.support.taxi_cluster import with_durations
@@ -32,6 +34,7 @@ class Recorded:
         exit_codes: pattern of a node name within the run -> exit code of the main container.
         lost: pattern of the node name of a pod that somebody deletes while it runs; "" = none.
         labelled: its authors have marked it.
+        is_kfp3: whether the Workflow is that of KFP 3.
     """
 
     name: str
@@ -40,15 +43,22 @@ class Recorded:
     exit_codes: Mapping[str, int] = field(default_factory=dict)
     lost: str = ""
     labelled: bool = False
+    is_kfp3: bool = False
 
     @property
     def run(self) -> str:
         """The name of its Workflow."""
-        return self.name.replace("_", "-")
+        return self.name.replace("_", "-") + ("-kfp3" if self.is_kfp3 else "")
+
+    @property
+    def package(self) -> Package:
+        """The documents of its package."""
+        return read_package(data_path("kfp-2.17.0", "pipelines", f"{self.name}.yaml"))
 
     def workflow(self) -> Json:
         """The Workflow to submit."""
-        folder = "labelled" if self.labelled else "kfp-2.17.0"
+        folder = "kfp-3-draft" if self.is_kfp3 else "kfp-2.17.0"
+        folder = "labelled" if self.labelled else folder
         text = data_path(folder, "workflows", f"{self.name}.yaml").read_text("utf-8")
         submitted = yaml.load(text, yaml.CSafeLoader)
         if self.labelled:
@@ -120,6 +130,23 @@ OF_KFP = (
     # Importers, labels and annotations of the author's own.
     Recorded("pipeline_with_importer"),
     Recorded("pipeline_with_pod_metadata"),
+)
+
+OF_KFP_3 = tuple(
+    replace(each, is_kfp3=True)
+    for each in OF_KFP
+    if each.name
+    in (
+        "artifact_cache",
+        "conditional_producer_and_consumers",
+        "fail_v2",
+        "if_else_with_oneof_artifacts",
+        "nested_parallel_for_secret",
+        "pipeline_as_exit_task",
+        "pipeline_with_importer",
+        "pipeline_with_loops",
+        "pvc_mount",
+    )
 )
 
 GATED = (

@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.end_to_end.history import step_of_pod
 from tests.controller.end_to_end.many_runs import EndedRun, run_to_end
-from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_KFP
+from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_KFP, OF_KFP_3
 from tests.controller.end_to_end.taxi_runs import is_marked
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, Json
 
@@ -39,7 +39,7 @@ def runs(way, control_plane_programs, argo_program):
     """All runs, at their end."""
     if way == GATES:
         return run_to_end(GATED, ("gates",), argo_program)
-    return run_to_end((*LABELLED, *OF_KFP), (), argo_program)
+    return run_to_end((*LABELLED, *OF_KFP, *OF_KFP_3), (), argo_program)
 
 
 def test_every_run_ends_as_it_should(runs):

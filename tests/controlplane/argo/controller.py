@@ -19,7 +19,6 @@ from tests.controlplane.argo.observation import read_pods, read_results
 from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.state import (
     ANNOTATION_NODE_ID,
-    ANNOTATION_POD_NAMES,
     LABEL_COMPLETED,
     LABEL_PHASE,
     Cluster,
@@ -78,7 +77,7 @@ def reconcile(
     copied["spec"] = _with_defaults(copied["spec"], settings)
     by_node = {pod["metadata"]["annotations"][ANNOTATION_NODE_ID]: dict(pod) for pod in pods}
     run = Run(copied, by_node, cluster, now)
-    _look(run, results, settings)
+    _look(run, results)
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
 
 
@@ -111,14 +110,15 @@ def _copied(workflow: Mapping[str, Any]) -> Json:
     return {**workflow, "metadata": metadata, "status": status, "spec": spec}
 
 
-def _look(run: Run, results: Iterable[Mapping[str, Any]], settings: ControllerSettings) -> None:
+def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
     run.globals = global_parameters(run.workflow)
     _substitute_spec(run)
     read_results(run, results)
     if not run.status.get("phase"):
         _mark_workflow(run, "Running", "")
         annotations = run.workflow["metadata"].setdefault("annotations", {})
-        annotations[ANNOTATION_POD_NAMES] = settings.pod_names
+        # As Argo 4.1 does, whatever form the Workflow asks for.
+        annotations["workflows.argoproj.io/pod-name-format"] = "v2"
     else:
         read_pods(run)
     if run.deadline is not None and not run.is_late:

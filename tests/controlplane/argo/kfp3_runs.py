@@ -13,7 +13,6 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.argo.state import Json
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -27,8 +26,10 @@ _AMOUNTS = {
     "pipelinechannel--memory-limit-Output": "15G",
     "pipelinechannel--accelerator-type-Output": "nvidia.com/gpu",
     "pipelinechannel--accelerator-limit-Output": "1",
+    "pipelinechannel--cpu": "2",
+    "pipelinechannel--memory": "2Gi",
 }
-"""Resources that one of the pipelines gets from its own steps."""
+"""Resources that some pipelines get from parameters and from their own steps."""
 
 _ATTEMPT = re.compile(r"\(\d+\)$")
 _ITERATION = re.compile(r"iteration-iterations\((\d+):")
@@ -91,7 +92,6 @@ def complete_run(
     workflow: Mapping[str, Any],
     package: Package,
     choices: DriverChoices | None = None,
-    settings: ControllerSettings | None = None,
 ) -> SimulatedWorkflow:
     """Run a Workflow of KFP 3 to its end.
 
@@ -99,11 +99,9 @@ def complete_run(
         workflow: the Workflow as compiled; its name becomes `wf`.
         package: package of which it was compiled.
         choices: choices of its drivers; by default loops have the width that plans assume.
-        settings: settings of Argo's controller; None = the usual ones.
     """
     run = SimulatedWorkflow(
         submitted(workflow, "wf"),
-        settings=settings,
         choices=choices or DriverChoices(iteration_count=ASSUMED_WIDTH, parameters=_AMOUNTS),
         packages={package[0]["pipelineInfo"]["name"]: package},
     )

@@ -21,7 +21,7 @@ def node_id(workflow: str, node_name: str) -> str:
 
 
 def pod_name(workflow: str, node_name: str, template: str) -> str:
-    """The name of a node's pod, in form v2; in form v1 it is the node's id."""
+    """The name of a node's pod, in form v2."""
     if node_name == workflow:
         return workflow
     prefix = f"{workflow}-{template}" if template else workflow

@@ -28,9 +28,6 @@ class ControllerSettings:
 
     Attributes:
         workflow_defaults: laid under every Workflow; `{}` before KFP 2.17.
-        pod_names: form of pods' names, the variable POD_NAMES of Argo's controller. A Workflow that
-            asks for another, as KFP 3's do, gets this one all the same.
     """
 
     workflow_defaults: Mapping[str, Any] = field(default_factory=lambda: KFP_WORKFLOW_DEFAULTS)
-    pod_names: str = "v2"

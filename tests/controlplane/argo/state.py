@@ -18,7 +18,6 @@ ACTIVE = frozenset({"Pending", "Running"})
 
 ANNOTATION_NODE_NAME = "workflows.argoproj.io/node-name"
 ANNOTATION_NODE_ID = "workflows.argoproj.io/node-id"
-ANNOTATION_POD_NAMES = "workflows.argoproj.io/pod-name-format"
 LABEL_WORKFLOW = "workflows.argoproj.io/workflow"
 LABEL_COMPLETED = "workflows.argoproj.io/completed"
 LABEL_PHASE = "workflows.argoproj.io/phase"
@@ -176,9 +175,7 @@ class Run:
         ]
 
     def pod_name(self, node_name: str, template: str) -> str:
-        """The name of a node's pod, in the form that the controller uses."""
-        if self.workflow["metadata"]["annotations"][ANNOTATION_POD_NAMES] == "v1":
-            return node_id(self.name, node_name)
+        """The name of a node's pod."""
         return pod_name(self.name, node_name, template)
 
     # Time.

@@ -9,13 +9,11 @@ import yaml
 
 from kfp_placement_engine import read_run_file
 from tests.controlplane.argo.kfp3_runs import (
-    ASSUMED_WIDTH,
     TrueRole,
     complete_run,
     read_package,
     true_pods,
 )
-from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.simulated_workflow import SimulatedWorkflow
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.support.data import data_path
@@ -82,19 +80,6 @@ def _run_named(name: str, choices: DriverChoices) -> SimulatedWorkflow:
     return run_of(data_path("kfp-3-draft", "workflows", f"{name}.yaml"), choices)
 
 
-@pytest.mark.parametrize(
-    ("pod_names", "driver"),
-    [("v2", "wf-system-dag-driver-1556102663"), ("v1", "wf-1556102663")],
-)
-def test_pods_are_named_as_the_controller_does_whatever_the_workflow_asks_for(pod_names, driver):
-    path = data_path("kfp-3-draft", "workflows", "hello_world.yaml")
-    workflow = yaml.load(path.read_bytes(), yaml.CSafeLoader)
-    assert workflow["metadata"]["annotations"] == {"workflows.argoproj.io/pod-name-format": "v1"}
-    settings = ControllerSettings(pod_names=pod_names)
-    run = complete_run(workflow, read_package(package_of(path)), settings=settings)
-    assert next(iter(run.cluster.pods)) == driver
-
-
 def test_a_cached_step_has_a_driver_only():
     run = _run_named("two_step_pipeline", DriverChoices(cached=frozenset({"write-to-gcs"})))
     assert run.phase == "Succeeded"
@@ -116,11 +101,7 @@ def test_generated_pipelines_run_as_kfp_3_too(tmp_path, seed):
     """Their authors know each step; the Workflow is that of our stand-in for KFP's compiler."""
     pipeline = generate(seed, tmp_path)
     package = list(yaml.load_all(pipeline.package, yaml.CSafeLoader))
-    choices = DriverChoices(
-        iteration_count=ASSUMED_WIDTH,
-        parameters={"pipelinechannel--cpu": "2", "pipelinechannel--memory": "2Gi"},
-    )
-    run = complete_run(emit_kfp3_workflow(*package), package, choices)
+    run = complete_run(emit_kfp3_workflow(*package), package)
     assert run.phase == "Succeeded"
     executors = sorted(pod.name for pod in true_pods(run) if pod.role is TrueRole.EXECUTOR)
     assert executors == sorted(step.name for step in true_steps(pipeline.truth))

@@ -5,29 +5,22 @@ import re
 import uuid
 
 import pytest
-import yaml
 
-from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, TYPE_LABEL
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION, custom_resource_definitions
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
-from tests.controlplane.argo.test_recordings import as_submitted, recorded_workflow
+from tests.controlplane.argo.test_recordings import recorded_workflow
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
-from tests.controlplane.kubelet.packages import Package
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.data import data_json, data_path
-from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
-
-PACKAGES: dict[str, Package] = {}
-"""Packages that drivers of KFP 3 read; tests add theirs."""
+from tests.support.data import data_json
 
 CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
 
@@ -40,7 +33,7 @@ def server(control_plane_programs):
         manifests.apply(api, custom_resource_definitions())
         housekeeping.add_nodes(api, objects.node("n1"), objects.node("n2"))
         settings = WorkloadSettings(driver_seconds=0.05, step_seconds=0.1, start_seconds=0.0)
-        kubelets = Kubelets(Workload(settings), CHOICES, packages=PACKAGES)
+        kubelets = Kubelets(Workload(settings), CHOICES)
         with ArgoLoop(api), KubeletLoop(api, kubelets):
             yield api
 
@@ -127,35 +120,3 @@ def test_a_full_quota_is_waited_for(server, namespace):
         for pod in server.list("v1", "Pod", namespace)
     }
     assert names == {"wf(0).a(0)", "wf(0).b(0)"}
-
-
-def test_runs_of_kfp_2_and_3_have_executors_of_one_kind(server, namespace):
-    """Both are Workflows of one package, side by side in a namespace."""
-    documents = data_path("labelled", "pipelines", "taxi.yaml").read_text()
-    package = list(yaml.safe_load_all(documents))
-    PACKAGES[package[0]["pipelineInfo"]["name"]] = package
-    workflows = {
-        "two": data_path("labelled", "workflows", "taxi.yaml").read_text(),
-        "three": json.dumps(emit_kfp3_workflow(*package)),
-    }
-    for name, text in workflows.items():
-        submitted = _shortened(as_submitted(yaml.safe_load(text), name, name))
-        _submit(server, submitted, namespace)
-    executors = {}
-    for name in workflows:
-        ended = _ended(server, objects.an_object(VERSION, "Workflow", name, namespace))
-        assert ended["status"]["phase"] == "Succeeded"
-        selector = f"workflows.argoproj.io/workflow={name}"
-        pods = server.list("v1", "Pod", namespace, labelSelector=selector)
-        executors[name] = sorted(map(_executor, filter(_is_executor, pods)), key=str)
-    assert executors["two"] == executors["three"] != []
-
-
-def _is_executor(pod: dict) -> bool:
-    return any(each["name"] == "kfp-launcher" for each in pod["spec"]["initContainers"])
-
-
-def _executor(pod: dict) -> tuple:
-    main = pod["spec"]["containers"][1]
-    marks = {key: pod["metadata"]["labels"].get(key) for key in (SCHEDULER_LABEL, TYPE_LABEL)}
-    return main["image"], main["resources"], marks

@@ -9,8 +9,9 @@ import yaml
 from kfp_placement_engine import RunGraph, Step, read_run
 from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
 from kfp_placement_engine.model.run_graph import DurationSource, GroupKind
+from tests.engine.readers.argo.test_kfp_3_workflows import outlined
 from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
-from tests.support.packages import read_as_workflow
+from tests.support.packages import read_as_outline, read_as_workflow, read_joined
 from tests.support.true_graphs import must_precede, true_steps
 
 SEEDS = range(50)
@@ -49,9 +50,50 @@ def test_steps_are_those_of_the_pipeline(made):
 def test_its_workflow_gives_the_same_graph(made):
     """Of the stand-in for KFP's compiler; `test_workflow_emitter.py` holds that to the real one."""
     pipeline, graph = made
-    documents = list(yaml.load_all(pipeline.package, Loader=yaml.CSafeLoader))
-    from_workflow = read_as_workflow(documents)
+    from_workflow = read_as_workflow(documents_of(pipeline))
     assert replace(from_workflow, source=graph.source) == graph
+
+
+def test_its_workflow_of_kfp_3_gives_with_the_package_the_same_graph(made):
+    """No iteration has a driver there; all else is the same."""
+    pipeline, graph = made
+    joined = read_joined(documents_of(pipeline))
+    drivers = {group.name: group.has_driver for group in joined.groups}
+    assert drivers == {group.name: group.kind is not GroupKind.ITERATION for group in graph.groups}
+    groups = tuple(replace(group, has_driver=True) for group in joined.groups)
+    assert replace(joined, source=graph.source, groups=groups) == graph
+
+
+def test_its_outline_lacks_only_what_is_in_the_package(made):
+    """With the widths of its loops, since the Workflow of KFP 3 has none."""
+    pipeline, graph = made
+    loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
+    widths = {group.name: group.width for group in loops}
+    outline = read_as_outline(documents_of(pipeline), loop_widths=widths)
+    assert outline.is_outline
+    assert all((step.image, dict(step.requests)) == ("", {}) for step in outline.steps)
+    assert [outlined(step) for step in outline.steps] == [
+        without_parameters(outlined(step)) for step in graph.steps
+    ]
+    assert [group.name for group in outline.groups] == [group.name for group in graph.groups]
+
+
+def documents_of(pipeline: GeneratedPipeline) -> list:
+    return list(yaml.load_all(pipeline.package, Loader=yaml.CSafeLoader))
+
+
+def without_parameters(step: Step) -> Step:
+    """The step without constraints that parameters of the pipeline give.
+
+    At the top of the pipeline they stay: there the Workflow has the values of these parameters.
+    """
+    if not step.group:
+        return step
+    return replace(
+        step,
+        tolerations=tuple(each for each in step.tolerations if each.key != "given"),
+        node_selector={} if "disk" in step.node_selector else step.node_selector,
+    )
 
 
 def test_settings_are_those_of_the_author(made):

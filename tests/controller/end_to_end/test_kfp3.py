@@ -1,0 +1,43 @@
+"""Runs of KFP 2 and of KFP 3, in one namespace, planned and placed alike."""
+
+from functools import partial
+
+from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
+from tests.controller.end_to_end.placements import nodes_planned_for, wait_until_success_is_shown
+from tests.controller.end_to_end.small_pipelines import compiled, package_of, step
+from tests.controller.end_to_end.taxi_runs import is_marked, step_of
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.waiting import wait_until
+
+
+def diamond() -> None:
+    """Four steps that say what they need."""
+    first = step("first", duration="1s")
+    middle = [step(f"middle-{number}", first, cpu="300m") for number in range(2)]
+    step("last", *middle)
+
+
+STEPS = {"first", "middle-0", "middle-1", "last"}
+
+
+def test_runs_of_both_are_planned_and_placed_in_one_namespace(installation, team, history):
+    runs = (
+        team.submit(compiled("diamond", diamond)),
+        team.submit_package(package_of("diamond", diamond)),
+    )
+    for run in runs:
+        wait_until(partial(team.placement, run), f"the plan of {run}")
+        assert set(nodes_planned_for(team, run)) == STEPS
+    for run in runs:
+        team.wait_for_success(run, 90)
+        wait_until_success_is_shown(team, run)
+    for run in runs:
+        pods = [
+            pod
+            for pod in team.pods()
+            if pod["metadata"]["labels"][LABEL_WORKFLOW] == run and is_marked(pod)
+        ]
+        assert {step_of(pod) for pod in pods} == STEPS
+        assert {pod["spec"]["schedulerName"] for pod in pods} == {DEFAULT_SCHEDULER}
+        for pod in pods:
+            assert pod["spec"]["nodeName"] in history.planned_for(pod)
