@@ -129,6 +129,7 @@ _READERS: Mapping[str, Check] = {
     "loop_widths": _MAPPING,
     "marked_only": _instance(bool, "True or False"),
     "namespace": _instance(str, "a text"),
+    "package": lambda given: input_of(given.value),
     "seed": _WHOLE,
 }
 """Reader of each option that is checked here."""

@@ -29,7 +29,7 @@ from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.readers import read_run
+from kfp_placement_engine.readers.run_files import read_pipeline, read_run
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Request to plan or check a run before it starts; all but the package has defaults.
+    """Request to plan or check a run before it starts; all but the file has defaults.
 
     Attributes:
-        package: the file that describes the run, as read.
+        run_file: the file that describes the run, as read.
         where: the cluster to plan on; None = none, where a run is only checked.
+        package: the package of the run, where `run_file` is a Workflow without it; None = none.
         arguments: values of pipeline parameters.
         loop_widths: number of iterations by loop, where it is known only at run time.
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
@@ -59,8 +60,9 @@ class PlanRequest:
         best_changes: whether to find the single changes that help most, instead of `changes`.
     """
 
-    package: InputFile
+    run_file: InputFile
     where: KnownCluster | None = None
+    package: InputFile | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     durations: Mapping[str, object] = field(default_factory=dict)
@@ -220,16 +222,20 @@ def _read(
     learned_widths: "Mapping[str, LearnedWidth] | None" = None,
 ) -> RunGraph:
     """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes."""
-    cluster, package = request.cluster, request.package
+    cluster, run_file, package = request.cluster, request.run_file, request.package
+    pipeline = None
+    if package is not None:
+        pipeline = read_pipeline(package.data, name=package.name, progress=progress)
     reading = ReadOptions(
         arguments=request.arguments,
         loop_widths=request.loop_widths,
         learned_widths=learned_widths or {},
+        package=pipeline,
         default_loop_width=assumptions_of(
             cluster, options_on(cluster, request.asked_options)
         ).loop_width,
     )
-    return read_run(package.data, name=package.name, options=reading, progress=progress)
+    return read_run(run_file.data, name=run_file.name, options=reading, progress=progress)
 
 
 def _with_learned_widths(request: PlanRequest, run: RunGraph, past: LoadedPast) -> RunGraph:

@@ -16,6 +16,7 @@ def check(
     pipeline: Any,
     cluster: Any = None,
     *,
+    package: Any = None,
     arguments: Mapping[str, Any] | None = None,
     history: "str | PathLike[str] | None" = None,
     namespace: str | None = None,
@@ -32,6 +33,7 @@ def check(
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
         cluster: cluster, as for `preview`; without one, nodes and locations are not checked. If
             its description holds a PlacementPolicy, the policy's types and rules count.
+        package: package of the run, as for `preview`.
         arguments: values of pipeline parameters, as for a run.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
@@ -52,6 +54,7 @@ def check(
     from kfp_placement.histories import NONE
 
     options = {
+        "package": package,
         "arguments": arguments,
         "history": NONE if history is None else history,
         "namespace": namespace,

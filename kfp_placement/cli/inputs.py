@@ -26,6 +26,7 @@ def read_inputs(
     target: Target,
     progress: "Progress",
     *,
+    package: str | None = None,
     needs_cluster: bool = True,
 ) -> "PlanRequest":
     """Read the inputs of `plan` or `check` into a request without further options.
@@ -36,6 +37,7 @@ def read_inputs(
         history: option `--history`; None = not given.
         target: cluster that `live` stands for.
         progress: receiver of reports on how far reading is.
+        package: option `--package`; None = not given.
         needs_cluster: whether an example cluster is used if none is given.
 
     Raises:
@@ -43,14 +45,15 @@ def read_inputs(
         ClusterError: the live cluster refuses, or gives no answer.
         EngineError: a file does not exist or cannot be read.
     """
-    sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
+    sources = {"RUN": run, "CLUSTER": cluster, "the history": history, "the package": package}
     piped = [name for name, source in sources.items() if source == STDIN]
     if len(piped) > 1:
         both = " and ".join(piped[:2])
         raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
     live = connect_live(cluster, target, history)
     # Before the cluster is read: a wrong name is reported at once.
-    package = read_package(run)
+    run_file = read_package(run)
+    beside = None if package is None else read_package(package)
     from kfp_placement.histories import HistorySource
     from kfp_placement.planning import PlanRequest
 
@@ -59,11 +62,11 @@ def read_inputs(
     api = None if live is None else live.api
     given = None if history is None else named_history(history)
     source = HistorySource(given, api)
-    return PlanRequest(package, where, namespace=target.namespace, history=source)
+    return PlanRequest(run_file, where, beside, namespace=target.namespace, history=source)
 
 
 def read_package(run: str) -> InputFile:
-    """Read the package that RUN names; compile it if RUN is a pipeline in Python.
+    """Read the file that RUN or `--package` names; compile it if that is a pipeline in Python.
 
     Raises:
         EngineError: the package does not exist or cannot be read.

@@ -241,6 +241,15 @@ argument_option = click.option(
 )
 """Option `--arg`, for the parameters that a run is started with."""
 
+package_option = click.option(
+    "--package",
+    metavar="FILE",
+    type=INPUT_FILE,
+    help="The pipeline package of RUN, if RUN is a Workflow of KFP 3, which has no images and"
+    " requests of its steps.",
+)
+"""Option `--package`, for what a Workflow does not hold."""
+
 output_option = click.option(
     "--output",
     metavar="FILE",

@@ -25,6 +25,7 @@ def preview(
     cluster: Any = None,
     arguments: Mapping[str, Any] | None = None,
     *,
+    package: Any = None,
     durations: "Mapping[str, str | float | timedelta] | None" = None,
     loop_widths: Mapping[str, int] | None = None,
     assume_cached: Iterable[str] = (),
@@ -52,6 +53,8 @@ def preview(
             nodes,pods,pvc,pv -A -o yaml` prints; the same as text or as a mapping; `"live"`, the
             cluster of the kubeconfig; None = the example cluster `equal`, and the plan says so.
         arguments: values of pipeline parameters, as for a run.
+        package: pipeline of the run, or the path of its package, where `pipeline` is the path of a
+            Workflow of KFP 3, which has no images and requests of its steps.
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
         assume_cached: steps whose result is taken to be in KFP's cache.
@@ -93,6 +96,7 @@ def preview(
 
     options = {
         "arguments": arguments,
+        "package": package,
         "durations": durations,
         "loop_widths": loop_widths,
         "assume_cached": assume_cached,

@@ -9,10 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, RequestError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
+from kfp_placement_engine.readers.kfp.package_parts import document_parts, is_pipeline
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place, kind_of
@@ -22,7 +23,6 @@ _EXPECTED = (
     "give a KFP pipeline package (IR YAML), an Argo Workflow, or a wfformat workflow instance"
 )
 _WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
-_WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"))
 
 _Document = RawMapping
 """Document of a file, by its keys."""
@@ -75,9 +75,33 @@ def read_run_file(
     return read_run(data, name=str(path), options=options, progress=progress)
 
 
+def read_pipeline(data: bytes, *, name: str, progress: Progress = no_progress) -> RawMapping:
+    """Return the pipeline spec in the bytes of a package.
+
+    Args:
+        data: YAML or JSON: a KFP package, or what KFP's API answers for a run or a version.
+        name: name of the file, for messages.
+        progress: callback for the progress of reading.
+
+    Raises:
+        InputError: the file is not a package, or is malformed; the message names the place.
+        LimitError: the file is beyond a documented limit.
+    """
+    documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES, progress=progress)
+    parts = _unwrapped(documents, name)
+    pipelines = [part for part in parts if is_pipeline(part)]
+    if len(pipelines) != 1:
+        kind = next(filter(None, map(_format_of, parts)), "")
+        problem = f"is {kind}" if kind else _problem(parts)
+        if pipelines:
+            problem = "holds several pipelines"
+        raise InputError(f"{name}: {problem}; give the pipeline package of the run (IR YAML)")
+    return pipelines[0]
+
+
 def run_in(document: Any, place: Place) -> str:
     """Return the kind of run that a document describes, as text for people; "" = none."""
-    parts = _parts(Fields(document, place)) if isinstance(document, dict) else []
+    parts = document_parts(Fields(document, place)) if isinstance(document, dict) else []
     return next(filter(None, map(_format_of, parts)), "")
 
 
@@ -90,26 +114,10 @@ def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
         holder, kind = Fields(document, Place(name)), document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and "items" in document:
             for item in holder.each("items"):
-                unwrapped.extend(_parts(item))
+                unwrapped.extend(document_parts(item))
         else:
-            unwrapped.extend(_parts(holder))
+            unwrapped.extend(document_parts(holder))
     return unwrapped
-
-
-def _parts(document: Fields) -> list[_Document]:
-    # A PipelineVersion object, or what KFP's API answers, holds both documents of a package.
-    is_version = document.get("kind") == "PipelineVersion"
-    holder = document.fields("spec") if is_version else document
-    for pipeline, platform in _WRAPPERS:
-        if isinstance(holder.get(pipeline), dict):
-            nested = holder.fields(pipeline)
-            if isinstance(nested.get(pipeline), dict):
-                return _parts(nested)
-            parts = [nested.raw]
-            if holder.get(platform) is not None:
-                parts.append(holder.mapping(platform))
-            return parts
-    return [document.raw]
 
 
 def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
@@ -120,6 +128,11 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     if len(runs) > 1 or len(platforms) > 1:
         raise InputError(f"{name}: holds several runs or platform parts; give one run")
     [(run, run_format)] = runs
+    if options.package is not None and run_format is not _Format.WORKFLOW:
+        raise RequestError(
+            f"{name}: is {run_format}, which needs no package beside it; give one with an Argo"
+            " Workflow only"
+        )
     used = [run, *platforms] if run_format is _Format.PACKAGE else [run]
     graph = _graph(run_format, used, name, options)
     unused = [each for each in documents if not any(each is one for one in used)]
@@ -133,7 +146,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
 
 def _format_of(document: _Document) -> _Format | None:
     """Return the format of a document that describes a run, or None for any other document."""
-    if "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document):
+    if is_pipeline(document):
         return _Format.PACKAGE
     version = document.get("apiVersion")
     if document.get("kind") in WORKFLOW_KINDS and (

@@ -16,6 +16,7 @@ from kfp_placement.cli.option_types import (
     FormatType,
     argument_option,
     output_option,
+    package_option,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ RUN and CLUSTER are as for `plan`.
 Examples:
   kfp-placement check pipeline.yaml
   kfp-placement check pipelines:taxi --cluster cluster.yaml
+  kfp-placement check workflow.yaml --package pipeline.yaml
   kfp-placement check pipeline.yaml --cluster live
   kfp-placement check pipeline.yaml --history history.yaml
   kfp-placement check pipeline.yaml -o json
@@ -48,6 +50,7 @@ was found, or the input cannot be read.
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
 @argument_option
+@package_option
 @click.option(
     "--history",
     metavar="FILE|live|none",
@@ -77,6 +80,7 @@ def check(
     run: str,
     cluster: str | None,
     arguments: dict[str, str],
+    package: str | None,
     history: str | None,
     output_format: str,
     output: Path | None,
@@ -100,6 +104,7 @@ def check(
             "none" if history is None else history,
             Target(**target),
             progress,
+            package=package,
             needs_cluster=False,
         )
         from kfp_placement.check.rules import checked

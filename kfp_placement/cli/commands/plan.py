@@ -26,6 +26,7 @@ from kfp_placement.cli.option_types import (
     argument_option,
     changes,
     output_option,
+    package_option,
     pairs,
     parse_width,
 )
@@ -47,6 +48,7 @@ Examples:
   kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide --arg rows=5000
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
   kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
+  kfp-placement plan workflow.yaml --package pipeline.yaml --cluster cluster.yaml
   kfp-placement plan pipeline.yaml --cluster live -n team-a
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --history history.yaml --at 10:14
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if best
@@ -104,6 +106,7 @@ _PLANNER_OPTIONS = (
     " example.  [default: example:equal]",
 )
 @argument_option
+@package_option
 @click.option(
     "--duration",
     "durations",
@@ -238,6 +241,7 @@ _PLANNER_OPTIONS = (
 def plan(
     run: str,
     cluster: str | None,
+    package: str | None,
     history: str | None,
     at: datetime | None,
     output_format: str | None,
@@ -263,7 +267,7 @@ def plan(
     options = {name: request_fields.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
     with ProgressLine() as progress:
-        request = read_inputs(run, cluster, history, target, progress)
+        request = read_inputs(run, cluster, history, target, progress, package=package)
         request = replace(request, options=options, **request_fields)
         from kfp_placement.planning import planned
 

@@ -9,7 +9,7 @@ import yaml
 from kfp_placement_engine import RunGraph, Step, read_run
 from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
 from kfp_placement_engine.model.run_graph import DurationSource, GroupKind
-from tests.engine.readers.argo.test_kfp_3_workflows import outlined
+from tests.engine.readers.argo.test_kfp3_workflows import outlined
 from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
 from tests.support.packages import read_as_outline, read_as_workflow, read_joined
 from tests.support.true_graphs import must_precede, true_steps
