@@ -53,7 +53,7 @@ def memory_off(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield steps that request far too much memory, too little, or were killed for using more."""
     run, past = prepared.run, prepared.known_past.past
     for step in container_tasks(run):
-        advice = past and past.memory and step_advice(run.name, step, past.memory)
+        advice = past and past.memory and step_advice(run, step, past.memory)
         if advice:
             is_large = advice.problem is MemoryProblem.LARGE
             level = Severity.NOTE if is_large else Severity.WARNING

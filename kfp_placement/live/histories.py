@@ -139,6 +139,6 @@ def with_memory_advice(
     except (ClusterError, EngineError):
         return tuple(steps)
     # All iterations of a task have the same request.
-    by_task = {step.task: step_advice(graph.name, step, memory) for step in reversed(graph.steps)}
+    by_task = {step.task: step_advice(graph, step, memory) for step in reversed(graph.steps)}
     texts = {task: advice.text for task, advice in by_task.items() if advice is not None}
     return tuple(replace(step, memory_advice=texts.get(task_of(step.name), "")) for step in steps)

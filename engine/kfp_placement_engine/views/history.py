@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.run_queue import ResourceAmount, amounts_of
 from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import PastStep, StepIdentity
@@ -100,6 +101,8 @@ class PastStepView:
             known.
         forget_before: time before which ended steps do not count; None = all count.
         memory: memory of the step; None = not known.
+        requests: requests of the last run that says them, by resource; None = not known.
+        image: image of that run; "" = not known.
     """
 
     step: str
@@ -110,6 +113,8 @@ class PastStepView:
     input_bytes: float | None = None
     forget_before: datetime | None = None
     memory: StepMemory | None = None
+    requests: tuple[ResourceAmount, ...] | None = None
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,6 +202,7 @@ def _step(
     # Histories do not hold the names of arguments.
     arguments = {f"argument {at}": value for at, value in enumerate(last.arguments, start=1)}
     forecast = past.steps.predict(identity, last.input_bytes, arguments)
+    container = past.steps.container(*identity.key)
     return PastStepView(
         identity.step,
         runs=len({uid for uid, _ in occurrences}),
@@ -206,6 +212,8 @@ def _step(
         input_bytes=last.input_bytes,
         forget_before=forget_before,
         memory=_memory(identity, past),
+        requests=None if container is None else amounts_of(container.requests),
+        image="" if container is None else container.image,
     )
 
 

@@ -154,6 +154,14 @@ def test_what_is_asked_of_memory_and_what_was_used(asked, runs, level, code, mes
     assert finding.message == message
 
 
+def test_of_an_outline_the_request_of_the_last_run_counts():
+    """What stands for it may be an assumption."""
+    past = Past(with_memory(BARE_RUNS, "train", peak=1.2, asked=8), memory=MemoryHistory())
+    outline = replace(taxi(Step(name="train", task="train")), is_outline=True)
+    (finding,) = [each for each in check_run(outline, past=past) if "memory" in each.code]
+    assert finding.message == "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do"
+
+
 def test_no_memory_is_advised_where_another_step_used_it():
     assert memory_findings(8, with_memory(BARE_RUNS, "other", peak=1.2)) == []
 

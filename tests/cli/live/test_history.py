@@ -166,7 +166,8 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
         "advised": 1.5 * GIB,
         "advice": "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do",
     }
-    assert by_step["train"]["memory"] is None
+    assert by_step["fetch"]["requests"] == [{"name": "memory", "amount": "8Gi"}]
+    assert by_step["train"]["memory"] is by_step["train"]["requests"] is None
     assert by_step["for-loop-1[*].new"]["memory"]["killedWith"] == 2 * GIB
 
 

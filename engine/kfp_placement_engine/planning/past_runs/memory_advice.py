@@ -6,7 +6,7 @@ from enum import StrEnum
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.history.memory_use import MemoryForecast
-from kfp_placement_engine.model.run_graph import Step
+from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.units.quantities import format_resource
 
 _LEAST_RUNS = 3
@@ -53,16 +53,19 @@ class MemoryAdvice:
     text: str
 
 
-def step_advice(pipeline: str, step: Step, memory: MemoryHistory) -> MemoryAdvice | None:
+def step_advice(graph: RunGraph, step: Step, memory: MemoryHistory) -> MemoryAdvice | None:
     """Return advice on the memory request of a step in a run, or None if its request is good.
 
     Args:
-        pipeline: name of the step's pipeline.
+        graph: run of the step; that of an outline is advised on the request of the last run.
         step: step to advise on; all iterations of a loop have one request.
         memory: memory that past runs of the pipeline's namespace used.
     """
-    forecast = memory.predict(step_identity(pipeline, step))
-    return None if forecast is None else memory_advice(forecast, step.requests.get("memory"))
+    forecast = memory.predict(step_identity(graph.name, step))
+    if forecast is None:
+        return None
+    stated_bytes = step.requests.get("memory")
+    return memory_advice(forecast, forecast.asked_bytes if graph.is_outline else stated_bytes)
 
 
 def memory_advice(forecast: MemoryForecast, asked_bytes: float | None) -> MemoryAdvice | None:
