@@ -14,6 +14,7 @@ from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.planning.stand_ins import past_containers, with_stand_ins
 from kfp_placement_engine.units.resources import SCORED_DEFAULTS
+from tests.engine.readers.argo.test_kfp_3_workflows import names, pair, read
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_policy, a_step, plan_of
 from tests.support.outlines import outline_of
 from tests.support.packages import a_loop, a_package, a_task, read_package
@@ -127,3 +128,13 @@ def test_a_pipeline_that_was_learned_with_components_is_known_without():
     before, after = (with_history(each, past).graph for each in (GRAPH, stood_in(past=past)))
     stated = zip(after.steps, before.steps, strict=True)
     assert all(replace(each, component=other.component) == other for each, other in stated)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_run_of_kfp_3_is_planned_with_what_its_pipeline_requested_before(name):
+    workflow, package = pair(name)
+    before, outline = read(workflow, package), read(workflow)
+    after = stood_in(outline, past=a_past(before))
+    requested = {step.task: (step.requests, step.image) for step in before.steps}
+    shown = {step.task: (step.requests, step.image) for step in after.steps}
+    assert {task: shown[task] for task in requested} == requested
