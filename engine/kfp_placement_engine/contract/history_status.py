@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -12,7 +12,6 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_LIST_ROWS,
     IterationRow,
     LoopRow,
-    Memory,
     PlainSeconds,
     RanRow,
     RecordedRun,
@@ -42,7 +41,6 @@ _STEP: TypeAdapter[StepRow] = TypeAdapter(StepRow)
 _ITERATION: TypeAdapter[IterationRow] = TypeAdapter(TellingRow)
 _LOOP: TypeAdapter[LoopRow] = TypeAdapter(LoopRow)
 _SECONDS: TypeAdapter[float | None] = TypeAdapter(PlainSeconds | None)
-_MEMORY: TypeAdapter[float | None] = TypeAdapter(Memory | None)
 
 T = TypeVar("T")
 
@@ -99,6 +97,15 @@ class _Indexes:
     nodes: dict[str, int] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     steps: dict[StepRow, int] = field(default_factory=dict)
+    _rows: dict[tuple[Any, ...], StepRow | None] = field(default_factory=dict)
+
+    def step_row(self, step: PastStep) -> StepRow | None:
+        """Return the row of a step without its image, and without requests that cannot be."""
+        stated = _stated_row(step)
+        if stated not in self._rows:
+            rows = (_valid(_STEP, stated[:entries]) for entries in (5, 4, 3))
+            self._rows[stated] = next(filter(None, rows), None)
+        return self._rows[stated]
 
 
 def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
@@ -147,7 +154,7 @@ def _recorded(run: PastRun, indexes: _Indexes, most: int, of_step: int) -> Recor
 
 def _ran_row(iterations: list[PastStep], indexes: _Indexes, most: int) -> RanRow | None:
     """Return the row of a step, or None if no value of it can be true; arguments as above."""
-    step, image = _step_row(iterations[-1]), _image(iterations[-1])
+    step, image = indexes.step_row(iterations[-1]), _image(iterations[-1])
     if step is None:
         return None
     rows = filter(None, (_iteration_row(each, indexes.nodes) for each in iterations))
@@ -161,19 +168,18 @@ def _ran_row(iterations: list[PastStep], indexes: _Indexes, most: int) -> RanRow
     return RanRow(index, possible) if index < MAX_LIST_ROWS else None
 
 
-def _step_row(step: PastStep) -> StepRow | None:
-    """Return the row of a step of the pipeline, without its image and impossible requests."""
+def _stated_row(step: PastStep) -> tuple[Any, ...]:
+    """Return the entries of a step's row as they are, possible or not, without its image."""
     identity, container = step.identity, step.container
-    row = _valid(_STEP, (identity.step, identity.component, identity.image))
-    if row is None or container is None:
-        return row
-    row = row._replace(asked_bytes=_valid(_MEMORY, container.requests.get("memory")))
-    if container.is_complete:
-        others = {name: each for name, each in container.requests.items() if name != "memory"}
-        # A row without other requests would look like one of an older version.
-        requests = tuple(sorted(({"cpu": 0} | others).items()))
-        row = _valid(_STEP, row._replace(other_requests=requests)) or row
-    return row
+    code = (identity.step, identity.component, identity.image)
+    if container is None:
+        return code
+    memory_bytes = container.requests.get("memory") or None
+    if not container.is_complete:
+        return (*code, memory_bytes)
+    # A row without other requests would look like one of an older version.
+    requests = {"cpu": 0, **container.requests}
+    return (*code, memory_bytes, tuple(sorted(e for e in requests.items() if e[0] != "memory")))
 
 
 def _image(step: PastStep) -> str:

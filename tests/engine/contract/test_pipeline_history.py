@@ -202,6 +202,7 @@ def test_requests_and_image_of_a_step_are_written_once_for_all_runs_and_iteratio
         (PastContainer({"cpu": 2**61, "memory": GIB}), memory(GIB)),
         (PastContainer({f"a.b/{each}": 1 for each in range(33)}), None),
         (PastContainer({"cpu": 1}, "i" * 513), PastContainer({"cpu": 1})),
+        (PastContainer({"cpu": 1, "memory": GIB}, is_complete=False), memory(GIB)),
     ],
 )
 def test_requests_that_cannot_be_true_are_not_written(container, written):

@@ -17,7 +17,6 @@ from kfp_placement_engine.units.resources import SCORED_DEFAULTS
 from tests.engine.readers.argo.test_kfp_3_workflows import names, pair, read
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_policy, a_step, plan_of
 from tests.support.outlines import outline_of
-from tests.support.packages import a_loop, a_package, a_task, read_package
 
 GIB = 2**30
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -101,13 +100,6 @@ def test_what_an_outline_knows_stays():
     partly = a_kfp_run(a_step("train", cpu=3), a_step("claim", kind=StepKind.CREATE_PVC, cpu=0))
     outline = a_kfp_run(*partly.steps, is_outline=True)
     assert requests_of(stood_in(outline, past=a_past(partly))) == requests_of(partly)
-
-
-def test_all_iterations_of_a_loop_have_the_same():
-    """Whether their items were known when they were seen, or not."""
-    graph = read_package(a_package({"each": a_loop("work", [1, 2, 3]), "last": a_task()}))
-    past = a_past(graph, container=PastContainer({"cpu": 700}, "i"))
-    assert requests_of(stood_in(outline_of(graph), past=past)) == [({"cpu": 700}, "i")] * 4
 
 
 @pytest.mark.parametrize("past", [Past(), a_past()], ids=["unseen", "seen"])
