@@ -123,8 +123,9 @@ def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
     [
         ({"runs": [a_run(0, steps=[[0] * 3])]}, r"runs\[0\].steps\[0\]"),
         ({"runs": [a_run(0, steps=["train"])]}, r"runs\[0\].steps\[0\]"),
-        ({"steps": [["train"] * 5]}, r"status.steps\[0\]"),
+        ({"steps": [["train"] * 7]}, r"status.steps\[0\]"),
         ({"nodes": [""]}, r"status.nodes\[0\]"),
+        ({"images": [""]}, r"status.images\[0\]"),
         ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
         ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
         ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),
