@@ -14,7 +14,7 @@ from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.planning.stand_ins import past_containers, with_stand_ins
 from kfp_placement_engine.units.resources import SCORED_DEFAULTS
-from tests.engine.readers.argo.test_kfp_3_workflows import names, pair, read
+from tests.engine.readers.argo.test_kfp3_workflows import names, pair, read
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_policy, a_step, plan_of
 from tests.support.outlines import outline_of
 
