@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -64,8 +65,8 @@ class InstallationOptions:
         workload: times of pods that give no hint.
         choices: choices of KFP's drivers, the same for all or by Workflow name.
         exit_codes: pattern of a node name -> exit code of the main container.
-        packages: packages that drivers of KFP 3 read, by the name of their pipeline; tests may add
-            to them at any time.
+        packages: packages that drivers of KFP 3 read, by the name of Workflow or pipeline; tests
+            may add to them at any time.
         argo: Argo's own controller; None = the stand-in.
         stand_ins: whether Argo and the kubelets have stand-ins; else Workflows and pods stay as
             they are.
@@ -339,8 +340,11 @@ class Installation(ClusterOfRuns):
             namespace: namespace of the Workflow.
             seconds_until_stored: time from now on in which KFP's API has no such run.
         """
-        self._options.packages[package[0]["pipelineInfo"]["name"]] = package
-        name = self.submit(emit_kfp3_workflow(*package), namespace)
+        workflow = emit_kfp3_workflow(*package)
+        name = f"{workflow['metadata'].pop('generateName')}{uuid.uuid4().hex[:8]}"
+        workflow["metadata"]["name"] = name
+        self._options.packages[name] = package
+        self.submit(workflow, namespace)
         if self.kfp_api is not None:
             run_id = self.workflow(name, namespace)["metadata"]["labels"]["pipeline/runid"]
             stored_from = time.monotonic() + seconds_until_stored

@@ -99,13 +99,12 @@ def options_for(
     codes = {
         f"{each.run}{pattern}": code for each in runs for pattern, code in each.exit_codes.items()
     }
-    packages = [each.package for each in runs if each.is_kfp3]
     return InstallationOptions(
         features=features,
         policy=POLICY,
         choices=lambda run: choices.get(run, DriverChoices()),
         exit_codes=codes,
-        packages={package[0]["pipelineInfo"]["name"]: package for package in packages},
+        packages={each.run: each.package for each in runs if each.is_kfp3},
         argo=argo,
     )
 

@@ -103,7 +103,7 @@ def complete_run(
     run = SimulatedWorkflow(
         submitted(workflow, "wf"),
         choices=choices or DriverChoices(iteration_count=ASSUMED_WIDTH, parameters=_AMOUNTS),
-        packages={package[0]["pipelineInfo"]["name"]: package},
+        packages={"wf": package},
     )
     run.complete_all()
     return run

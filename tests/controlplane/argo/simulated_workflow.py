@@ -23,7 +23,7 @@ class SimulatedWorkflow:
         cluster: cluster with the pods and claims of the Workflow.
         now: the time.
         choices: choices of KFP's drivers.
-        packages: packages that drivers of KFP 3 read, by the name of their pipeline.
+        packages: packages that drivers of KFP 3 read, by the name of Workflow or pipeline.
         looks: number of looks of the controller at the Workflow.
         requeue_seconds: time until the next look, as the last one requested it.
     """

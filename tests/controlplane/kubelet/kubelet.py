@@ -64,7 +64,7 @@ class Kubelets:
     Attributes:
         exit_codes: pattern of a node name -> exit code of the main container; may be changed at any
             time.
-        packages: packages that drivers of KFP 3 read, by the name of their pipeline; likewise.
+        packages: packages that drivers of KFP 3 read, by Workflow or pipeline; likewise.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Kubelets:
             workload: times that pods take.
             choices: choices of KFP's drivers, the same for all or by Workflow name.
             exit_codes: exit codes of main containers that fail; None = all succeed.
-            packages: packages by the name of their pipeline; None = there are none.
+            packages: packages by the name of Workflow or pipeline; None = there are none.
         """
         self._workload = workload or Workload()
         self._choices = choices or DriverChoices()

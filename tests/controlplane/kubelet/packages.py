@@ -25,10 +25,12 @@ def driver_arguments(
     Args:
         command_line: arguments of its container.
         node_name: name of its node in the Workflow.
-        packages: packages by the name of their pipeline; drivers of others get nothing.
+        packages: packages by the name of a Workflow, or by that of a pipeline for all Workflows of
+            the pipeline; drivers of others get nothing.
     """
     arguments = read_arguments(command_line)
-    package = packages.get(arguments.get("pipeline_name", ""))
+    names = (arguments.get("run_name", ""), arguments.get("pipeline_name", ""))
+    package = next((packages[name] for name in names if name in packages), None)
     if PARENT_TASK not in arguments or package is None:
         return arguments
     levels = levels_of_driver(package[0], node_name)

@@ -97,7 +97,7 @@ class Workload:
 
         Args:
             pod: any pod.
-            packages: packages that drivers of KFP 3 read, by the name of their pipeline.
+            packages: packages that drivers of KFP 3 read, by the name of Workflow or pipeline.
         """
         name = annotation(pod, NODE_NAME)
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
