@@ -1,4 +1,4 @@
-"""Connections of the processes to the API server and to a Prometheus, and what counts them."""
+"""Connections of the processes to the API server, a Prometheus and KFP, and what counts them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from importlib.metadata import version
 
 from kfp_placement_controller import metrics
 from kfp_placement_controller.exceptions import SettingsError
-from kfp_placement_controller.settings import Settings
+from kfp_placement_controller.settings import PlanSettings, Settings
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import ConfigurationError
 from kfp_placement_kube.kubeconfig import load_kubeconfig
-from kfp_placement_kube.service_account import load_service_account
+from kfp_placement_kube.service_account import bearer, load_service_account
 from kfp_placement_kube.transport import Transport, TransportParams
 
 COMPONENT = "kfp-placement.dev/controller"
@@ -25,6 +25,10 @@ must end well before. A history that is written too late is refused: its version
 _PROMETHEUS_TIMEOUT_SECONDS = 5.0
 _MOST_PROMETHEUS_BYTES = 2**20
 """Size of one answer; that of 50 pods has some 10 kB."""
+
+_KFP_TIMEOUT_SECONDS = 5.0
+_MOST_KFP_BYTES = 8 * 2**20
+"""Size of one answer of KFP's API; that of an average run has some 10 kB."""
 
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
@@ -105,6 +109,25 @@ def transport_to(url: str) -> Transport:
         max_answer_bytes=_MOST_PROMETHEUS_BYTES,
     )
     return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
+
+
+def transport_to_kfp(settings: PlanSettings) -> Transport:
+    """Return a way to KFP's API; the token is read again for every request, if there is one."""
+    params = TransportParams(
+        _USER_AGENT,
+        timeout_seconds=_KFP_TIMEOUT_SECONDS,
+        connect_timeout_seconds=_KFP_TIMEOUT_SECONDS,
+        connections=1,
+        max_answer_bytes=_MOST_KFP_BYTES,
+        max_answer_seconds=_KFP_TIMEOUT_SECONDS,
+    )
+    address, token = settings.kfp_api_address.rstrip("/"), settings.kfp_api_token
+    kfp = Configuration(
+        address,
+        (lambda: None) if token is None else partial(bearer, token),
+        settings.kfp_api_authority,
+    )
+    return Transport(lambda: kfp, params)
 
 
 def configuration(settings: Settings) -> Configuration:

@@ -3,7 +3,8 @@
 ::
 
     ControllerError
-    └── SettingsError            an option or variable that cannot be used
+    ├── SettingsError            an option or variable that cannot be used
+    └── PackageError             KFP's API has no package of a run for us, or none of use
 
     KubernetesError
     └── SupersededError          another planner leads
@@ -11,6 +12,7 @@
 Every message says what was wrong, which value, and what to do.
 """
 
+from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_kube.exceptions import KubernetesError
 
 
@@ -20,6 +22,18 @@ class ControllerError(Exception):
 
 class SettingsError(ControllerError):
     """An option or variable that cannot be used; the message names it."""
+
+
+class PackageError(ControllerError):
+    """KFP's API has no package of a run for us, or none that can be read.
+
+    Attributes:
+        reason: cause, as the condition `SpecRead` states it.
+    """
+
+    def __init__(self, reason: ConditionReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class SupersededError(KubernetesError):

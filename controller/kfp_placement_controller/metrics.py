@@ -94,6 +94,11 @@ PLANNING_ROUNDS = Counter(
 PLANNING_ROUND_SECONDS = Histogram(
     f"{PREFIX}_planning_round_seconds", "Time from the start of a round to its outcome."
 )
+PACKAGE_ANSWERS = Counter(
+    f"{PREFIX}_package_answers",
+    "Answers to questions for packages at KFP's API, by outcome: the reasons of SpecRead.",
+    ["outcome"],
+)
 PLANNER_TICK_SECONDS = Histogram(
     f"{PREFIX}_planner_tick_seconds",
     "Time that the planner takes to decide, plans made at once included.",

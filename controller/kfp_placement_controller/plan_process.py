@@ -7,13 +7,19 @@ from datetime import datetime
 from typing import TypeVar
 
 from kfp_placement_controller.actuators.histories import HistoryWriter
+from kfp_placement_controller.actuators.kfp_api import KfpApi
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.prometheus import Prometheus
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.clock import wall_clock
-from kfp_placement_controller.connection import COMPONENT, connect, transport_to
+from kfp_placement_controller.connection import (
+    COMPONENT,
+    connect,
+    transport_to,
+    transport_to_kfp,
+)
 from kfp_placement_controller.kinds import (
     PIPELINE_HISTORIES,
     PLACEMENTS,
@@ -108,6 +114,7 @@ class PlanProcess(LeadingProcess):
             opt_in=settings.opt_in,
             queues=settings.queues,
             history=settings.history,
+            kfp_api=bool(settings.kfp_api_address),
         )
         inbox: Inbox[Coordinator] = Inbox()
 
@@ -122,18 +129,30 @@ class PlanProcess(LeadingProcess):
         memory = Worker(
             "memory", prometheus.answer, to_inbox(coordinator.memory_answered), prometheus.failed
         )
+        kfp = KfpApi(transport_to_kfp(settings), settings.kfp_namespace)
+        packages = Worker(
+            "packages", kfp.answer, to_inbox(coordinator.package_answered), kfp.failed
+        )
         election = election_of(settings, settings.planner_lease_name, inbox.wake)
         writer = HistoryWriter(connect(settings, promptly=True), lambda: election.epoch)
         histories = Worker(
             "histories", writer.write, to_inbox(coordinator.history_answered), writer.failed
         )
-        runner = ActionRunner(client, events, searches, wall_clock, memory.submit, histories.submit)
+        runner = ActionRunner(
+            client,
+            events,
+            searches,
+            wall_clock,
+            memory.submit,
+            packages.submit,
+            histories.submit,
+        )
         leading = Leading(election, runner, wall_clock, time.monotonic)
         super().__init__(
             settings,
             plan_watches(client, settings, DEFAULT_SOURCES, inbox),
             election,
             PlannerLoop(coordinator, inbox, wall_clock, time.monotonic, leading, runner),
-            parts=(events, searches, memory, histories),
+            parts=(events, searches, memory, packages, histories),
             alive={"search": searches.alive},
         )

@@ -87,6 +87,18 @@ class PlanSettings(LeadingSettings):
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 
+    kfp_api_address: str = Field(default="", pattern=r"^(https?://[^\s/?#@]+/?)?$")
+    """Address of KFP's API, such as http://ml-pipeline.kubeflow:8888; without, it is not asked."""
+
+    kfp_api_authority: Path | None = None
+    """Certificates that the certificate of KFP's API is checked by, PEM; without: the system's."""
+
+    kfp_api_token: Path | None = None
+    """File with a token for KFP's API, read for every request; without: none is sent."""
+
+    kfp_namespace: str = Field(default="kubeflow", min_length=1, max_length=63)
+    """Namespace of all runs of a KFP for a single user, whose experiments name none."""
+
 
 class ExtendSettings(Settings):
     """Settings of `extend`."""

@@ -25,6 +25,7 @@ from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement_controller.learning.actions import AskMemory
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import Deviation
+from kfp_placement_controller.packages.actions import AskPackage
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
@@ -72,6 +73,7 @@ class ActionRunner:
         worker: worker that searches.
         clock: time of day.
         ask_memory: function that submits a question about memory, and returns at once.
+        ask_package: function that submits a question to KFP's API, and returns at once.
         change_history: function that submits a change of a history, and returns at once.
     """
 
@@ -80,6 +82,7 @@ class ActionRunner:
     worker: SearchWorker
     clock: Callable[[], datetime]
     ask_memory: Callable[[AskMemory], None]
+    ask_package: Callable[[AskPackage], None]
     change_history: Callable[[HistoryTask], None]
     _versions: dict[RunKey, StoredVersion] = field(default_factory=dict)
 
@@ -110,6 +113,8 @@ class ActionRunner:
                 self.worker.submit(action)
             case AskMemory():
                 self.ask_memory(action)
+            case AskPackage():
+                self.ask_package(action)
             case Announce():
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key.namespace, owner.uid)

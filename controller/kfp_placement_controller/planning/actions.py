@@ -7,6 +7,7 @@ from kfp_placement_controller.histories.actions import HistoryAction
 from kfp_placement_controller.learning.actions import AskMemory
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.packages.actions import AskPackage
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
@@ -116,6 +117,7 @@ Action = (
     | DeleteRequest
     | HistoryAction
     | AskMemory
+    | AskPackage
     | PlanningRound
     | ForgetRun
 )

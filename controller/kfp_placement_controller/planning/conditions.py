@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_controller.sources.source import OTHER_PACKAGE, PackageState, RunEnd
 from kfp_placement_engine.contract.custom_resources import Condition
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.shared_parts import ConditionFinding
@@ -45,6 +45,8 @@ def findings(
     all_findings = [_planned(run, plan)]
     if plan is not None and not run.refusal:
         all_findings += [_schedulable(run, plan), _latency(plan), _rows(run, rows_problem)]
+    if run.observed.package is not None and not run.refusal:
+        all_findings.append(_spec_read(run, run.observed.package))
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
@@ -108,6 +110,15 @@ def _rows(run: TrackedRun, problem: str) -> ConditionFinding:
     if unreadable:
         return ConditionFinding(kind, False, ConditionReason.STATUS_UNREADABLE, unreadable)
     return ConditionFinding(kind, True, ConditionReason.COMPLETE)
+
+
+def _spec_read(run: TrackedRun, package: PackageState) -> ConditionFinding:
+    kind = ConditionType.SPEC_READ
+    for notice in () if run.reading is None else run.reading.graph.notices:
+        if package.is_read and notice.code == OTHER_PACKAGE:
+            reason = ConditionReason.OTHER_PACKAGE
+            return ConditionFinding(kind, False, reason, notice.message)
+    return ConditionFinding(kind, package.is_read, package.reason, package.message)
 
 
 def _failures(run: TrackedRun) -> str:

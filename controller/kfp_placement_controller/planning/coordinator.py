@@ -10,6 +10,7 @@ RunQueues, Leases        watchdog     watchdog   act for a dead scheduler or que
 PlacementPolicy          policy       requests   write what runs need into RunRequests
 plans of a search        plans        histories  build the past of pipelines
 answers about histories  histories    learning   learn from ended runs, write histories
+packages of runs         packages     packages   ask KFP's API for the next one
 ```
 
 `Reactions` tell `registry`, `plans` and `requests` which runs a changed object concerns.
@@ -44,6 +45,8 @@ from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.packages.actions import PackageAnswer
+from kfp_placement_controller.packages.run_packages import RunPackages
 from kfp_placement_controller.planning.actions import Action, ForgetRun
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
@@ -83,6 +86,7 @@ class Coordinator:
         opt_in: whether only namespaces that ask for it are planned.
         queues: whether queues of runs are installed.
         history: whether runs teach later ones.
+        kfp_api: whether KFP's API may be asked for the packages of runs.
     """
 
     sources: RunSources
@@ -95,6 +99,7 @@ class Coordinator:
     opt_in: bool = False
     queues: bool = False
     history: bool = False
+    kfp_api: bool = False
     _gone: list[RunKey] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -112,12 +117,15 @@ class Coordinator:
             self.opt_in,
             histories=self.histories,
         )
+        self.packages = RunPackages(self.kfp_api, self.own_namespace)
         # What is done about it.
-        self.plans = RunPlans(self.registry, self.cluster, self.params)
+        self.plans = RunPlans(self.registry, self.cluster, self.params, self.packages)
         self.publisher = PlacementPublisher(self.params)
         self.gates = GateController(self.registry, self.cluster, retry_seconds)
         self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
-        self.requests = RunRequests(self.registry, self.plans.builder, retry_seconds)
+        self.requests = RunRequests(
+            self.registry, self.plans.builder, retry_seconds, self.packages.awaits
+        )
         reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
         self._reactions = Reactions(self.registry, self.cluster, self.plans.planner, self.requests)
@@ -166,6 +174,11 @@ class Coordinator:
         """Take in the peak memory of pods, or the reason why it is not known."""
         self.learning.memory_answered(answer, self.monotonic())
 
+    def package_answered(self, answer: PackageAnswer, now: datetime) -> None:
+        """Take in the package of a run, or the reason why there is none: runs are read again."""
+        for observed in self.packages.answered(answer, now, self.monotonic()):
+            self._joined(observed)
+
     def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
         """Take in that a history has been written, or could not be."""
         self._aside(partial(self.histories.answered, answer, self.monotonic()))
@@ -210,6 +223,9 @@ class Coordinator:
             actions.append(update.next_round)
         actions += self._placements_due(self.epoch, now, monotonic_seconds)
         actions += self._others_due(policy, now, monotonic_seconds)
+        question = self.packages.due(self._needs_package, monotonic_seconds)
+        if question is not None:
+            actions.append(question)
         if self.history:
             is_idle = not (update.evaluated or update.planned or actions)
             steps = STEPS_AT_ONCE if is_idle else 1
@@ -219,11 +235,16 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """Return when to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.pasts.is_building
-        if self.epoch is not None and (has_backlog or self.plans.first_plans.awaited()):
-            return now
         monotonic_seconds = self.monotonic()
+        has_backlog = (
+            self.requests.has_backlog
+            or self.histories.pasts.is_building
+            or self.plans.first_plans.has_backlog(monotonic_seconds)
+        )
+        if self.epoch is not None and has_backlog:
+            return now
         pauses = (
+            self.packages.pause_seconds(monotonic_seconds),
             self.params.evaluation_seconds,
             self.plans.planner.pause_seconds(monotonic_seconds),
             self.learning.unplanned.pause_seconds(monotonic_seconds),
@@ -288,9 +309,13 @@ class Coordinator:
     # What comes in, by kind.
 
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
-        if self.queues:
-            self.requests.run_changed(change)
         key, observed = RunKey(*change.key), change.new
+        if observed is None:
+            self.packages.gone(key)
+        else:
+            observed = self.packages.joined(observed, self.monotonic())
+        if self.queues:
+            self.requests.run_changed(Change(change.key, change.old, observed))
         if observed is not None and not observed.is_planned:
             if key not in self.registry.runs:
                 return
@@ -301,6 +326,23 @@ class Coordinator:
         new = self.registry.run_changed(Change(change.key, change.old, observed), now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
+
+    def _joined(self, observed: ObservedRun) -> None:
+        """Take in a run with another package, or another reason why it has none."""
+        run = self.registry.runs.get(observed.key)
+        if run is not None and run.observed.uid == observed.uid:
+            has_other_package = run.observed.content != observed.content
+            run.observe(observed)
+            self.registry.unsettled.add(run)
+            if has_other_package:
+                run.reread(self.policy.spec)
+                self.plans.planner.trigger(run)
+        self.requests.package_changed(observed)
+
+    def _needs_package(self, run: ObservedRun) -> bool:
+        """Return whether a run is planned, or waits in a queue."""
+        is_planned = run.key in self.registry.runs or self.requests.takes_part(run.key.namespace)
+        return is_planned and not run.ended
 
     def _forget(self, key: RunKey, now: datetime) -> None:
         """Forget a run that is gone."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from kfp_placement_controller.packages.run_packages import RunPackages
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.planner import Planner
@@ -49,12 +50,14 @@ class RunPlans:
         registry: all runs.
         cluster: cluster in which they run.
         params: times and thresholds.
+        packages: packages that first plans wait for.
         learned: overheads that the cluster has shown.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     params: PlanningParams
+    packages: RunPackages = field(default_factory=RunPackages)
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     _all_evaluated_at: float | None = None
 
@@ -63,7 +66,9 @@ class RunPlans:
         self._warnings = WarningLog(__name__)
         self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
         self.planner = Planner(self.registry, self.builder, self.params)
-        self.first_plans = FirstPlans(self.registry, self.params.evaluation_seconds)
+        self.first_plans = FirstPlans(
+            self.registry, self.params.evaluation_seconds, self.packages.awaits
+        )
         self.promising = Promising(self.registry, self.builder, self.planner)
 
     def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
@@ -124,10 +129,12 @@ class FirstPlans:
     Attributes:
         registry: all runs.
         retry_seconds: pause until such a run is tried again; others may have left it room.
+        awaits_package: function that returns whether a run waits for its package at a moment.
     """
 
     registry: RunRegistry
     retry_seconds: float
+    awaits_package: Callable[[RunKey, float], bool]
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
     def due(self, monotonic_seconds: float) -> list[OpenRun]:
@@ -135,7 +142,7 @@ class FirstPlans:
         lacking = self._lacking()
         tried_at = self._tried_at
         self._tried_at = {run.key: tried_at[run.key] for run in lacking if run.key in tried_at}
-        new = [run for run in lacking if not run.tracked.problem]
+        new = self._new(lacking, monotonic_seconds)
         refused = [
             run
             for run in lacking
@@ -150,6 +157,17 @@ class FirstPlans:
     def awaited(self) -> frozenset[RunKey]:
         """Return the runs whose plan is still to be tried for the first time."""
         return frozenset(run.key for run in self._lacking() if not run.tracked.problem)
+
+    def has_backlog(self, monotonic_seconds: float) -> bool:
+        """Return whether a run can be planned for the first time now."""
+        return bool(self._new(self._lacking(), monotonic_seconds))
+
+    def _new(self, lacking: Sequence[OpenRun], monotonic_seconds: float) -> list[OpenRun]:
+        return [
+            run
+            for run in lacking
+            if not run.tracked.problem and not self.awaits_package(run.key, monotonic_seconds)
+        ]
 
     def _lacking(self) -> list[OpenRun]:
         return [run for run in self.registry.active() if run.needs_plan]

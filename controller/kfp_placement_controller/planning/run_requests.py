@@ -4,7 +4,7 @@ They are written for runs with and without our mark. The stored one is compared 
 say, so that a new planner continues from any state, and puts right what others have changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -39,12 +39,14 @@ class RunRequests:
         registry: runs that are planned, all RunRequests, and past runs.
         builder: builder that plans a run as if it were alone.
         retry_seconds: pause between two tries of the same write.
+        awaits_package: function that returns whether a run waits for its package at a moment.
         has_backlog: whether runs are left that one tick had no time to plan.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     retry_seconds: float
+    awaits_package: Callable[[RunKey, float], bool]
     has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
@@ -74,6 +76,13 @@ class RunRequests:
             nodes = self.registry.nodes_of(observed)
             self._needs[key] = RunNeed(observed, nodes=nodes)
         self._changed[key] = None
+
+    def package_changed(self, run: ObservedRun) -> None:
+        """Take in that the package of a run has come, or is not kept any more."""
+        need = self._needs.get(run.key)
+        if need is not None and need.observed.uid == run.uid:
+            need.observed, need.planned_for = run, None
+            self._changed[run.key] = None
 
     def queue_changed(self, change: Change[ObservedQueue]) -> None:
         """Take in that a RunQueue is new, has changed or is gone."""
@@ -133,7 +142,7 @@ class RunRequests:
         news = self._news.due(monotonic_seconds)
         self._changed |= dict.fromkeys(chain(to_retry, self._with_new_plans(), news))
         # Runs without a plan come first: they cannot be admitted until their need is known.
-        keys = sorted(self._changed, key=self._was_planned)
+        keys = sorted(self._without_awaited(monotonic_seconds), key=self._was_planned)
         plans = 0
         for key in keys:
             # Deleted first, so that a defect in one run does not hide the next ones forever.
@@ -161,6 +170,19 @@ class RunRequests:
             if action is not None:
                 self._tried_at[key] = monotonic_seconds
                 yield action
+
+    def _without_awaited(self, monotonic_seconds: float) -> Iterator[RunKey]:
+        """Yield the changed runs but those that wait for their package to be planned first."""
+        for key in self._changed:
+            if self._was_planned(key) or not self.awaits_package(key, monotonic_seconds):
+                yield key
+
+    def takes_part(self, namespace: str) -> bool:
+        """Return whether the runs of a namespace wait in a queue."""
+        return namespace in self._namespaces and not self.registry.excluded(namespace)
+
+    def _takes_part(self, need: RunNeed) -> bool:
+        return self.takes_part(need.observed.key.namespace)
 
     def _was_planned(self, key: RunKey) -> bool:
         need = self._needs.get(key)
@@ -244,10 +266,6 @@ class RunRequests:
                 revision = run.plan.revision
                 if self._revisions.get(run.key, revision) != revision:
                     yield run.key
-
-    def _takes_part(self, need: RunNeed) -> bool:
-        namespace = need.observed.key.namespace
-        return namespace in self._namespaces and not self.registry.excluded(namespace)
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:

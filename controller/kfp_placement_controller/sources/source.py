@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodKeys, observe_pod
+from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.contract.shared_parts import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -18,6 +19,9 @@ from kfp_placement_engine.readers.text.place import UNNAMED
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import JsonObject, Kind
+
+OTHER_PACKAGE = "other-package"
+"""Code of the notice that a package is not of the run, which is read without it."""
 
 
 class RunEnd(StrEnum):
@@ -95,8 +99,33 @@ class StepIndex(RunIndex, Protocol):
         ...
 
 
+class PackageState(NamedTuple):
+    """State of the package of a run whose object is only an outline.
+
+    Attributes:
+        reason: `READ`, or the cause why it has not been read.
+        message: sentence about the cause; "" = there is none.
+    """
+
+    reason: ConditionReason
+    message: str = ""
+
+    @property
+    def is_read(self) -> bool:
+        """True if the content of the run has its package."""
+        return self.reason is ConditionReason.READ
+
+
 class RunContent(Protocol):
     """The part of a run's object that a source keeps; equal parts describe equal runs."""
+
+    def with_package(self, package: bytes) -> "RunContent":
+        """Return the content of a run that is read together with its package.
+
+        Args:
+            package: JSON of the pipeline's specification; b"" = the object is read alone.
+        """
+        ...
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """Read the graph of the run's steps.
@@ -138,6 +167,9 @@ class ObservedRun:
         display_name: name that people gave the run; "" = they gave none.
         is_marked: whether our mark is somewhere in the object.
         all_marked: whether all steps count as marked, because the namespace asks for it.
+        package_id: id of the run at KFP's API, which has the package; None = the object holds the
+            whole run.
+        package: whether that package has been read; None = nobody has looked for one.
     """
 
     key: RunKey
@@ -148,6 +180,8 @@ class ObservedRun:
     display_name: str = ""
     is_marked: bool = True
     all_marked: bool = False
+    package_id: str | None = None
+    package: PackageState | None = None
 
     @property
     def is_planned(self) -> bool:

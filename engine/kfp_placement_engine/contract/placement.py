@@ -72,6 +72,9 @@ class ConditionType(StrEnum):
     ROWS_COMPLETE = "RowsComplete"
     """The object has a row for every step; False = too large, or Argo cannot be read."""
 
+    SPEC_READ = "SpecRead"
+    """The run is planned with its package; only of runs whose Workflow is an outline (KFP 3)."""
+
     FINISHED = "Finished"
     """The run has ended."""
 
@@ -96,6 +99,16 @@ class ConditionReason(StrEnum):
     """Reason of RowsComplete: Argo's nodes cannot be read, and rows follow pods alone."""
     SEARCH_FAILED = "SearchFailed"
     """Reason of Planned: a search ended abnormally; the plan is the one made at once."""
+    READ = "Read"
+    """Reason of SpecRead, as are those below: the package has come, and it is of this run."""
+    NOT_INSTALLED = "NotInstalled"
+    NOT_FOUND = "NotFound"
+    FORBIDDEN = "Forbidden"
+    UNREACHABLE = "Unreachable"
+    MALFORMED = "Malformed"
+    OTHER_PACKAGE = "OtherPackage"
+    NO_ROOM = "NoRoom"
+    """The packages of other runs fill the memory that is meant for packages."""
 
 
 def bounded_seconds(seconds: float) -> float:

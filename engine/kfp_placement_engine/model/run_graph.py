@@ -174,8 +174,9 @@ class StartLimit(NamedTuple):
 
     @override
     def __str__(self) -> str:
-        """Return whose limit it is, for a step that waits."""
-        return f"Argo's {self.setting} of {format_duration(self.seconds)} includes this wait"
+        """Return what happens to a step that does not keep the limit."""
+        limit = format_duration(self.seconds)
+        return f"Argo fails it unless it runs within {limit} ({self.setting})"
 
 
 # With more than 30 fields, each step without slots would have a dict of 2 KB for itself.

@@ -120,6 +120,9 @@ def _head(run: RunView) -> Iterator[str]:
     if run.workflow_message:
         yield f"Argo says: {sentence(run.workflow_message)}"
     yield from map(alarm_text, run.alarms)
+    missing = run.missing_package
+    if missing is not None:
+        yield sentence(f"planned without its package ({missing.reason}): {missing.message}")
     if run.folded_steps:
         yield f"{counted(run.folded_steps, 'ended step')} only counted, not shown"
     label = "not readable" if run.phase else "no plan"

@@ -183,10 +183,18 @@ class RunView:
     @property
     def alarms(self) -> tuple[Condition, ...]:
         """Conditions that should hold and do not."""
-        wanted = set(ConditionType) - {ConditionType.FINISHED}
+        wanted = set(ConditionType) - {ConditionType.FINISHED, ConditionType.SPEC_READ}
         return tuple(
             each for each in self.conditions if each.type in wanted and each.status == "False"
         )
+
+    @property
+    def missing_package(self) -> Condition | None:
+        """Condition that says why the run is planned by its outline; None = it is not."""
+        for each in self.conditions:
+            if each.type == ConditionType.SPEC_READ and each.status == "False":
+                return each
+        return None
 
     @property
     def waiting(self) -> tuple[StepView, ...]:

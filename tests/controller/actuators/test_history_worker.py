@@ -62,7 +62,9 @@ def test_a_server_that_hangs_keeps_nobody_waiting():
     server = HangingHistories()
     writing = Writing(server)
     nobody = cast("Any", None)
-    runner = ActionRunner(nobody, nobody, nobody, lambda: START, nobody, writing.worker.submit)
+    runner = ActionRunner(
+        nobody, nobody, nobody, lambda: START, nobody, nobody, writing.worker.submit
+    )
     coordinator = Coordinator(DEFAULT_SOURCES, START.timestamp, epoch=1, history=True)
     writing.worker.start()
     for _ in range(5):

@@ -52,7 +52,7 @@ def planner(runs):
 
 @pytest.fixture
 def first_plans(planner):
-    return FirstPlans(planner, retry_seconds=1.0)
+    return FirstPlans(planner, 1.0, lambda _run, _at: False)
 
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):

@@ -92,6 +92,10 @@ class BatchContent:
     steps: tuple[str, ...]
     done: tuple[str, ...]
 
+    def with_package(self, _package: bytes) -> "BatchContent":
+        """A batch has no package."""
+        return self
+
     def graph(self, _options: ReadOptions) -> RunGraph:
         """One step after the other, with 1 CPU each."""
         before = ((), *((name,) for name in self.steps))
@@ -191,7 +195,7 @@ class Plane:
         self.api = MemoryPlacements()
         api: Any = self.api
         nobody = NonCallableMock(spec=["record", "submit"])
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody, nobody)
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)

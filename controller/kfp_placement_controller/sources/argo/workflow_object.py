@@ -5,11 +5,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
-from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_ID_LABEL,
+    RUN_NAME_ANNOTATION,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
-from kfp_placement_engine.readers.argo.kfp_dialect import dialect_of
+from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, dialect_of
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import JsonObject, Kind
@@ -90,6 +94,13 @@ class WorkflowObject:
     def is_pipeline(self) -> bool:
         """Return whether KFP has created the Workflow."""
         return dialect_of(self.spec, self.metadata).is_kfp
+
+    @property
+    def package_id(self) -> str | None:
+        """Id by which KFP's API has the package of the run; None = the Workflow needs none."""
+        if dialect_of(self.spec, self.metadata) is not Dialect.KFP_3:
+            return None
+        return text_or_empty(mapping_or_empty(self.metadata.get("labels")).get(RUN_ID_LABEL))
 
     @property
     def phase(self) -> str:

@@ -42,12 +42,19 @@ class WorkflowContent:
         document: JSON that the run graph is read from; it stays the same until the run ends.
         nodes: Argo's records of the steps.
         problem: reason why the Workflow cannot be read; "" = there is none so far.
+        package: JSON of the specification of the run's pipeline, of which the Workflow is only an
+            outline; b"" = the Workflow is read alone.
     """
 
     name: str
     document: bytes
     nodes: tuple[ArgoNode, ...] = ()
     problem: str = ""
+    package: bytes = b""
+
+    def with_package(self, package: bytes) -> "WorkflowContent":
+        """Return the content of a run that is read together with its package."""
+        return self if package is self.package else replace(self, package=package)
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """Read the graph of the run's steps.
@@ -58,6 +65,8 @@ class WorkflowContent:
         """
         if self.problem:
             raise InputError(self.problem)
+        if self.package:
+            options = replace(options, package=orjson.loads(self.package))
         return read_workflow(orjson.loads(self.document), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
@@ -198,6 +207,7 @@ def _observed(
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,
+        package_id=workflow.package_id,
     )
 
 
