@@ -171,10 +171,10 @@ def limited_starts(prepared: PreparedRun) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             "start-limit",
-            f"Argo may fail a step whose pod does not run {format_duration(limit.seconds)} after"
-            f" the step could begin ({limit.setting} of the Workflow){listed_tasks(steps)},"
-            " whatever the pod waits for: a gate takes at most half of that time, and then the pod"
-            " may go to another node; where steps wait long for nodes, allow more time",
+            f"Argo fails a step whose pod does not run {format_duration(limit.seconds)} after the"
+            f" step could begin ({limit.setting} of the Workflow){listed_tasks(steps)}, whatever"
+            " the pod waits for: a gate takes at most half of that time, and then the pod may go"
+            " to another node; where steps wait long for nodes, allow more time",
             steps=task_names(steps),
         )
 

@@ -53,7 +53,8 @@ VARIANTS = [
     ("gates", "queue", "queue-webhook", "webhook"),
     ("queue", "queue-webhook", "webhook-cert-manager", "opt-in"),
     ("history",),
-    ("gates", "queue", "history", "opt-in", "prometheus"),
+    ("kfp-api",),
+    ("gates", "queue", "history", "opt-in", "prometheus", "kfp-api"),
 ]
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
@@ -429,6 +430,52 @@ def test_people_have_their_rights_in_namespaces_by_the_built_in_roles_and_those_
         "kfp-placement-view-history": ({"view"}, READING),
         "kfp-placement-edit-history": ({"edit"}, {"patch"}),
     }
+
+
+def test_kfp_is_asked_only_where_that_is_installed(features, items):
+    variables = {each["name"] for each in plan_container(items).get("env", ())}
+    asks = "kfp-api" in features
+    assert (f"{VARIABLE_PREFIX}KFP_API_ADDRESS" in variables) == asks
+    assert bool(list(of_kind(items, "NetworkPolicy"))) == asks
+    names = {each["metadata"]["name"] for each in of_kind(items, "ClusterRole")}
+    assert ("kfp-placement-plan-kfp-api" in names) == asks
+
+
+def plan_container(items):
+    (container,) = named(items, "Deployment", "plan")["spec"]["template"]["spec"]["containers"]
+    return container
+
+
+def test_the_token_for_kfp_is_good_for_kfp_alone_and_lies_where_the_planner_reads_it():
+    items = rendered("kfp-api")
+    volumes = named(items, "Deployment", "plan")["spec"]["template"]["spec"]["volumes"]
+    (volume,) = (each for each in volumes if each["name"] == "kfp-api")
+    (source,) = volume["projected"]["sources"]
+    token = source["serviceAccountToken"]
+    assert token["audience"] == "pipelines.kubeflow.org"
+    (mount,) = (each for each in plan_container(items)["volumeMounts"] if each["name"] == "kfp-api")
+    values = {each["name"]: each.get("value") for each in plan_container(items)["env"]}
+    assert values[f"{VARIABLE_PREFIX}KFP_API_TOKEN"] == f"{mount['mountPath']}/{token['path']}"
+
+
+def test_who_is_let_through_to_kfp_is_the_planner_and_nobody_else():
+    items = rendered("kfp-api")
+    policy = next(of_kind(items, "NetworkPolicy"))
+    (rule,) = policy["spec"]["ingress"]
+    (peer,) = rule["from"]
+    labels = peer["podSelector"]["matchLabels"]
+    matching = [
+        template["metadata"]["labels"]["app.kubernetes.io/component"]
+        for template in pod_templates(rendered("gates", "queue", "kfp-api"))
+        if labels.items() <= template["metadata"]["labels"].items()
+    ]
+    assert matching == ["plan"]
+    assert peer["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": NAMESPACE}
+    values = {each["name"]: each.get("value") for each in plan_container(items)["env"]}
+    host, port = values[f"{VARIABLE_PREFIX}KFP_API_ADDRESS"].rpartition("/")[2].split(":")
+    assert rule["ports"] == [{"protocol": "TCP", "port": int(port)}]
+    service = policy["spec"]["podSelector"]["matchLabels"]["app"]
+    assert host == f"{service}.{policy['metadata']['namespace']}"
 
 
 def test_only_queues_bring_the_right_to_change_workflows():

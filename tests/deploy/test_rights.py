@@ -305,6 +305,34 @@ def test_the_extender_reads_queues_only_where_its_webhook_holds_runs(
             installed.delete(item)
 
 
+KFP = {"pipelines.kubeflow.org": {"runs": "get", "experiments": "get"}}
+
+
+def test_the_planner_may_read_runs_of_kfp_only_where_that_is_installed(installed, account):
+    """KFP asks the API server with the name of the account alone, without its groups."""
+    before = rules_of(account("plan"), ELSEWHERE)
+    brought = [
+        item
+        for item in manifests.rendered("kfp-api")
+        if item["kind"] in ("ClusterRole", "ClusterRoleBinding")
+        and installed.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None
+    ]
+    manifests.apply(installed, brought)
+    try:
+        wait_until(lambda: rules_of(account("plan"), ELSEWHERE) != before, "its rights")
+        assert rules_of(account("plan"), ELSEWHERE) - before == rights(KFP)
+        attributes = {"verb": "get", "group": "pipelines.kubeflow.org", "resource": "runs"}
+        review = {
+            "user": f"system:serviceaccount:{NAMESPACE}:plan",
+            "resourceAttributes": {**attributes, "version": "v2beta1", "namespace": ELSEWHERE},
+        }
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        assert installed.request("POST", path, {"spec": review})["status"]["allowed"]
+    finally:
+        for item in brought:
+            installed.delete(item)
+
+
 OPERATE_QUEUES = {
     ARGO: {"workflows": "get list patch"},
     GROUP: {

@@ -21,7 +21,7 @@ from typing import Any, Self
 import yaml
 
 from kfp_placement_kube.kinds import JsonObject
-from tests.controlplane import health, housekeeping
+from tests.controlplane import health, housekeeping, objects
 from tests.controlplane.argo import crds
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.program import ArgoProgram
@@ -301,6 +301,9 @@ class Installation(ClusterOfRuns):
         self._items = manifests.rendered(*self._options.features)
         argo = self._options.argo
         manifests.apply(self.api, (argo or crds).custom_resource_definitions())
+        if "kfp-api" in self._options.features:
+            # KFP is there already, and one of the shipped objects is in its namespace.
+            manifests.apply(self.api, [objects.an_object("v1", "Namespace", "kubeflow")])
         manifests.apply(self.api, map(_at_rest, self._items))
         if self._options.policy:
             self.set_policy(**self._options.policy)

@@ -45,7 +45,7 @@ def a_run(**changes: object) -> dict[str, object]:
 
 
 def an_experiment(namespace: str | None = "team") -> dict[str, object]:
-    experiment = {"experiment_id": EXPERIMENT_ID, "display_name": "Default"}
+    experiment: dict[str, object] = {"experiment_id": EXPERIMENT_ID, "display_name": "Default"}
     return experiment if namespace is None else {**experiment, "namespace": namespace}
 
 

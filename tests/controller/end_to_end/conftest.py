@@ -1,9 +1,10 @@
 """Installations for end-to-end tests, each on the three nodes of the taxi sample."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,7 +17,10 @@ from tests.support.installation import Installation, InstallationOptions
 from tests.support.taxi_cluster import taxi_nodes
 
 AtWork = Callable[..., AbstractContextManager[Installation]]
-"""Given names of features, and by keyword what the policy is to have, an installation at work."""
+"""Given names of features, and by keyword what the policy is to have, an installation at work.
+
+`beside` starts what else works there, and `more` has further options of the installation.
+"""
 
 Beside = Callable[[ControlPlane], AbstractContextManager[object]]
 """Function that starts what else works on the control plane."""
@@ -60,10 +64,13 @@ def at_work(request, control_plane_programs, argo_program):
 
     @contextlib.contextmanager
     def start(
-        *features: str, beside: Beside = contextlib.nullcontext, **policy: Any
+        *features: str,
+        beside: Beside = contextlib.nullcontext,
+        more: Mapping[str, Any] = MappingProxyType({}),
+        **policy: Any,
     ) -> Iterator[Installation]:
         options = InstallationOptions(
-            features=features, policy={**POLICY, **policy}, argo=argo_program
+            features=features, policy={**POLICY, **policy}, argo=argo_program, **more
         )
         with ControlPlane(PlaneOptions(simulate_pods=False)) as plane, beside(plane):
             housekeeping.add_nodes(plane.api, *taxi_nodes())

@@ -195,7 +195,7 @@ def test_whatever_a_pod_waits_for_its_limit_is_named_and_ends_the_wait(fields, w
     waiting = waits_for(pod, "", START, 60.0, window=start_window(STEP, None, pod))
     assert waiting is not None
     assert (waiting.what, waiting.until) == (what, after(until))
-    assert waiting.detail.endswith("Argo's pendingTimeout of 20s includes this wait")
+    assert waiting.detail.endswith("Argo fails it unless it runs within 20s (pendingTimeout)")
 
 
 def test_other_gates_mean_quota():
