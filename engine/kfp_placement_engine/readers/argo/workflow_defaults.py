@@ -7,7 +7,7 @@ take precedence.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.readers.argo.plain_templates import (
@@ -22,6 +22,20 @@ from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplat
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf
+
+
+class _TemplateDefaults(NamedTuple):
+    """Settings of a Workflow for the pods of one template.
+
+    Attributes:
+        selector, tolerations, affinity: constraints, as in the Workflow; empty = none.
+        of_pod: fields of a leaf that are about its pod as a whole, by name.
+    """
+
+    selector: Mapping[str, str]
+    tolerations: Any
+    affinity: Any
+    of_pod: Mapping[str, Any]
 
 
 class WorkflowDefaults:
@@ -42,7 +56,7 @@ class WorkflowDefaults:
         self._defaults = spec.mapping("templateDefaults")
         self._tags = TagReader({}, {})
         self._patch = pod_spec_patch(spec, self._tags)
-        self._whole_pods: dict[str, Mapping[str, Any]] = {}
+        self._by_template: dict[str, _TemplateDefaults] = {}
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """Return the leaf with the defaults of its pod's template; its own settings win.
@@ -54,14 +68,11 @@ class WorkflowDefaults:
         Raises:
             InputError: the spec is malformed.
         """
-        pod = self._templates.template(self._pod_template(template))
-        selector = {
-            **self._spec.place.text_mapping(self._constraint(pod, "nodeSelector")),
-            **self._spec.place.text_mapping(self._patch.get("nodeSelector")),
-        }
-        tolerations = self._patch.get("tolerations") or self._constraint(pod, "tolerations")
-        affinity = merge(self._constraint(pod, "affinity"), self._patch.get("affinity"))
-        leaf = replace(leaf, **self._whole_pod(template, pod))
+        defaults = self._by_template.get(template)
+        if defaults is None:
+            defaults = self._by_template[template] = self._of_template(template)
+        leaf = replace(leaf, **defaults.of_pod) if defaults.of_pod else leaf
+        selector, tolerations, affinity = defaults.selector, defaults.tolerations, defaults.affinity
         if not selector and not tolerations and not affinity:
             return leaf
         own_selectors: tuple[Expression, ...] = leaf.node_selectors
@@ -75,22 +86,24 @@ class WorkflowDefaults:
             affinities=self._affinities(leaf, affinity),
         )
 
-    def _whole_pod(self, template: str, pod: Fields) -> Mapping[str, Any]:
-        """Return the fields of a leaf that are about its pod as a whole, by name.
-
-        Args:
-            template: name of the task's template, for which they are read once.
-            pod: the template that makes the pod.
-        """
-        if template not in self._whole_pods:
-            merged = Fields(merge(self._defaults, pod.raw), pod.place)
-            patch = Fields(self._patch, self._spec.place)
-            self._whole_pods[template] = {
-                "pod_resources": pod_resources(merged, self._spec, patch),
-                "resource_claims": resource_claims(merged, self._spec, patch),
-                "start_limits": start_limits(merged, self._tags),
-            }
-        return self._whole_pods[template]
+    def _of_template(self, template: str) -> _TemplateDefaults:
+        pod = self._templates.template(self._pod_template(template))
+        merged = Fields(merge(self._defaults, pod.raw), pod.place)
+        patch = Fields(self._patch, self._spec.place)
+        of_pod = {
+            "pod_resources": pod_resources(merged, self._spec, patch),
+            "resource_claims": resource_claims(merged, self._spec, patch),
+            "start_limits": start_limits(merged, self._tags),
+        }
+        return _TemplateDefaults(
+            selector={
+                **self._spec.place.text_mapping(self._constraint(pod, "nodeSelector")),
+                **self._spec.place.text_mapping(self._patch.get("nodeSelector")),
+            },
+            tolerations=self._patch.get("tolerations") or self._constraint(pod, "tolerations"),
+            affinity=merge(self._constraint(pod, "affinity"), self._patch.get("affinity")),
+            of_pod={name: value for name, value in of_pod.items() if value},
+        )
 
     def _pod_template(self, template: str) -> str:
         """Return the name of the template that makes the pod.
