@@ -40,6 +40,13 @@ def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cl
     assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there: ") == 3
 
 
+def test_a_plan_of_an_outline_says_so(live, cluster):
+    assert live.document("explain", "taxi-x7k2p")["run"]["basis"] is None
+    cluster.put(placement(spec={"basis": "outline"}))
+    assert "planned by the outline of the run: requests" in live.output("explain", "taxi-x7k2p")
+    assert live.document("explain", "taxi-x7k2p")["run"]["basis"] == "outline"
+
+
 @pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run.py"])
 def test_a_run_by_its_other_names(live, cluster, wanted):
     cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run.py"))
