@@ -188,7 +188,7 @@ def test_a_run_that_is_deleted_before_its_end_teaches_nothing(cluster):
 
 def test_workflows_that_are_no_pipelines_are_left_alone(cluster):
     run = a_run()
-    del run["spec"]["arguments"]
+    run["spec"] = {"entrypoint": "main", "templates": [{"name": "main", "container": {}}]}
     raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
     assert ArgoSource().pipeline_end(raw) is None
     assert cluster.handed_over == []
