@@ -22,11 +22,12 @@ _PROMPT_TIMEOUT_SECONDS = 5.0
 """Timeout of requests for Leases and histories. A Lease is lost after ten seconds, so a request
 must end well before. A history that is written too late is refused: its version is old."""
 
-_PROMETHEUS_TIMEOUT_SECONDS = 5.0
+_OTHERS_TIMEOUT_SECONDS = 5.0
+"""Timeout of requests to a Prometheus and to KFP's API, and of their whole answers."""
+
 _MOST_PROMETHEUS_BYTES = 2**20
 """Size of one answer; that of 50 pods has some 10 kB."""
 
-_KFP_TIMEOUT_SECONDS = 5.0
 _MOST_KFP_BYTES = 8 * 2**20
 """Size of one answer of KFP's API; that of an average run has some 10 kB."""
 
@@ -101,33 +102,29 @@ def connect(settings: Settings, *, promptly: bool = False) -> KubeClient:
 
 def transport_to(url: str) -> Transport:
     """Return a way to a server of metrics that asks for no account; it is never given ours."""
-    params = TransportParams(
-        _USER_AGENT,
-        timeout_seconds=_PROMETHEUS_TIMEOUT_SECONDS,
-        connect_timeout_seconds=_PROMETHEUS_TIMEOUT_SECONDS,
-        connections=1,
-        max_answer_bytes=_MOST_PROMETHEUS_BYTES,
-    )
-    return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
+    server = Configuration(url.rstrip("/"), lambda: None)
+    return _transport_to(server, _MOST_PROMETHEUS_BYTES)
 
 
 def transport_to_kfp(settings: PlanSettings) -> Transport:
     """Return a way to KFP's API; the token is read again for every request, if there is one."""
+    address, token = settings.kfp_api_address.rstrip("/"), settings.kfp_api_token
+    authorization = (lambda: None) if token is None else partial(bearer, token)
+    server = Configuration(address, authorization, settings.kfp_api_authority)
+    return _transport_to(server, _MOST_KFP_BYTES)
+
+
+def _transport_to(server: Configuration, most_bytes: int) -> Transport:
+    """Return a way to a server of others, which may be slow or send too much."""
     params = TransportParams(
         _USER_AGENT,
-        timeout_seconds=_KFP_TIMEOUT_SECONDS,
-        connect_timeout_seconds=_KFP_TIMEOUT_SECONDS,
+        timeout_seconds=_OTHERS_TIMEOUT_SECONDS,
+        connect_timeout_seconds=_OTHERS_TIMEOUT_SECONDS,
         connections=1,
-        max_answer_bytes=_MOST_KFP_BYTES,
-        max_answer_seconds=_KFP_TIMEOUT_SECONDS,
+        max_answer_bytes=most_bytes,
+        max_answer_seconds=_OTHERS_TIMEOUT_SECONDS,
     )
-    address, token = settings.kfp_api_address.rstrip("/"), settings.kfp_api_token
-    kfp = Configuration(
-        address,
-        (lambda: None) if token is None else partial(bearer, token),
-        settings.kfp_api_authority,
-    )
-    return Transport(lambda: kfp, params)
+    return Transport(lambda: server, params)
 
 
 def configuration(settings: Settings) -> Configuration:

@@ -6,10 +6,9 @@ does: only packages of runs of the Workflow's own namespace are passed on, and o
 is said. Packages hold code and arguments of users, so no part of one is in a message.
 """
 
+import math
 import re
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -38,6 +37,14 @@ LEAST_PAUSE_SECONDS = 1.0
 MOST_EXPERIMENTS = 10_000
 """Number of experiments whose namespaces are remembered; they never change."""
 
+_REASONS: Mapping[int, ConditionReason] = {
+    HTTPStatus.NOT_FOUND: ConditionReason.NOT_FOUND,
+    HTTPStatus.UNAUTHORIZED: ConditionReason.FORBIDDEN,
+    HTTPStatus.FORBIDDEN: ConditionReason.FORBIDDEN,
+    HTTPStatus.BAD_REQUEST: ConditionReason.MALFORMED,
+}
+"""Meanings of HTTP statuses; all others are those of a server that does not work."""
+
 _EXPERIMENT_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -56,9 +63,9 @@ class KfpApi:
     transport: Transport
     own_namespace: str
     clock: Callable[[], float] = time.monotonic
-    wait: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)
-    _asked_at: float | None = None
-    _namespaces: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    wait: Callable[[float], object] = time.sleep
+    _asked_at: float = -math.inf
+    _namespaces: dict[str, str] = field(default_factory=dict)
     """Namespaces by the ids of experiments."""
 
     def answer(self, question: AskPackage) -> PackageAnswer:
@@ -68,13 +75,13 @@ class KfpApi:
             answer = PackageAnswer(question, ConditionReason.READ, package)
         except PackageError as error:
             answer = PackageAnswer(question, error.reason, why=f"{error!s:.300}")
-        PACKAGE_ANSWERS.labels(str(answer.reason)).inc()
+        PACKAGE_ANSWERS.labels(answer.reason).inc()
         return answer
 
     def failed(self, question: AskPackage, error: Exception) -> PackageAnswer:
         """Return the answer after a defect: the run is planned by its outline."""
         why = f"a defect in reading the answer of KFP's API: {type(error).__name__}"
-        PACKAGE_ANSWERS.labels(str(ConditionReason.MALFORMED)).inc()
+        PACKAGE_ANSWERS.labels(ConditionReason.MALFORMED).inc()
         return PackageAnswer(question, ConditionReason.MALFORMED, why=why)
 
     def package(self, question: AskPackage) -> bytes:
@@ -88,7 +95,7 @@ class KfpApi:
         if run.get("run_id") != question.package_id:
             raise _malformed("it is about another run")
         if self._namespace(run.get("experiment_id")) != question.run.namespace:
-            raise PackageError(ConditionReason.NOT_FOUND, "")
+            raise _refusal(HTTPStatus.NOT_FOUND)
         try:
             return orjson.dumps(pipeline_of(Fields(run, Place("the answer"))))
         except InputError as error:
@@ -107,14 +114,10 @@ class KfpApi:
         namespace = self._namespaces.get(experiment_id)
         if namespace is None:
             experiment = self._get(f"/apis/v2beta1/experiments/{experiment_id}", {})
-            if experiment.get("experiment_id") != experiment_id:
-                raise _malformed("it is about another experiment")
-            namespace = experiment.get("namespace") or self.own_namespace
-            if not isinstance(namespace, str):
-                raise _malformed("the namespace of the experiment is not text")
+            namespace = str(experiment.get("namespace") or self.own_namespace)
+            if len(self._namespaces) >= MOST_EXPERIMENTS:
+                self._namespaces.clear()
             self._namespaces[experiment_id] = namespace
-            if len(self._namespaces) > MOST_EXPERIMENTS:
-                self._namespaces.popitem(last=False)
         return namespace
 
     def _get(self, path: str, query: Mapping[str, str]) -> Mapping[str, Any]:
@@ -123,17 +126,15 @@ class KfpApi:
         Raises:
             PackageError: refused, no answer, or none that can be read.
         """
-        if self._asked_at is not None:
-            self.wait(max(0.0, self._asked_at + LEAST_PAUSE_SECONDS - self.clock()))
+        self.wait(max(0.0, self._asked_at + LEAST_PAUSE_SECONDS - self.clock()))
         self._asked_at = self.clock()
         try:
             response = self.transport.send("GET", path, query)
-            text = b""
-            if response.status == HTTPStatus.OK:
-                text = self.transport.read(response, path)
-            else:
+            if response.status != HTTPStatus.OK:
                 # The body of a refusal names the run's namespace and Workflow: it is never read.
                 response.close()
+                raise _refusal(response.status)
+            text = self.transport.read(response, path)
         except ConfigurationError as error:
             raise PackageError(ConditionReason.FORBIDDEN, f"our token: {error!s:.200}") from error
         except GarbledError as error:
@@ -141,29 +142,15 @@ class KfpApi:
             raise PackageError(ConditionReason.TOO_LARGE, why) from error
         except KubernetesError as error:
             raise PackageError(ConditionReason.UNREACHABLE, f"{error.why:.200}") from error
-        _check_status(response.status)
         return _parsed(text)
 
 
-def _check_status(status: int) -> None:
-    """Raise an error for every status but 200.
-
-    Raises:
-        PackageError: the status is another.
-    """
-    why = f"HTTP status {status}"
-    if status == HTTPStatus.NOT_FOUND:
-        raise PackageError(ConditionReason.NOT_FOUND, "")
-    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        raise PackageError(ConditionReason.FORBIDDEN, why)
-    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        raise PackageError(
-            ConditionReason.UNREACHABLE, f"{why}, a redirect, which our token does not follow"
-        )
-    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise PackageError(ConditionReason.UNREACHABLE, why)
-    if status != HTTPStatus.OK:
-        raise _malformed(why)
+def _refusal(status: int) -> PackageError:
+    """Return the error for an answer with a status other than 200."""
+    reason = _REASONS.get(status, ConditionReason.UNREACHABLE)
+    is_redirect = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+    more = ", a redirect, which our token does not follow" if is_redirect else ""
+    return PackageError(reason, f"HTTP status {status}{more}")
 
 
 def _parsed(text: bytes) -> Mapping[str, Any]:

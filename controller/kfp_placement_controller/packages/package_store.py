@@ -65,5 +65,5 @@ class PackageStore:
         filled: Counter[str] = Counter()
         for namespace, digest in {(run.namespace, each) for run, each in self._digests.items()}:
             filled[namespace] += len(self._packages[digest])
-        fullest = max(filled, key=lambda namespace: (filled[namespace], namespace))
+        fullest = max(filled, key=filled.__getitem__)
         return next(run for run in self._digests if run.namespace == fullest)

@@ -73,7 +73,7 @@ class _OutlinedRun:
         observed: run as it was passed on last, with its package if there is one.
         seen_at: time at which the run was first seen, in monotonic seconds.
         next_at: earliest time of the next question, in monotonic seconds.
-        first_asked_at: time of the first question, in monotonic seconds; None = there was none.
+        first_asked_at: time of the first question, in monotonic seconds; infinite before it.
         tries: number of answers that KFP does not know the run.
         verdict: reason why the run is not asked for any more; None = it is.
     """
@@ -81,7 +81,7 @@ class _OutlinedRun:
     observed: ObservedRun
     seen_at: float
     next_at: float = -math.inf
-    first_asked_at: float | None = None
+    first_asked_at: float = math.inf
     tries: int = 0
     verdict: PackageState | None = None
 
@@ -165,8 +165,7 @@ class RunPackages:
         run = min(ready, key=self._turn, default=None)
         if run is None:
             return None
-        if run.first_asked_at is None:
-            run.first_asked_at = monotonic_seconds
+        run.first_asked_at = min(run.first_asked_at, monotonic_seconds)
         observed = run.observed
         self._asked_at[observed.key.namespace] = monotonic_seconds
         self._asked = AskPackage(observed.key, observed.uid, observed.package_id or "")
@@ -188,26 +187,26 @@ class RunPackages:
                 self._refusals[question.run.namespace] = refusal
             else:
                 self._settle(answer, monotonic_seconds)
-        changed: list[ObservedRun] = []
-        for run in self._runs.values():
-            before_answer = run.observed
-            if self._join(run) != before_answer:
-                changed.append(run.observed)
-        return changed
+        runs = self._runs.values()
+        return [run.observed for run in runs if run.observed != self._join(run)]
 
     def awaits(self, key: RunKey, monotonic_seconds: float) -> bool:
         """Return whether the first plan of a run waits for its package."""
         run = self._runs.get(key)
-        return run is not None and self._is_awaited(run, monotonic_seconds)
+        return (
+            run is not None
+            and self.is_installed
+            and lasts(FIRST_PLAN_WAIT_SECONDS, run.seen_at, monotonic_seconds)
+            and not self._pauses(monotonic_seconds)
+            and self._may_ask(run, monotonic_seconds)
+        )
 
     def pause_seconds(self, monotonic_seconds: float) -> float | None:
         """Return the time until the first wait of a run ends; None = no run waits."""
-        ends = (
-            run.seen_at + FIRST_PLAN_WAIT_SECONDS - monotonic_seconds
-            for run in self._runs.values()
-            if self._is_awaited(run, monotonic_seconds)
-        )
-        return min(ends, default=None)
+        runs = self._runs.items()
+        since = (run.seen_at for key, run in runs if self.awaits(key, monotonic_seconds))
+        first = min(since, default=None)
+        return None if first is None else first + FIRST_PLAN_WAIT_SECONDS - monotonic_seconds
 
     def _join(self, run: _OutlinedRun) -> ObservedRun:
         """Return a run with its package, and the state of that."""
@@ -255,21 +254,13 @@ class RunPackages:
         if answer.reason is ConditionReason.READ:
             for dropped in self.store.put(question.run, answer.package):
                 self._runs[dropped].verdict = _NO_ROOM
-        elif answer.reason is ConditionReason.NOT_FOUND and lasts(
-            NOT_FOUND_SECONDS, run.first_asked_at, monotonic_seconds
-        ):
+        elif answer.reason is ConditionReason.NOT_FOUND:
             pause_seconds = min(2.0**run.tries, LONGEST_NOT_FOUND_PAUSE_SECONDS)
             run.tries, run.next_at = run.tries + 1, monotonic_seconds + pause_seconds
-        elif answer.reason is ConditionReason.NOT_FOUND:
-            run.tries = max(run.tries, 1)
-            run.verdict = self._why_not(run)
+            if not lasts(NOT_FOUND_SECONDS, run.first_asked_at, monotonic_seconds):
+                run.verdict = self._why_not(run)
         else:
             run.verdict = PackageState(answer.reason, answer.why)
-
-    def _is_awaited(self, run: _OutlinedRun, monotonic_seconds: float) -> bool:
-        is_new = lasts(FIRST_PLAN_WAIT_SECONDS, run.seen_at, monotonic_seconds)
-        can_ask = self.is_installed and not self._pauses(monotonic_seconds)
-        return is_new and can_ask and self._may_ask(run, monotonic_seconds)
 
     def _may_ask(self, run: _OutlinedRun, monotonic_seconds: float) -> bool:
         """Return whether an answer about a run may be of use, and is not there yet."""

@@ -191,10 +191,8 @@ class RunView:
     @property
     def missing_package(self) -> Condition | None:
         """Condition that says why the run is planned by its outline; None = it is not."""
-        for each in self.conditions:
-            if each.type == ConditionType.SPEC_READ and each.status == "False":
-                return each
-        return None
+        of_kind = (each for each in self.conditions if each.type == ConditionType.SPEC_READ)
+        return next((each for each in of_kind if each.status == "False"), None)
 
     @property
     def waiting(self) -> tuple[StepView, ...]:

@@ -9,7 +9,7 @@ from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 from kfp_placement_kube.kinds import PODS
-from tests.cli.live.conftest import NOW, placement
+from tests.cli.live.conftest import NOW, condition, placement
 from tests.controlplane.argo.small_workflows import dag
 from tests.controlplane.argo.small_workflows import step as small_step
 from tests.controlplane.argo.small_workflows import task as small_task
@@ -51,6 +51,17 @@ def test_a_plan_of_an_outline_says_so(live, cluster):
 def test_a_run_by_its_other_names(live, cluster, wanted):
     cluster.put(workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run.py"))
     assert live.output("explain", wanted).startswith("team-a/taxi-x7k2p")
+
+
+def test_why_a_run_is_planned_without_its_package_is_said_here_alone(live, cluster):
+    why = "ServiceAccount plan needs the right to get runs"
+    unread = condition("SpecRead", reason="Forbidden", message=why)
+    cluster.put(placement(status={"conditions": [unread]}))
+    line = f"planned without its package (Forbidden): {why}"
+    assert line in live.output("explain", "taxi-x7k2p").splitlines()
+    assert "SpecRead" not in live.output("list")
+    cluster.put(placement(status={"conditions": [condition("SpecRead", status="True")]}))
+    assert "package" not in live.output("explain", "taxi-x7k2p")
 
 
 def test_a_file_is_for_another_command(live):

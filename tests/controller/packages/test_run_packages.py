@@ -127,6 +127,17 @@ def test_a_run_that_kfp_does_not_know_yet_is_asked_for_again_for_two_minutes():
     assert packages.state(run) == (NOT_FOUND, f"KFP's API has no run {run_id()} in namespace team")
 
 
+def test_a_run_that_is_unknown_after_a_long_outage_is_given_up():
+    run = a_run()
+    packages = Packages(run)
+    packages.answer(UNREACHABLE, why="connection refused")
+    packages.seconds = 2 * NOT_FOUND_SECONDS
+    packages.answer(NOT_FOUND)
+    assert packages.reason(run) is NOT_FOUND
+    packages.seconds *= 2
+    assert packages.due() is None
+
+
 @pytest.mark.parametrize("reason", [MALFORMED, ConditionReason.TOO_LARGE])
 def test_an_answer_of_no_use_ends_the_questions_about_its_run_alone(reason):
     bad, good = a_run("bad"), a_run("good", number=2, seconds=-1)
