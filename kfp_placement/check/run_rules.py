@@ -89,6 +89,18 @@ def missing_requests(prepared: PreparedRun) -> Iterator[Finding]:
         )
 
 
+def outlined_runs(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield a finding on a Workflow without images and requests."""
+    if prepared.run.is_outline:
+        yield Finding(
+            Severity.WARNING,
+            "outline",
+            "this Workflow of KFP 3 has no images and requests, so those of past runs or"
+            " assumptions are checked; give the package of the run, too: --package FILE, package="
+            " in Python",
+        )
+
+
 def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield steps with retries, which a stock KFP ignores when their code fails."""
     for step in container_tasks(prepared.run):
@@ -250,6 +262,7 @@ RUN_RULES: tuple[Rule, ...] = (
     missing_durations,
     missing_sizes,
     missing_requests,
+    outlined_runs,
     ineffective_retries,
     missing_accelerators,
     resources_without_domain,

@@ -245,6 +245,12 @@ def test_missing_durations_are_told_once():
     assert findings_of(hinted) == []
 
 
+def test_a_workflow_without_its_package_is_told():
+    report = check_run(replace(a_graph(a_step()), is_outline=True))
+    assert "--package" in report.of("outline")[0].message
+    assert not check_run(a_graph(a_step())).of("outline")
+
+
 def test_retries_that_do_nothing_are_told():
     assert findings_of(a_step(attempt_limit=3)) == [("warning", "retry-ineffective", "work")]
     assert "set_retry(2)" in message(a_step(attempt_limit=3))

@@ -169,7 +169,8 @@ def test_a_plan_of_an_outline_says_what_its_requests_are():
     outline = replace(plan, run=replace(plan.run, is_outline=True))
     added = set(plan_view(outline, TEXT).remarks) - set(plan_view(plan, TEXT).remarks)
     assert added == {
-        "planned by the outline of the run: requests and images are those of past runs, or assumed"
+        "planned by the outline of the run: requests and images are those of past runs, or assumed;"
+        " its package says them"
     }
 
 
