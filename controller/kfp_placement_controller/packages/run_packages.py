@@ -158,8 +158,9 @@ class RunPackages:
         ready = (
             run
             for run in self._runs.values()
-            if self._may_ask(run, monotonic_seconds)
+            if not run.observed.ended
             and run.next_at <= monotonic_seconds
+            and self._may_ask(run, monotonic_seconds)
             and is_wanted(run.observed)
         )
         run = min(ready, key=self._turn, default=None)

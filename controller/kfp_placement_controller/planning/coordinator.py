@@ -341,8 +341,7 @@ class Coordinator:
 
     def _needs_package(self, run: ObservedRun) -> bool:
         """Return whether a run is planned, or waits in a queue."""
-        is_planned = run.key in self.registry.runs or self.requests.takes_part(run.key.namespace)
-        return is_planned and not run.ended
+        return run.key in self.registry.runs or self.requests.takes_part(run.key.namespace)
 
     def _forget(self, key: RunKey, now: datetime) -> None:
         """Forget a run that is gone."""

@@ -168,7 +168,7 @@ class ObservedRun:
         is_marked: whether our mark is somewhere in the object.
         all_marked: whether all steps count as marked, because the namespace asks for it.
         package_id: id of the run at KFP's API, which has the package; None = the object holds the
-            whole run.
+            whole run, or names no such id.
         package: whether that package has been read; None = nobody has looked for one.
     """
 

@@ -14,6 +14,7 @@ from kfp_placement_controller.packages.run_packages import (
     NOT_FOUND_SECONDS,
     RunPackages,
 )
+from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.model.keys import RunKey
 from tests.controller.planning.builders import START, a_workflow
@@ -99,6 +100,14 @@ def test_without_the_feature_nothing_is_asked_and_nothing_waits():
     assert packages.packages.pause_seconds(0) is None
     assert packages.reason(run) is ConditionReason.NOT_INSTALLED
     assert "features/kfp-api" in packages.state(run).message
+
+
+def test_a_run_that_has_ended_is_not_asked_for():
+    run = a_run()
+    packages = Packages(replace(run, state=replace(run.state, end=RunEnd.SUCCEEDED)))
+    assert packages.due() is None
+    packages.see(run)
+    assert packages.due() is not None, "somebody has retried it"
 
 
 def test_a_first_plan_waits_for_three_seconds_at_most():

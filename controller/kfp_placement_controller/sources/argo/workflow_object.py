@@ -97,10 +97,11 @@ class WorkflowObject:
 
     @property
     def package_id(self) -> str | None:
-        """Id by which KFP's API has the package of the run; None = the Workflow needs none."""
-        if dialect_of(self.spec, self.metadata) is not Dialect.KFP_3:
+        """Id by which KFP's API has the package of the run; None = it needs none, or has no id."""
+        labels = mapping_or_empty(self.metadata.get("labels"))
+        if RUN_ID_LABEL not in labels or dialect_of(self.spec, self.metadata) is not Dialect.KFP_3:
             return None
-        return text_or_empty(mapping_or_empty(self.metadata.get("labels")).get(RUN_ID_LABEL))
+        return text_or_empty(labels[RUN_ID_LABEL])
 
     @property
     def phase(self) -> str:

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from kfp_placement_controller.sources.argo.workflows import WorkflowContent, observe_workflow
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
+    RUN_ID_LABEL,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.planning.builders import observed
+from tests.controller.planning.builders import START, observed
 from tests.support.json_values import ANY_FORM
+from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
+from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.kubernetes import workflow_object
+from tests.support.packages import a_package
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
 NODES = {"1": {"name": "wf", "phase": "Running", "type": "DAG"}}
@@ -134,3 +138,17 @@ def test_whatever_stands_in_it_never_fails(fields):
     spec = fields.pop("spec")
     raw = a_workflow(MARKED if spec is None else {"x": spec, **MARKED}, **fields)
     observed(raw)
+
+
+@pytest.mark.parametrize(
+    ("label", "package_id"), [({RUN_ID_LABEL: "id"}, "id"), ({RUN_ID_LABEL: 7}, ""), ({}, None)]
+)
+def test_only_workflows_of_kfp_3_have_their_package_elsewhere(label, package_id):
+    package = a_package()
+    for workflow, expected in (
+        (emit_kfp3_workflow(*package), package_id),
+        (emit_workflow(*package), None),
+    ):
+        metadata = {"uid": "u", "creationTimestamp": START.isoformat(), "labels": label}
+        raw = {**workflow, "metadata": {"name": "run", **metadata}}
+        assert observed(raw, unplanned=True).package_id == expected
