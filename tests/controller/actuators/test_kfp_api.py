@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.transport import Transport, TransportParams
+from tests.controlplane.certificates import CertificateAuthority
 from tests.support.defects import fail
 from tests.support.web_server import Answer, sending, web_server
 
@@ -203,6 +204,37 @@ def test_the_token_is_read_for_every_request_and_follows_no_redirect(tmp_path):
     assert "our token" in missing.why
     assert "redirect" in redirected.why
     assert seen == [(RUN_PATH, "Bearer first"), (RUN_PATH, "Bearer second")]
+
+
+@pytest.mark.parametrize("kind", ["known", "unknown", "missing"])
+def test_a_server_that_the_authority_does_not_vouch_for_gets_no_token(tmp_path, kind):
+    token, seen = tmp_path / "token", []
+    token.write_text("secret")
+    authorities = {name: tmp_path / name for name in ("known", "unknown")}
+    for folder in authorities.values():
+        folder.mkdir()
+    certificates = {name: CertificateAuthority(folder) for name, folder in authorities.items()}
+    file = tmp_path / "missing" if kind == "missing" else certificates[kind].certificate
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        seen.append(request.headers["Authorization"])
+        as_json(a_run())(request)
+
+    with web_server(answers(answer), certificates["known"].server("kfp")) as url:
+        settings = PlanSettings(kfp_api_address=url, kfp_api_token=token, kfp_api_authority=file)
+        api = KfpApi(transport_to_kfp(settings), "kubeflow", wait=lambda _seconds: None)
+        reason = api.answer(QUESTION).reason
+    is_known = kind == "known"
+    assert reason is (ConditionReason.READ if is_known else UNREACHABLE)
+    assert seen == ["Bearer secret"] * is_known
+
+
+@pytest.mark.parametrize(
+    "address", ["ml-pipeline:8888", "http://a:1/path", "http://user@a:1", "http://a:1?x", "ftp://a"]
+)
+def test_an_address_is_that_of_a_server_and_no_more(address):
+    with pytest.raises(ValueError, match="kfp_api_address"):
+        PlanSettings(kfp_api_address=address)
 
 
 def test_requests_are_a_second_apart_and_each_experiment_is_asked_for_once():
