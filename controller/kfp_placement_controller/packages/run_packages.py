@@ -23,14 +23,20 @@ from kfp_placement_engine.model.keys import RunKey
 FIRST_PLAN_WAIT_SECONDS = 3.0
 """Longest wait of a first plan for the package: the first step with images is two pods away."""
 
+FIRST_QUESTION_PAUSE_SECONDS = 0.25
+"""Pause before the first question about a run: KFP creates the Workflow before it stores the run,
+by a tenth of a second (measured with the API server of the KFP 3 branch)."""
+
 NOT_FOUND_SECONDS = 120.0
-"""Time for which a run that KFP does not know is asked for again: KFP creates the Workflow before
-it stores the run."""
+"""Time for which a run that KFP does not know is asked for again."""
 
 LONGEST_NOT_FOUND_PAUSE_SECONDS = 30.0
 
-FORBIDDEN_PAUSE_SECONDS = 300.0
-"""Time without questions about a namespace after one that the account may not ask."""
+FIRST_REFUSAL_PAUSE_SECONDS, FORBIDDEN_PAUSE_SECONDS = 5.0, 300.0
+"""Time without questions about a namespace after the first refusal, and after each further one.
+
+KFP refuses every token while the API server cannot review tokens, so one refusal says little.
+"""
 
 FIRST_OUTAGE_PAUSE_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS = 5.0, 60.0
 """Shortest and longest time without questions after one that got no answer."""
@@ -80,7 +86,7 @@ class _OutlinedRun:
 
     observed: ObservedRun
     seen_at: float
-    next_at: float = -math.inf
+    next_at: float
     first_asked_at: float = math.inf
     tries: int = 0
     verdict: PackageState | None = None
@@ -128,7 +134,8 @@ class RunPackages:
         run = self._runs.get(key)
         if run is None or _identity(run.observed) != _identity(observed):
             self.gone(key)
-            run = self._runs[key] = _OutlinedRun(observed, monotonic_seconds)
+            next_at = monotonic_seconds + FIRST_QUESTION_PAUSE_SECONDS
+            run = self._runs[key] = _OutlinedRun(observed, monotonic_seconds, next_at)
             self._claims[run.claim].add(run)
         run.observed = observed
         self.store.used(key)
@@ -158,8 +165,7 @@ class RunPackages:
         ready = (
             run
             for run in self._runs.values()
-            if not run.observed.ended
-            and run.next_at <= monotonic_seconds
+            if run.next_at <= monotonic_seconds
             and self._may_ask(run, monotonic_seconds)
             and is_wanted(run.observed)
         )
@@ -188,8 +194,12 @@ class RunPackages:
                 self._refusals[question.run.namespace] = refusal
             else:
                 self._settle(answer, monotonic_seconds)
-        runs = self._runs.values()
-        return [run.observed for run in runs if run.observed != self._join(run)]
+        changed: list[ObservedRun] = []
+        for run in self._runs.values():
+            before_answer = run.observed
+            if self._join(run) != before_answer:
+                changed.append(run.observed)
+        return changed
 
     def awaits(self, key: RunKey, monotonic_seconds: float) -> bool:
         """Return whether the first plan of a run waits for its package."""
@@ -203,11 +213,11 @@ class RunPackages:
         )
 
     def pause_seconds(self, monotonic_seconds: float) -> float | None:
-        """Return the time until the first wait of a run ends; None = no run waits."""
-        runs = self._runs.items()
-        since = (run.seen_at for key, run in runs if self.awaits(key, monotonic_seconds))
-        first = min(since, default=None)
-        return None if first is None else first + FIRST_PLAN_WAIT_SECONDS - monotonic_seconds
+        """Return the time until a waiting run is asked for, or its wait ends; None = none waits."""
+        waiting = [run for key, run in self._runs.items() if self.awaits(key, monotonic_seconds)]
+        moments = [run.seen_at + FIRST_PLAN_WAIT_SECONDS for run in waiting]
+        moments += (run.next_at for run in waiting if run.next_at > monotonic_seconds)
+        return min(moments) - monotonic_seconds if moments else None
 
     def _join(self, run: _OutlinedRun) -> ObservedRun:
         """Return a run with its package, and the state of that."""
@@ -266,15 +276,23 @@ class RunPackages:
     def _may_ask(self, run: _OutlinedRun, monotonic_seconds: float) -> bool:
         """Return whether an answer about a run may be of use, and is not there yet."""
         key = run.observed.key
-        refusal = self._refusals.get(key.namespace)
-        failed_at = None if refusal is None else refusal.failed_at
         return (
-            run.verdict is None
+            not run.observed.ended
+            and run.verdict is None
             and not self.store.get(key)
-            and not lasts(FORBIDDEN_PAUSE_SECONDS, failed_at, monotonic_seconds)
+            and not self._is_refused(key.namespace, monotonic_seconds)
             and _RUN_ID.fullmatch(run.claim[1]) is not None
             and self._is_first(run)
         )
+
+    def _is_refused(self, namespace: str, monotonic_seconds: float) -> bool:
+        """Return whether nothing is asked about a namespace because of a refusal."""
+        refusal = self._refusals.get(namespace)
+        if refusal is None:
+            return False
+        is_first = refusal.failures == 1
+        pause_seconds = FIRST_REFUSAL_PAUSE_SECONDS if is_first else FORBIDDEN_PAUSE_SECONDS
+        return lasts(pause_seconds, refusal.failed_at, monotonic_seconds)
 
     def _is_first(self, run: _OutlinedRun) -> bool:
         """Return whether no older Workflow of the namespace claims to be the same run."""

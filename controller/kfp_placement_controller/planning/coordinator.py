@@ -176,7 +176,8 @@ class Coordinator:
 
     def package_answered(self, answer: PackageAnswer, now: datetime) -> None:
         """Take in the package of a run, or the reason why there is none: runs are read again."""
-        for observed in self.packages.answered(answer, now, self.monotonic()):
+        answered = partial(self.packages.answered, answer, now, self.monotonic())
+        for observed in self._on_packages(answered) or ():
             self._joined(observed)
 
     def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
@@ -223,7 +224,9 @@ class Coordinator:
             actions.append(update.next_round)
         actions += self._placements_due(self.epoch, now, monotonic_seconds)
         actions += self._others_due(policy, now, monotonic_seconds)
-        question = self.packages.due(self._needs_package, monotonic_seconds)
+        question = self._on_packages(
+            partial(self.packages.due, self._needs_package, monotonic_seconds)
+        )
         if question is not None:
             actions.append(question)
         if self.history:
@@ -291,6 +294,10 @@ class Coordinator:
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
+    def _on_packages(self, turn: Callable[[], T]) -> T | None:
+        """Return the result of work on packages, or None after a defect in it."""
+        return self._warnings.take_turn("runs of KFP 3 are planned by their outlines", turn)
+
     def _aside(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work that plans can do without, or None after a defect in it."""
         return self._warnings.take_turn(WITHOUT_PAST_RUNS, turn)
@@ -313,7 +320,8 @@ class Coordinator:
         if observed is None:
             self.packages.gone(key)
         else:
-            observed = self.packages.joined(observed, self.monotonic())
+            joined = partial(self.packages.joined, observed, self.monotonic())
+            observed = self._on_packages(joined) or observed
         if self.queues:
             self.requests.run_changed(Change(change.key, change.old, observed))
         if observed is not None and not observed.is_planned:

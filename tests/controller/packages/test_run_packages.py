@@ -9,6 +9,8 @@ from kfp_placement_controller.packages.actions import PackageAnswer
 from kfp_placement_controller.packages.package_store import PackageStore
 from kfp_placement_controller.packages.run_packages import (
     FIRST_PLAN_WAIT_SECONDS,
+    FIRST_QUESTION_PAUSE_SECONDS,
+    FIRST_REFUSAL_PAUSE_SECONDS,
     FORBIDDEN_PAUSE_SECONDS,
     LONGEST_OUTAGE_PAUSE_SECONDS,
     NOT_FOUND_SECONDS,
@@ -37,14 +39,15 @@ def a_run(name="run", namespace="team", number=1, seconds=0.0, uid=""):
 
 
 class Packages:
-    """Packages of runs, on one clock."""
+    """Packages of runs, on one clock; the first runs may be asked for at its start."""
 
     def __init__(self, *runs, **options):
         self.packages = RunPackages(**{"is_installed": True, "own_namespace": "ours", **options})
-        self.seconds = 0.0
+        self.seconds = -FIRST_QUESTION_PAUSE_SECONDS
         self.asked = None
         for run in runs:
             self.see(run)
+        self.seconds = 0.0
 
     def see(self, run):
         return self.packages.joined(run, self.seconds)
@@ -112,13 +115,18 @@ def test_a_run_that_has_ended_is_not_asked_for():
 
 def test_a_first_plan_waits_for_three_seconds_at_most():
     run = a_run()
-    packages = Packages(run)
+    packages = Packages()
+    packages.see(run)
     assert packages.packages.awaits(run.key, 0)
+    assert packages.packages.pause_seconds(0.0) == FIRST_QUESTION_PAUSE_SECONDS
+    assert packages.due() is None, "KFP has not stored the run yet"
+    packages.seconds = FIRST_QUESTION_PAUSE_SECONDS
+    assert packages.due() is not None
     assert packages.packages.pause_seconds(1.0) == FIRST_PLAN_WAIT_SECONDS - 1
     assert packages.packages.awaits(run.key, FIRST_PLAN_WAIT_SECONDS - 0.1)
     assert not packages.packages.awaits(run.key, FIRST_PLAN_WAIT_SECONDS)
     packages.answer(READ, b"{}")
-    assert not packages.packages.awaits(run.key, 0.1), "it has come"
+    assert not packages.packages.awaits(run.key, 0.5), "it has come"
 
 
 def test_a_run_that_kfp_does_not_know_yet_is_asked_for_again_for_two_minutes():
@@ -175,7 +183,7 @@ def test_a_refusal_pauses_its_namespace_and_names_the_right():
         assert part in message
     assert "namespace team" in message
     assert "get runs and experiments of pipelines.kubeflow.org" in message
-    assert packages.asked_after() == FORBIDDEN_PAUSE_SECONDS
+    assert packages.asked_after() == FIRST_REFUSAL_PAUSE_SECONDS, "KFP may have had a trouble"
     assert packages.answer(FORBIDDEN) == [], "nothing new"
     assert packages.asked_after() == FORBIDDEN_PAUSE_SECONDS
     packages.answer(READ, b"{}")

@@ -16,6 +16,7 @@ from tests.controller.planning.builders import START
 from tests.controller.planning.simulated_cluster import Json, SimulatedCluster, a_coordinator
 from tests.controller.planning.test_run_requests import HELD, QueuedCluster
 from tests.controller.planning.test_scenarios import a_chain
+from tests.support.defects import fail
 from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
 from tests.support.kubernetes import node_object
 from tests.support.packages import a_package, a_task
@@ -37,9 +38,9 @@ def documents(*names: str) -> list[Json]:
 PACKAGE = documents("first", "second")
 
 
-def a_workflow(name: str = "run") -> Json:
+def a_workflow(name: str = "run", package: list[Json] = PACKAGE) -> Json:
     """The Workflow of a run, which says neither what its steps need nor what they are."""
-    workflow = emit_kfp3_workflow(*PACKAGE)
+    workflow = emit_kfp3_workflow(*package)
     workflow["metadata"] |= {"name": name, "labels": {RUN_ID_LABEL: RUN_ID}}
     return dict(workflow)
 
@@ -151,13 +152,14 @@ def test_a_slow_api_delays_no_plan_for_longer_than_three_seconds():
 
 
 def test_a_dead_api_delays_no_plan_and_is_asked_again():
-    cluster = KfpCluster(dead)
-    cluster.submit_run()
+    cluster, longer = KfpCluster(dead), documents(*"abcdef")
+    cluster.kubelets.packages["run"] = longer
+    cluster.submit(a_workflow(package=longer))
     assert cluster.until_planned() < 0.5
     status, reason, message = cluster.spec_read()
     assert (status, reason) == ("False", "Unreachable")
     assert message.endswith("connection refused")
-    cluster.reply = read()
+    cluster.reply = read(longer)
     cluster.run(lambda: cluster.spec_read()[0] == "True")
     assert len(cluster.asked) == 2
 
@@ -212,8 +214,8 @@ def test_a_planner_that_takes_over_asks_again_and_keeps_the_plan():
     cluster.until_planned()
     first = planned_nodes(cluster.placement("run"))
     cluster.hand_over(a_coordinator(kfp_api=True))
+    cluster.run(lambda: len(cluster.asked) == 2)
     cluster.look()
-    assert len(cluster.asked) == 2
     assert cluster.spec_read()[0] == "True"
     assert planned_nodes(cluster.placement("run")) == first
     cluster.run()
@@ -256,3 +258,13 @@ def test_a_run_that_nobody_plans_is_not_asked_for():
     cluster.submit(workflow)
     cluster.pass_time(10)
     assert cluster.asked == []
+
+
+@pytest.mark.parametrize("part", ["joined", "due", "answered"])
+def test_a_defect_in_this_part_stops_no_plan(part, monkeypatch):
+    cluster = KfpCluster(read())
+    monkeypatch.setattr(cluster.coordinator.packages, part, fail)
+    cluster.submit_run()
+    assert cluster.until_planned() <= FIRST_PLAN_WAIT_SECONDS
+    cluster.run()
+    assert cluster.phase("run") == "Succeeded"
