@@ -55,6 +55,7 @@ VARIANTS = [
     ("history",),
     ("kfp-api",),
     ("gates", "queue", "history", "opt-in", "prometheus", "kfp-api"),
+    ("kfp-api", "kfp-api-network"),
 ]
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
@@ -436,9 +437,14 @@ def test_kfp_is_asked_only_where_that_is_installed(features, items):
     variables = {each["name"] for each in plan_container(items).get("env", ())}
     asks = "kfp-api" in features
     assert (f"{VARIABLE_PREFIX}KFP_API_ADDRESS" in variables) == asks
-    assert bool(list(of_kind(items, "NetworkPolicy"))) == asks
     names = {each["metadata"]["name"] for each in of_kind(items, "ClusterRole")}
     assert ("kfp-placement-plan-kfp-api" in names) == asks
+
+
+def test_nothing_changes_who_reaches_kfp_unless_an_overlay_asks_for_it(features, items):
+    """A first NetworkPolicy of a pod cuts off everybody that it does not name."""
+    policies = [each["metadata"]["name"] for each in of_kind(items, "NetworkPolicy")]
+    assert policies == (["kfp-placement-plan"] if "kfp-api-network" in features else [])
 
 
 def plan_container(items):
@@ -459,7 +465,7 @@ def test_the_token_for_kfp_is_good_for_kfp_alone_and_lies_where_the_planner_read
 
 
 def test_who_is_let_through_to_kfp_is_the_planner_and_nobody_else():
-    items = rendered("kfp-api")
+    items = rendered("kfp-api", "kfp-api-network")
     policy = next(of_kind(items, "NetworkPolicy"))
     (rule,) = policy["spec"]["ingress"]
     (peer,) = rule["from"]
@@ -623,6 +629,24 @@ def test_an_overlay_names_a_secret_for_images_and_a_label_for_prometheus():
     assert [item["spec"] for item in of_kind(items, "Deployment")] == [
         item["spec"] for item in of_kind(rendered("gates", "prometheus"), "Deployment")
     ]
+
+
+def test_an_overlay_lets_the_planner_read_runs_of_some_namespaces_only():
+    items = rendered("kfp-api", **overlay("kfp-api-namespaces"))
+    assert "kfp-placement-plan-kfp-api" in {
+        each["metadata"]["name"] for each in of_kind(items, "ClusterRole")
+    }
+    assert ("clusterrolebindings", "kfp-placement-plan-kfp-api") not in identities(items)
+
+
+@pytest.mark.parametrize("features", [("kfp-api",), ("kfp-api", "kfp-api-network")])
+def test_an_overlay_names_another_namespace_of_kfp(features):
+    items = rendered(*features, **overlay("kfp-elsewhere"))
+    values = {each["name"]: each.get("value") for each in plan_container(items)["env"]}
+    assert values[f"{VARIABLE_PREFIX}KFP_API_ADDRESS"] == "http://ml-pipeline.kfp:8888"
+    assert f"{VARIABLE_PREFIX}KFP_API_TOKEN" in values
+    policies = [each["metadata"]["namespace"] for each in of_kind(items, "NetworkPolicy")]
+    assert policies == ["kfp"] * (len(features) - 1)
 
 
 def test_gates_can_be_brought_before_they_are_used():

@@ -301,8 +301,8 @@ class Installation(ClusterOfRuns):
         self._items = manifests.rendered(*self._options.features)
         argo = self._options.argo
         manifests.apply(self.api, (argo or crds).custom_resource_definitions())
-        if "kfp-api" in self._options.features:
-            # KFP is there already, and one of the shipped objects is in its namespace.
+        if "kfp-api-network" in self._options.features:
+            # KFP is there already, and the shipped NetworkPolicy is in its namespace.
             manifests.apply(self.api, [objects.an_object("v1", "Namespace", "kubeflow")])
         manifests.apply(self.api, map(_at_rest, self._items))
         if self._options.policy:

@@ -42,7 +42,7 @@ PACKAGE = package_of("two-steps", two_steps)
 @pytest.fixture(scope="module")
 def installation(at_work) -> Iterator[Installation]:
     workload = WorkloadSettings(driver_seconds=DRIVER_SECONDS, step_seconds=0.1, start_seconds=0.0)
-    with at_work("gates", "kfp-api", more={"workload": workload}) as running:
+    with at_work("gates", "kfp-api", "kfp-api-network", more={"workload": workload}) as running:
         yield running
 
 

@@ -1,0 +1,1 @@
+kubectl -n kubeflow delete networkpolicies kfp-placement-plan
