@@ -178,7 +178,7 @@ class Coordinator:
         """Take in the package of a run, or the reason why there is none: runs are read again."""
         answered = partial(self.packages.answered, answer, now, self.monotonic())
         for observed in self._on_packages(answered) or ():
-            self._joined(observed)
+            self._on_packages(partial(self._joined, observed))
 
     def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
         """Take in that a history has been written, or could not be."""

@@ -11,7 +11,7 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastContainer
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
-from kfp_placement_engine.units.resources import SCORED_DEFAULTS, Resources
+from kfp_placement_engine.units.resources import SCORED_DEFAULTS
 
 NO_CONTAINERS: Mapping[str, PastContainer] = {}
 """Containers of a run without past runs."""
@@ -38,10 +38,11 @@ def with_stand_ins(
 ) -> RunGraph:
     """Return an outline with stand-ins for the requests and images that its file does not say.
 
-    The order of precedence: the last run of the same step, the policy's requests for its type, the
-    policy's requests for all steps, and what kube-scheduler's scores count for a container without
-    requests (100m CPU and 200Mi). All iterations of a loop have the same. The image is that of the
-    last run, else unknown.
+    The order of precedence, for each resource: what the Workflow says, the last run of the same
+    step, the policy's requests for its type, the policy's requests for all steps, and what
+    kube-scheduler's scores count for a container without requests (100m CPU and 200Mi). A last run
+    of which all requests are known has no others. All iterations of a loop have the same. The image
+    is that of the last run, else unknown.
 
     Args:
         graph: run; any other than an outline is returned as it is.
@@ -52,21 +53,16 @@ def with_stand_ins(
         return graph
     by_type = policy.assumed_by_type()
     of_policy = None if policy.defaults is None else policy.defaults.requests
-    usual = SCORED_DEFAULTS if of_policy is None else of_policy
 
     def completed(step: Step) -> Step:
-        if step.kind is not StepKind.CONTAINER or step.requests:
+        if step.kind is not StepKind.CONTAINER:
             return step
-        of_type = by_type.get(step.type.lower())
-        assumed = usual if of_type is None or of_type.requests is None else of_type.requests
-        return _like(containers.get(step.task), step, assumed)
+        of_type, last = by_type.get(step.type.lower()), containers.get(step.task)
+        requests = {**SCORED_DEFAULTS, **(of_policy or {})}
+        requests |= (of_type and of_type.requests) or {}
+        if last is not None:
+            requests = {**({} if last.is_complete else requests), **last.requests}
+            step = replace(step, image=step.image or last.image)
+        return replace(step, requests={**requests, **step.requests})
 
     return replace(graph, steps=tuple(map(completed, graph.steps)))
-
-
-def _like(last: PastContainer | None, step: Step, assumed: Resources) -> Step:
-    """Return a step with requests and image of its last run, if there was one."""
-    if last is None:
-        return replace(step, requests=assumed)
-    requests = last.requests if last.is_complete else {**assumed, **last.requests}
-    return replace(step, requests=requests, image=step.image or last.image)

@@ -82,7 +82,8 @@ def test_a_run_that_says_nothing_hides_no_earlier_one():
 
 def test_then_the_type_then_the_policy_then_what_kube_scheduler_counts():
     train, show = requests_of(stood_in(policy=POLICY))
-    assert (train, show) == (({"memory": 3 * GIB}, ""), ({"cpu": 2000}, ""))
+    assert train == ({"cpu": 2000, "memory": 3 * GIB}, "")
+    assert show == ({"cpu": 2000, "memory": SCORED_DEFAULTS["memory"]}, "")
     of_types = a_policy(defaults={"byType": [{"type": "TRAINING", "duration": "1h"}]})
     for policy in (NOTHING, of_types):
         assert requests_of(stood_in(policy=policy)) == [(SCORED_DEFAULTS, "")] * 2
@@ -92,7 +93,7 @@ def test_then_the_type_then_the_policy_then_what_kube_scheduler_counts():
 def test_of_an_object_of_an_older_version_the_memory_counts():
     past = a_past(container=PastContainer({"memory": 9 * GIB}, is_complete=False))
     train, show = requests_of(stood_in(policy=POLICY, past=past))
-    assert (train, show) == (({"memory": 9 * GIB}, ""), ({"cpu": 2000, "memory": 9 * GIB}, ""))
+    assert train == show == ({"cpu": 2000, "memory": 9 * GIB}, "")
 
 
 def test_what_an_outline_knows_stays():

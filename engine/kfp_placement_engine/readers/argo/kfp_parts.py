@@ -5,7 +5,8 @@ Workflow without its package says only what its structure shows.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from typing_extensions import override
@@ -19,12 +20,23 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
 )
 from kfp_placement_engine.readers.kfp.leaves import DRIVER_ONLY_IMAGES
-from kfp_placement_engine.readers.kfp.tasks import dependencies, is_exit_task
+from kfp_placement_engine.readers.kfp.tasks import dependencies, exit_targets, is_exit_task
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.tree.tasks import Names
 
 _NAMED = 3
 """Number of tasks that a message names."""
+
+
+class _Kind(StrEnum):
+    """Kind of a task, as text for people."""
+
+    LOOP = "a loop"
+    PIPELINE = "a pipeline"
+    CONTAINER = "a container"
+    IMPORTER = "an importer"
+    VOLUME_CLAIM = "a volume claim"
 
 
 class TaskParts(NamedTuple):
@@ -60,11 +72,11 @@ class PartsReader(ABC):
         """
 
     @abstractmethod
-    def check_tasks(self, names: Collection[str], dag: Fields) -> None:
+    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
         """Refuse a DAG whose tasks are not those of its component.
 
         Args:
-            names: names of the tasks in the Workflow.
+            exits: tasks at whose end a task runs, by its name; empty unless it is an exit task.
             dag: component of the DAG.
 
         Raises:
@@ -103,7 +115,7 @@ class ArgumentParts(PartsReader):
         return self._templates.json_argument(named_parameters(driver), "component", place)
 
     @override
-    def check_tasks(self, names: Collection[str], dag: Fields) -> None:
+    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
         """Accept every DAG: there is no package to compare it with."""
 
     @override
@@ -130,7 +142,7 @@ class OutlineParts(PartsReader):
         return Fields({}, place)
 
     @override
-    def check_tasks(self, names: Collection[str], dag: Fields) -> None:
+    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
         """Accept every DAG: there is no package to compare it with."""
 
     @override
@@ -148,7 +160,7 @@ class OutlineParts(PartsReader):
             spec["triggerPolicy"] = {"condition": "known at run time"}
         container: RawMapping = {}
         if driven.task.get("template") == CONTAINER_DRIVER:
-            # KFP names these tasks after their components, `createpvc` and `deletepvc`.
+            # Only the name tells: KFP calls these tasks `createpvc` and `deletepvc`.
             is_deleted = name.startswith(StepKind.DELETE_PVC)
             kind = StepKind.DELETE_PVC if is_deleted else StepKind.CREATE_PVC
             image = next(image for image, each in DRIVER_ONLY_IMAGES.items() if each is kind)
@@ -159,20 +171,24 @@ class OutlineParts(PartsReader):
 class PackageParts(PartsReader):
     """Reader of the parts in the package, for a KFP 3 Workflow.
 
-    A package with other tasks or dependencies is not the package of this run.
+    A package with other tasks, kinds of tasks or dependencies is not the package of this run.
     """
 
-    def __init__(self, package: RawMapping) -> None:
+    def __init__(self, package: RawMapping, pipeline_name: str) -> None:
         """Index a package.
 
         Args:
             package: the pipeline spec.
+            pipeline_name: name of the pipeline by the Workflow; "" = unknown.
 
         Raises:
-            InputError: the package is malformed.
+            InputError: the package is malformed, or of another pipeline.
         """
         self._file = Place("package")
         fields = Fields(package, self._file)
+        name = fields.fields("pipelineInfo").text("name")
+        if pipeline_name and name != pipeline_name:
+            raise fields.error(f"is of pipeline {name!r:.80}, not of {pipeline_name!r:.80}")
         self._root = fields.fields("root")
         self._components = fields.mapping("components")
         self._executors = fields.fields("deploymentSpec").mapping("executors")
@@ -183,19 +199,22 @@ class PackageParts(PartsReader):
         return Fields(self._root.raw, place)
 
     @override
-    def check_tasks(self, names: Collection[str], dag: Fields) -> None:
+    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
         """Refuse a DAG whose tasks are not those of its component, except for lost exit tasks."""
         tasks = dag.fields("dag").fields("tasks")
-        added = [name for name in names if name not in tasks]
+        specs = {name: Fields.of(spec, dag.place) for name, spec in tasks.raw.items()}
+        targets = exit_targets(specs, self._can_have_exit, dag.place)
+        # An exit task without targets never runs, and KFP leaves it out of the Workflow.
+        wanted = {name: targets.get(name, ()) for name in specs if targets.get(name, True)}
+        added = sorted(exits.keys() - wanted.keys())
         if added:
-            raise dag.error(f"the package has no task {listed(added, _NAMED)}")
-        # KFP never runs some exit tasks, and leaves them out of the Workflow.
-        gone = [name for name in tasks.raw if name not in names]
-        gone = [name for name in gone if not is_exit_task(tasks.fields(name))]
+            raise dag.error(f"the package has no task {listed(added, _NAMED)} that runs")
+        gone = sorted(wanted.keys() - exits.keys())
         if gone:
-            raise dag.error(
-                f"the Workflow has no task {listed(gone, _NAMED)}, which the package has"
-            )
+            raise dag.error(f"has no task {listed(gone, _NAMED)}, which the package has")
+        other = sorted(name for name, after in wanted.items() if exits[name] != after)
+        if other:
+            raise dag.error(f"in the package, {listed(other, _NAMED)} runs at the end of others")
 
     @override
     def of(self, name: str, driven: DrivenTask, loop: LoopTasks | None, dag: Fields) -> TaskParts:
@@ -203,49 +222,59 @@ class PackageParts(PartsReader):
         place = driven.task.place
         tasks = dag.fields("dag").fields("tasks")
         spec = Fields(tasks.mapping(name), place)
-        component = self._named(self._components, spec.fields("componentRef").text("name"), place)
-        executor = self._named(self._executors, component.text("executorLabel"), place)
-        parts = TaskParts(spec, component, Fields(executor.mapping("container"), place))
+        parts, in_package = self._described(spec)
         in_workflow = _kind(driven, loop)
-        in_package = _package_kind(parts, executor)
-        if in_workflow != in_package:
+        if in_workflow is not in_package:
             raise spec.error(f"is {in_workflow}, but {in_package} in the package")
+        template = driven.task if loop is None else loop.iterations
+        component = spec.fields("componentRef").text("name")
+        if "dag" in parts.component and template.text("template") != component:
+            raise spec.error(f"does not run {component!r:.80}, as in the package")
         # KFP gives importers and exit tasks no dependencies.
-        if in_workflow != "an importer" and not is_exit_task(spec):
+        if in_workflow is not _Kind.IMPORTER and not is_exit_task(spec):
             stated = {other for other in dependencies(spec) if other in tasks}
-            waits = set(driven.waits(name))
-            if waits != stated:
-                differing = listed(sorted(waits ^ stated), _NAMED)
-                raise spec.error(f"only one of Workflow and package lets it wait for {differing}")
+            differing = sorted(stated ^ set(driven.waits(name)))
+            if differing:
+                names = listed(differing, _NAMED)
+                raise spec.error(f"only one of Workflow and package lets it wait for {names}")
         return parts
 
+    def _described(self, spec: Fields) -> tuple[TaskParts, _Kind]:
+        """Return the parts of a task of the package, and its kind there."""
+        place = spec.place
+        component = self._named(self._components, spec.fields("componentRef").name("name"), place)
+        container, kind = Fields({}, place), _Kind.PIPELINE
+        if "dag" not in component:
+            executor = self._named(self._executors, component.name("executorLabel"), place)
+            container, kind = Fields(executor.mapping("container"), place), _Kind.CONTAINER
+            if executor.get("importer") is not None:
+                kind = _Kind.IMPORTER
+            elif not container:
+                raise spec.error("runs neither a container nor an importer in the package")
+            elif container.text("image") in DRIVER_ONLY_IMAGES:
+                kind = _Kind.VOLUME_CLAIM
+        if any(spec.get(key) is not None for key in ("parameterIterator", "artifactIterator")):
+            kind = _Kind.LOOP
+        return TaskParts(spec, component, container), kind
+
+    def _can_have_exit(self, spec: Fields) -> bool:
+        """Return whether KFP attaches an exit task to a task: only to containers and DAGs."""
+        return self._described(spec)[1] in (_Kind.CONTAINER, _Kind.PIPELINE)
+
     def _named(self, holder: RawMapping, name: str, place: Place) -> Fields:
-        """Return an entry of the package, at the place of the task; empty for an empty name."""
-        if not name:
-            return Fields({}, place)
+        """Return an entry of the package, at the place of the task."""
         if name not in holder:
             raise place.error(f"the package has no {name!r:.80}, which this task needs")
         return Fields(self._file.then(": {:.80}", name).mapping(holder[name]), place)
 
 
-def _kind(driven: DrivenTask, loop: LoopTasks | None) -> str:
-    """Return what a task is in the Workflow, as text for people."""
+def _kind(driven: DrivenTask, loop: LoopTasks | None) -> _Kind:
+    """Return what a task is in the Workflow."""
     if loop is not None:
-        return "a loop"
+        return _Kind.LOOP
     template = driven.task.text("template")
     if template.startswith(IMPORTER):
-        return "an importer"
+        return _Kind.IMPORTER
     if template == CONTAINER_DRIVER:
-        return "a volume claim"
-    return "a container" if is_executor(template) else "a pipeline"
-
-
-def _package_kind(parts: TaskParts, executor: Fields) -> str:
-    """Return what a task is in the package, as text for people."""
-    if parts.spec.get("parameterIterator") or parts.spec.get("artifactIterator"):
-        return "a loop"
-    if "dag" in parts.component:
-        return "a pipeline"
-    if "importer" in executor:
-        return "an importer"
-    return "a volume claim" if parts.container.get("image") in DRIVER_ONLY_IMAGES else "a container"
+        return _Kind.VOLUME_CLAIM
+    return _Kind.CONTAINER if is_executor(template) else _Kind.PIPELINE

@@ -61,7 +61,8 @@ def kfp_workflow_tree(
     templates = WorkflowTemplates(spec)
     parts: PartsReader = ArgumentParts(templates)
     if dialect is Dialect.KFP_3:
-        parts = OutlineParts() if package is None else PackageParts(package)
+        name = pipeline_name(templates)
+        parts = OutlineParts() if package is None else PackageParts(package, name)
     reader = _WorkflowReader(spec, templates, dialect, parts)
     component, runtime, template = reader.entry()
     file = spec.place
@@ -70,7 +71,7 @@ def kfp_workflow_tree(
     root = reader.dag(template, component)
     missing = [parameter for parameter in missing if parameter not in values]
     return TaskTree(
-        name=reader.pipeline_name()
+        name=pipeline_name(templates)
         or metadata.text("generateName").rstrip("-")
         or metadata.text("name")
         or file.spelled,
@@ -88,6 +89,12 @@ def kfp_workflow_tree(
     )
 
 
+def pipeline_name(templates: WorkflowTemplates) -> str:
+    """Return the pipeline's own name from the drivers' options; "" = they have none."""
+    options = pairwise(templates.command_line(DAG_DRIVER, CONTAINER_DRIVER))
+    return next((value for option, value in options if option == "--pipeline_name"), "")
+
+
 class _WorkflowReader:
     def __init__(
         self, spec: Fields, templates: WorkflowTemplates, dialect: Dialect, parts: PartsReader
@@ -98,7 +105,6 @@ class _WorkflowReader:
         self._parts = parts
         self._defaults = WorkflowDefaults(spec, self._templates)
         options = self._templates.command_line(DAG_DRIVER, CONTAINER_DRIVER)
-        self._driver_options = options
         # A bare flag up to KFP 2.17, later always with a value.
         off = ("--cache_disabled", "--cache_disabled=true")
         self._caching = not any(option in off for option in options)
@@ -118,17 +124,14 @@ class _WorkflowReader:
         template = others[0].name("template")
         return self._parts.root(drivers[0], place), runtime, template
 
-    def pipeline_name(self) -> str:
-        """Return the pipeline's own name from the drivers' options; "" = they have none."""
-        options = pairwise(self._driver_options)
-        return next((value for option, value in options if option == "--pipeline_name"), "")
-
     def dag(self, template: str, component: Fields) -> Dag:
         """Return the DAG of a template, as one object however often it is used."""
         if template in self._dags:
             return self._dags[template]
         place = self._templates.place(template)
         component = Fields(component.raw, place)
+        if template in self._templates and "dag" not in self._templates.template(template):
+            raise place.error("must be a DAG, as KFP makes it of every pipeline and loop")
         with self._nesting.inside(template, place):
             tasks = self._tasks(template, component)
         dag = Dag(tasks, dag_outputs(component), input_defaults(component), place)
@@ -147,7 +150,8 @@ class _WorkflowReader:
             inside = with_drivers(self._templates.dag_tasks(hook))
             groups.append((inside, tuple(sorted(after))))
         names = {name for group, _ in groups for name in group}
-        self._parts.check_tasks(names, component)
+        exit_of_each = {name: exit_of for group, exit_of in groups for name in group}
+        self._parts.check_tasks(exit_of_each, component)
         tasks: dict[str, Task] = {}
         for group, exit_of in groups:
             for name, each in group.items():

@@ -14,7 +14,7 @@ from kfp_placement_engine.readers.kfp.leaves import (
 from kfp_placement_engine.readers.kfp.tasks import (
     dag_outputs,
     dependencies,
-    is_exit_task,
+    exit_targets,
     read_task,
 )
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
@@ -112,7 +112,7 @@ class _PackageReader:
             name: Fields.of(spec, place.then(": task {:.80}", name))
             for name, spec in component.fields("dag").mapping("tasks").items()
         }
-        exits = self._exit_targets(specs, place)
+        exits = exit_targets(specs, self._can_have_exit, place)
         tasks = {}
         for name, spec in specs.items():
             # Raises an error if the name is empty.
@@ -186,24 +186,3 @@ class _PackageReader:
         _, executor = self._executor(component)
         image = executor.fields("container").text("image")
         return "container" in executor and image not in DRIVER_ONLY_IMAGES
-
-    def _exit_targets(self, specs: dict[str, Fields], place: Place) -> dict[str, tuple[str, ...]]:
-        """Return a DAG's exit tasks, each with the tasks after which it runs; none = it never runs.
-
-        This is KFP's rule: every task that an exit task waits for gets it as its exit hook, and of
-        two exit tasks of one task the last by name wins.
-        """
-        exits = [name for name in sorted(specs) if is_exit_task(specs[name])]
-        owner: dict[str, str] = {}
-        for name in exits:
-            for other in dependencies(specs[name]):
-                if other not in specs:
-                    raise place.error(
-                        f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
-                    )
-                owner[other] = name
-        targets: dict[str, list[str]] = {name: [] for name in exits}
-        for other, name in sorted(owner.items()):
-            if other not in targets and self._can_have_exit(specs[other]):
-                targets[name].append(other)
-        return {name: tuple(others) for name, others in targets.items()}

@@ -1,6 +1,6 @@
 """A reader of KFP's PipelineTaskSpec, for packages and Workflows alike."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
@@ -59,6 +59,38 @@ def is_exit_task(spec: Fields) -> bool:
     """
     # Protocol buffers write the strategy's name, or its number.
     return spec.fields("triggerPolicy").text("strategy") in (EXIT_STRATEGY, "2")
+
+
+def exit_targets(
+    specs: Mapping[str, Fields], can_have_exit: Callable[[Fields], bool], place: Place
+) -> dict[str, Names]:
+    """Return a DAG's exit tasks, each with the tasks after which it runs; none = it never runs.
+
+    This is KFP's rule: every task that an exit task waits for gets it as its exit hook, and of two
+    exit tasks of one task the last by name wins.
+
+    Args:
+        specs: PipelineTaskSpecs of the DAG, by name.
+        can_have_exit: function that returns whether KFP attaches an exit task to a task.
+        place: place of the DAG, for messages.
+
+    Raises:
+        InputError: an exit task waits for a task that does not exist.
+    """
+    exits = [name for name in sorted(specs) if is_exit_task(specs[name])]
+    owner: dict[str, str] = {}
+    for name in exits:
+        for other in dependencies(specs[name]):
+            if other not in specs:
+                raise place.error(
+                    f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
+                )
+            owner[other] = name
+    targets: dict[str, list[str]] = {name: [] for name in exits}
+    for other, name in sorted(owner.items()):
+        if other not in targets and can_have_exit(specs[other]):
+            targets[name].append(other)
+    return {name: tuple(others) for name, others in targets.items()}
 
 
 def read_task(

@@ -19,6 +19,7 @@ LEAST_SECONDS = 1.0
 
 _WHOLE_SECONDS = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _GO_DURATION = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+", re.ASCII)
+_BARE_POINT = re.compile(r"\.(?=[^0-9])")
 _MAX_CHARACTERS = 64
 
 
@@ -36,7 +37,8 @@ def limit_seconds(text: str) -> float | None:
     if text.startswith("-"):
         return 0.0
     try:
-        return parse_duration(text)
+        # Go accepts a point without digits after it.
+        return parse_duration(_BARE_POINT.sub("", text))
     except QuantityError:
         return MAX_DURATION_SECONDS
 
@@ -59,7 +61,8 @@ def limit_warnings(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if seconds is None:
             problem = f"is not a duration, so Argo fails the step; write for example {setting}: 10m"
         elif setting == "timeout" and _WHOLE_SECONDS.fullmatch(text):
-            problem = f"has no unit, so Argo refuses the Workflow; write for example {seconds:.0f}s"
+            example = f"{seconds:.0f}s" if seconds >= LEAST_SECONDS else "10m"
+            problem = f"has no unit, so Argo refuses the Workflow; write for example {example}"
         elif seconds < LEAST_SECONDS:
             problem = "is over before any pod runs, so Argo fails the step; write for example 10m"
         else:

@@ -123,6 +123,34 @@ def no_mapping(package: Any) -> None:
     package["components"] = ["comp-read-from-gcs"]
 
 
+def no_component(package: Any) -> None:
+    a_task(package, "read-from-gcs").pop("componentRef")
+
+
+def no_executor_label(package: Any) -> None:
+    package["components"]["comp-read-from-gcs"].pop("executorLabel")
+
+
+def empty_executor(package: Any) -> None:
+    package["deploymentSpec"]["executors"]["exec-read-from-gcs"] = {}
+
+
+def listed_image(package: Any) -> None:
+    package["deploymentSpec"]["executors"]["exec-read-from-gcs"]["container"]["image"] = ["a"]
+
+
+def with_exit_task(package: Any) -> None:
+    final = dict(a_task(package, "read-from-gcs"))
+    final["triggerPolicy"] = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+    final["dependentTasks"] = ["read-from-gcs"]
+    final.pop("inputs")
+    package["root"]["dag"]["tasks"]["final"] = final
+
+
+def of_another_pipeline(package: Any) -> None:
+    package["pipelineInfo"]["name"] = "another"
+
+
 def bad_request(package: Any) -> None:
     container = package["deploymentSpec"]["executors"]["exec-read-from-gcs"]["container"]
     container["resources"] = {"resourceCpuRequest": "many"}
@@ -132,10 +160,16 @@ def bad_request(package: Any) -> None:
     ("change", "problem"),
     [
         (renamed, "the package has no task write-to-gcs"),
-        (added, "the Workflow has no task extra, which the package has"),
+        (added, "has no task extra, which the package has"),
         (independent, "only one of Workflow and package lets it wait for write-to-gcs"),
         (without_executor, "the package has no 'exec-read-from-gcs', which this task needs"),
         (as_importer, "is a container, but an importer in the package"),
+        (no_component, "componentRef.name: is empty"),
+        (no_executor_label, "executorLabel: is empty"),
+        (empty_executor, "runs neither a container nor an importer in the package"),
+        (listed_image, "image: must be text"),
+        (with_exit_task, "has no task final, which the package has"),
+        (of_another_pipeline, "package: is of pipeline 'another', not of "),
         (no_mapping, "package: components: must be a mapping"),
         (bad_request, "many"),
     ],
@@ -149,6 +183,22 @@ def test_a_package_of_another_run_is_not_used(change, problem):
     assert notice.code == "other-package"
     assert notice.message.startswith("the package is not of this run, which is planned by its out")
     assert problem in notice.message
+
+
+def test_tasks_of_one_template_are_compared_with_the_component_of_each():
+    """KFP calls the template of a pipeline after its component."""
+    workflow, package = pair("pipeline_in_pipeline_complex")
+    tasks = package["root"]["dag"]["tasks"]
+    name = next(key for key, task in tasks.items() if "dag" in component_of(package, task))
+    other = tasks[name]["componentRef"]["name"] + "-other"
+    package["components"][other] = component_of(package, tasks[name])
+    tasks[name]["componentRef"]["name"] = other
+    [notice] = [each for each in read(workflow, package).notices if each.code == "other-package"]
+    assert f"does not run '{other}', as in the package" in notice.message
+
+
+def component_of(package: Any, task: Any) -> Any:
+    return package["components"][task["componentRef"]["name"]]
 
 
 def test_a_package_is_not_needed_for_other_workflows():
@@ -191,6 +241,7 @@ ROOT = {"name": "root", "template": "root"}
         ([entry({"name": "work", "template": "work"})], "must hold the root driver and the root"),
         ([entry(DRIVER, ROOT)], "template root: does not exist"),
         ([entry(DRIVER, ROOT), {"name": "root", "dag": {"tasks": [ROOT]}}], "root"),
+        ([entry(DRIVER, ROOT), {"name": "root", "container": {"image": "a"}}], "must be a DAG"),
         ([entry(DRIVER, ROOT), {"name": "root", "dag": {"tasks": "all"}}], "must be a list"),
         (
             [entry(DRIVER, ROOT), {"name": "root", "dag": {"tasks": [{**ROOT, "when": []}]}}],
