@@ -40,7 +40,7 @@ def input_of(run: object) -> InputFile:
         try:
             return read_input(os.fspath(run))
         except InputNotFoundError as error:
-            hint = "give a path, or the pipeline itself and not its name"
+            hint = "give the path of an existing file, or the pipeline itself"
             raise InputNotFoundError(f"{error}; {hint}") from error
     return InputFile(str(getattr(run, "name", run)), compiled(run))
 
@@ -74,7 +74,7 @@ def compiled(pipeline: object) -> bytes:
     from kfp.dsl import base_component
 
     if not isinstance(pipeline, base_component.BaseComponent):
-        name = getattr(pipeline, "__name__", repr(pipeline))
+        name = getattr(pipeline, "__name__", None) or f"a value of type {type(pipeline).__name__}"
         hint = "put @dsl.pipeline above it" if callable(pipeline) else "give a pipeline or a path"
         raise UsageError(f"{name:.80} is not a pipeline made with @dsl.pipeline; {hint}")
     import tempfile

@@ -109,8 +109,8 @@ def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
                 Severity.WARNING,
                 "retry-ineffective",
                 f"set_retry({step.attempt_limit - 1}) does nothing when its code fails on a stock"
-                " KFP 2.17, whose Workflow defaults retry errors of the cluster only (retryPolicy"
-                " OnError); ask your admin, or retry inside the step",
+                " KFP 2.17 or 3, whose Workflow defaults retry errors of the cluster only"
+                " (retryPolicy OnError); ask your admin, or retry inside the step",
                 step.task,
             )
 

@@ -15,7 +15,7 @@ from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UsageE
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement.preview.steps import PreviewedStep, Range, StepMapping, range_of, row_of
 from kfp_placement.preview.suggestions import Suggestions, answer_html
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import OUTLINE, Notice
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.plans.what_if import ChangedPlan
@@ -72,6 +72,14 @@ class Preview:
         """
         promise = self.plan.promise
         return None if promise is None or not can_end(self.plan) else range_of(promise.ends)
+
+    @property
+    def basis(self) -> str | None:
+        """`outline` for a Workflow of KFP 3 without its package: its requests are estimates.
+
+        None for all other runs.
+        """
+        return OUTLINE if self.plan.run.is_outline else None
 
     @property
     def steps(self) -> Mapping[str, PreviewedStep]:

@@ -45,6 +45,14 @@ _REASONS: Mapping[int, ConditionReason] = {
 }
 """Meanings of HTTP statuses; all others are those of a server that does not work."""
 
+_ADVICE: Mapping[int, str] = {
+    HTTPStatus.UNAUTHORIZED: ": compare the token's audience with TOKEN_REVIEW_AUDIENCE of"
+    " KFP's API server",
+    HTTPStatus.FORBIDDEN: ": bind ClusterRole kfp-placement-plan-kfp-api to the account, with the"
+    " right to get runs and experiments of pipelines.kubeflow.org",
+}
+"""What to do about some HTTP statuses."""
+
 _EXPERIMENT_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -150,6 +158,7 @@ def _refusal(status: int) -> PackageError:
     reason = _REASONS.get(status, ConditionReason.UNREACHABLE)
     is_redirect = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
     more = ", a redirect, which our token does not follow" if is_redirect else ""
+    more += _ADVICE.get(status, "")
     return PackageError(reason, f"HTTP status {status}{more}")
 
 

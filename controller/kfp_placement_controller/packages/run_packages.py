@@ -50,8 +50,13 @@ _NOT_INSTALLED = PackageState(
 )
 _PENDING = PackageState(ConditionReason.PENDING_EVALUATION, "KFP's API has not answered yet")
 _NO_ROOM = PackageState(
-    ConditionReason.NO_ROOM, "the packages of other runs fill the memory of the planner's store"
+    ConditionReason.NO_ROOM,
+    "the packages of other runs fill the memory of the planner's store: until it"
+    " restarts, this run is planned with estimates",
 )
+
+_COPY = "; if this one is a copy, remove its label pipeline/runid"
+_REACH = "; compare KFP_PLACEMENT_KFP_API_ADDRESS, and the NetworkPolicies in KFP's namespace"
 
 
 @dataclass(frozen=True)
@@ -240,18 +245,18 @@ class RunPackages:
             why = f"the label pipeline/runid of its Workflow is {package_id!r:.80}, not a run id"
             return PackageState(ConditionReason.NOT_FOUND, why)
         if not self._is_first(run):
-            return unknown._replace(message=f"an older Workflow is the run {package_id} of KFP")
+            return unknown._replace(
+                message=f"an older Workflow is the run {package_id} of KFP{_COPY}"
+            )
         if run.verdict is not None:
             return run.verdict
         if outage is not None:
-            why = f"KFP's API has given no answer since {_text(outage.since)}: {outage.why}"
+            why = f"KFP's API has given no answer since {_text(outage.since)}: {outage.why}{_REACH}"
             return PackageState(ConditionReason.UNREACHABLE, why)
         if refusal is not None:
             why = (
                 f"since {_text(refusal.since)} KFP's API does not let ServiceAccount plan of"
-                f" namespace {self.own_namespace} read runs of namespace {namespace}"
-                f" ({refusal.why}): it needs the right to get runs and experiments of"
-                " pipelines.kubeflow.org"
+                f" namespace {self.own_namespace} read runs of namespace {namespace}: {refusal.why}"
             )
             return PackageState(ConditionReason.FORBIDDEN, why)
         return unknown if run.tries else _PENDING

@@ -80,6 +80,8 @@ def test_what_is_no_package_of_a_workflow_is_an_error(run, workflow, command, me
 def test_in_python(workflow):
     made = preview(workflow, CLUSTER, package=RUN, budget="50ms", compare=())
     assert {step.node for step in made.steps.values()} != {None}
+    outline = preview(workflow, CLUSTER, budget="50ms", compare=())
+    assert (made.basis, outline.basis) == (None, "outline")
     assert check(workflow, package=RUN).run_name == "taxi"
     with pytest.raises(RunError, match="describes a cluster"):
         preview(workflow, CLUSTER, package=CLUSTER)

@@ -104,8 +104,12 @@ SECRET = b'{"message": "not allowed: namespace other, Workflow secret-pipeline-x
 DEEP = b'{"run_id":' + b"[" * 30_000 + b"]" * 30_000 + b"}"
 BAD = {
     "late": (sending(SECRET, status=404), NOT_FOUND, ""),
-    "no token": (sending(SECRET, status=401), FORBIDDEN, "HTTP status 401"),
-    "no right": (sending(SECRET, status=403), FORBIDDEN, "HTTP status 403"),
+    "no token": (sending(SECRET, status=401), FORBIDDEN, "401: compare the token's audience"),
+    "no right": (
+        sending(SECRET, status=403),
+        FORBIDDEN,
+        "403: bind ClusterRole kfp-placement-plan-kfp-api",
+    ),
     "down": (sending(SECRET, status=503), UNREACHABLE, "HTTP status 503"),
     "busy": (sending(SECRET, status=429), UNREACHABLE, "HTTP status 429"),
     "wrong request": (sending(SECRET, status=400), MALFORMED, "HTTP status 400"),

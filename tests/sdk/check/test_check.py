@@ -90,7 +90,9 @@ def test_a_function_without_dsl_pipeline_is_refused_with_advice():
 
     with pytest.raises(UsageError, match=r"taxi is not a pipeline .*; put @dsl.pipeline above it"):
         check(taxi)
-    with pytest.raises(UsageError, match=r"7 is not a pipeline .*; give a pipeline or a path"):
+    with pytest.raises(
+        UsageError, match=r"type int is not a pipeline .*; give a pipeline or a path"
+    ):
         check(7)
 
 

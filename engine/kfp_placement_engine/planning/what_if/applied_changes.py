@@ -189,7 +189,8 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
     used = {canonical(step.image): step.image for step in reversed(graph.steps) if step.image}
     image = canonical(change.image)
     if image not in used:
-        raise ChangeError(StepNames(_unshared(used.values()), "image").why_unresolved(change.image))
+        why = StepNames(_unshared(used.values()), "image").why_unresolved(change.image)
+        raise ChangeError(f"{why}; give --package" if graph.is_outline and not used else why)
     held = held_sizes(cluster.nodes, [image])[image]
     added = {normalised(used[image]): next((size for size in held if size is not None), 0)}
     nodes = (

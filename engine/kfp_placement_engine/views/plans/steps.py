@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.quantities import format_resources
@@ -150,7 +151,9 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
         ),
         NumberColumn("LATENCY", under="NODE", reads="{} round trip"): _latency_text,
         Column("NOTE", shrink_to=_LEAST_NOTE, under="STEP"): notes,
-        Column("REQUESTS", spare=3, under="REASON", reads="requests {}"): _single(_requests),
+        Column("REQUESTS", spare=3, under="REASON", reads="requests {}"): _single(
+            lambda step: _requests(step, is_estimate=_has_estimates(plan, step))
+        ),
         Column("REASON", wrap_from=_LEAST_REASON): _single(why),
     }
     usual = {"STEP", "NAME", "NODE", "START", "END", "RUN", "LATENCY", "NOTE"}
@@ -231,9 +234,15 @@ def _amount(seconds: float) -> str:
     return duration(seconds) if noticeable(seconds) else ""
 
 
-def _requests(step: PlannedStep) -> str:
-    """Format the requests by resource; `~` marks assumed ones."""
-    mark = "~" if step.requests_nothing else ""
+def _has_estimates(plan: Plan, step: PlannedStep) -> bool:
+    """Return whether the requests of a step are not those that its author stated."""
+    is_outlined = plan.run.is_outline and step.spec.kind is StepKind.CONTAINER
+    return is_outlined or step.requests_nothing
+
+
+def _requests(step: PlannedStep, *, is_estimate: bool) -> str:
+    """Format the requests by resource; `~` marks estimates."""
+    mark = "~" if is_estimate else ""
     amounts = format_resources(step.requests).items()
     return " ".join(f"{resource}={mark}{amount}" for resource, amount in amounts)
 
@@ -243,7 +252,7 @@ def _caption(plan: Plan, shown: int) -> str:
     text = f"{shown:,} of {whole}" if shown < len(plan.steps) else whole
     marks = {
         "a run time that was assumed": any(step.run_time.is_guess for step in plan.steps),
-        "requests that nobody made": any(step.requests_nothing for step in plan.steps),
+        "requests that nobody made": any(_has_estimates(plan, step) for step in plan.steps),
     }
     marked = [words for words, occurs in marks.items() if occurs]
     text += ", dependencies first" + (f"; ~ marks {' and '.join(marked)}." if marked else ".")

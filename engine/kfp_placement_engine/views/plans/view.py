@@ -117,8 +117,8 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
     if conditional := sum(step.spec.is_conditional for step in plan.steps):
         assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
     outline = (
-        "planned by the outline of the run: requests and images are those of past runs, or assumed;"
-        " its package says them"
+        "planned by the outline of the run: requests and images are estimates (past runs, policy or"
+        " defaults). For exact ones: --package pipeline.yaml; in a cluster features/kfp-api"
     )
     return [
         *filter(None, (facts, promises.submission(plan), past_runs)),

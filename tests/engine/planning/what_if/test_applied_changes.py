@@ -206,6 +206,12 @@ def test_a_run_without_loops_or_volumes_says_so():
             with_changes(bare, CLUSTER, [read_change(text)])
 
 
+def test_an_outline_without_images_asks_for_the_package():
+    outline = replace(a_kfp_run(a_step("train")), is_outline=True)
+    with pytest.raises(InputError, match=r"the run has none; give --package$"):
+        with_changes(outline, CLUSTER, [read_change("image i everywhere")])
+
+
 def test_changes_are_made_one_after_the_other():
     """A node that a change has added may be named by the next."""
     cluster = changed("+1 of worker", "worker-3 cpu=9")[1]

@@ -169,9 +169,16 @@ def test_a_plan_of_an_outline_says_what_its_requests_are():
     outline = replace(plan, run=replace(plan.run, is_outline=True))
     added = set(plan_view(outline, TEXT).remarks) - set(plan_view(plan, TEXT).remarks)
     assert added == {
-        "planned by the outline of the run: requests and images are those of past runs, or assumed;"
-        " its package says them"
+        "planned by the outline of the run: requests and images are estimates (past runs, policy or"
+        " defaults). For exact ones: --package pipeline.yaml; in a cluster features/kfp-api"
     }
+
+
+def test_estimated_requests_of_an_outline_are_marked():
+    plan = a_plan()
+    outline = replace(plan, run=replace(plan.run, is_outline=True))
+    assert "cpu=~" not in plan_table(plan, wide=True)
+    assert "cpu=~" in plan_table(outline, wide=True)
 
 
 def test_assumptions_are_never_hidden():
