@@ -246,7 +246,7 @@ package_option = click.option(
     metavar="FILE",
     type=INPUT_FILE,
     help="The pipeline package of RUN, if RUN is a Workflow of KFP 3, which has no images and"
-    " requests of its steps.",
+    " requests of its steps: a file, FILE.py:PIPELINE, or - for stdin.",
 )
 """Option `--package`, for what a Workflow does not hold."""
 

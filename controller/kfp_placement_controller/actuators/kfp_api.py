@@ -51,7 +51,7 @@ _ADVICE: Mapping[int, str] = {
     HTTPStatus.FORBIDDEN: ": bind ClusterRole kfp-placement-plan-kfp-api to the account, with the"
     " right to get runs and experiments of pipelines.kubeflow.org",
 }
-"""What to do about some HTTP statuses."""
+"""Advice on HTTP statuses that an admin can fix, as it follows the status in a message."""
 
 _EXPERIMENT_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
