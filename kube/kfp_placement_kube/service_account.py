@@ -65,11 +65,14 @@ def bearer(file: Path) -> str:
     """Return the header `Authorization` with the token in a file, as it is there now.
 
     Raises:
-        ConfigurationError: the file cannot be read, or is empty.
+        ConfigurationError: the file cannot be read, is empty, or holds no token.
     """
     token = _read(file)
     if not token:
         raise ConfigurationError(f"{file} is empty")
+    # An error about a header that cannot be sent would repeat the token.
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise ConfigurationError(f"{file} holds no token: it has spaces or unprintable characters")
     return f"Bearer {token}"
 
 

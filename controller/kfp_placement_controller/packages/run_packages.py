@@ -41,6 +41,12 @@ KFP refuses every token while the API server cannot review tokens, so one refusa
 FIRST_OUTAGE_PAUSE_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS = 5.0, 60.0
 """Shortest and longest time without questions after one that got no answer."""
 
+LONGEST_PAUSE_SECONDS = 300.0
+"""Longest time without questions about a run after questions about it that got no answer."""
+
+LONGEST_ANSWER_SECONDS = 10.0
+"""Time after which nothing waits for the answer to the open question."""
+
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _NOT_INSTALLED = PackageState(
@@ -124,7 +130,11 @@ class RunPackages:
     _claims: defaultdict[tuple[str, str], set[_OutlinedRun]] = field(
         default_factory=lambda: defaultdict(set)
     )
+    _oldest: dict[tuple[str, str], _OutlinedRun] = field(default_factory=dict)
+    """Oldest run of each claim, as far as it has been looked for."""
     _asked: AskPackage | None = None
+    _asked_since: float = math.inf
+    """Time of the open question, in monotonic seconds."""
     _asked_at: dict[str, float] = field(default_factory=dict)
     """Time of the last question about each namespace."""
     _outage: _Trouble | None = None
@@ -133,15 +143,17 @@ class RunPackages:
 
     def joined(self, observed: ObservedRun, monotonic_seconds: float) -> ObservedRun:
         """Take in a run, and return it with its package or the reason why there is none."""
-        if observed.package_id is None:
-            return observed
         key = observed.key
+        if observed.package_id is None:
+            self.gone(key)
+            return observed
         run = self._runs.get(key)
         if run is None or _identity(run.observed) != _identity(observed):
             self.gone(key)
             next_at = monotonic_seconds + FIRST_QUESTION_PAUSE_SECONDS
             run = self._runs[key] = _OutlinedRun(observed, monotonic_seconds, next_at)
             self._claims[run.claim].add(run)
+            self._oldest.pop(run.claim, None)
         run.observed = observed
         self.store.used(key)
         return self._join(run)
@@ -151,6 +163,7 @@ class RunPackages:
         self.store.discard(key)
         run = self._runs.pop(key, None)
         if run is not None:
+            self._oldest.pop(run.claim, None)
             claimants = self._claims[run.claim]
             claimants.discard(run)
             if not claimants:
@@ -180,6 +193,7 @@ class RunPackages:
         run.first_asked_at = min(run.first_asked_at, monotonic_seconds)
         observed = run.observed
         self._asked_at[observed.key.namespace] = monotonic_seconds
+        self._asked_since = monotonic_seconds
         self._asked = AskPackage(observed.key, observed.uid, observed.package_id or "")
         return self._asked
 
@@ -187,8 +201,10 @@ class RunPackages:
         self, answer: PackageAnswer, now: datetime, monotonic_seconds: float
     ) -> list[ObservedRun]:
         """Take in an answer; return the runs that have a package now, or another state."""
-        self._asked = None
+        self._asked, self._asked_since = None, math.inf
         question, reason = answer.question, answer.reason
+        if reason in (ConditionReason.UNREACHABLE, ConditionReason.FORBIDDEN):
+            self._postpone(question, monotonic_seconds)
         if reason is ConditionReason.UNREACHABLE:
             self._outage = _again(self._outage, answer.why, now, monotonic_seconds)
         else:
@@ -202,7 +218,7 @@ class RunPackages:
         changed: list[ObservedRun] = []
         for run in self._runs.values():
             before_answer = run.observed
-            if self._join(run) != before_answer:
+            if not before_answer.ended and self._join(run) != before_answer:
                 changed.append(run.observed)
         return changed
 
@@ -261,6 +277,13 @@ class RunPackages:
             return PackageState(ConditionReason.FORBIDDEN, why)
         return unknown if run.tries else _PENDING
 
+    def _postpone(self, question: AskPackage, monotonic_seconds: float) -> None:
+        """Ask for other runs first after a question without an answer: it may be due to its run."""
+        run = self._runs.get(question.run)
+        if run is not None:
+            pause_seconds = min(FIRST_OUTAGE_PAUSE_SECONDS * 2.0**run.tries, LONGEST_PAUSE_SECONDS)
+            run.tries, run.next_at = run.tries + 1, monotonic_seconds + pause_seconds
+
     def _settle(self, answer: PackageAnswer, monotonic_seconds: float) -> None:
         """Take in what an answer says of its run, unless another run has the name by now."""
         question = answer.question
@@ -301,7 +324,11 @@ class RunPackages:
 
     def _is_first(self, run: _OutlinedRun) -> bool:
         """Return whether no older Workflow of the namespace claims to be the same run."""
-        return all(run.age <= other.age for other in self._claims[run.claim])
+        oldest = self._oldest.get(run.claim)
+        if oldest is None:
+            claimants = self._claims[run.claim]
+            oldest = self._oldest[run.claim] = min(claimants, key=lambda each: each.age)
+        return run is oldest
 
     def _turn(self, run: _OutlinedRun) -> tuple[float, int, float]:
         """Return the sorting key by which the next run is chosen: namespaces take turns."""
@@ -310,7 +337,10 @@ class RunPackages:
         return last_asked_at, run.tries, -run.observed.submitted_at.timestamp()
 
     def _pauses(self, monotonic_seconds: float) -> bool:
-        """Return whether nothing is asked because the last question got no answer."""
+        """Return whether nothing is asked because the last question got no answer, or gets none."""
+        # No answer is the more likely, the longer none has come.
+        if monotonic_seconds - self._asked_since > LONGEST_ANSWER_SECONDS:
+            return True
         if self._outage is None:
             return False
         doublings = min(self._outage.failures - 1, 10)

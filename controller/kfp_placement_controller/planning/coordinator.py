@@ -119,12 +119,12 @@ class Coordinator:
         )
         self.packages = RunPackages(self.kfp_api, self.own_namespace)
         # What is done about it.
-        self.plans = RunPlans(self.registry, self.cluster, self.params, self.packages)
+        self.plans = RunPlans(self.registry, self.cluster, self.params, self._awaits_package)
         self.publisher = PlacementPublisher(self.params)
         self.gates = GateController(self.registry, self.cluster, retry_seconds)
         self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
         self.requests = RunRequests(
-            self.registry, self.plans.builder, retry_seconds, self.packages.awaits
+            self.registry, self.plans.builder, retry_seconds, self._awaits_package
         )
         reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
@@ -247,7 +247,7 @@ class Coordinator:
         if self.epoch is not None and has_backlog:
             return now
         pauses = (
-            self.packages.pause_seconds(monotonic_seconds),
+            self._on_packages(partial(self.packages.pause_seconds, monotonic_seconds)),
             self.params.evaluation_seconds,
             self.plans.planner.pause_seconds(monotonic_seconds),
             self.learning.unplanned.pause_seconds(monotonic_seconds),
@@ -294,6 +294,10 @@ class Coordinator:
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
+    def _awaits_package(self, key: RunKey, monotonic_seconds: float) -> bool:
+        """Return whether the first plan of a run waits for its package."""
+        return bool(self._on_packages(partial(self.packages.awaits, key, monotonic_seconds)))
+
     def _on_packages(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work on packages, or None after a defect in it."""
         return self._warnings.take_turn("runs of KFP 3 are planned by their outlines", turn)
@@ -318,7 +322,7 @@ class Coordinator:
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         key, observed = RunKey(*change.key), change.new
         if observed is None:
-            self.packages.gone(key)
+            self._on_packages(partial(self.packages.gone, key))
         else:
             joined = partial(self.packages.joined, observed, self.monotonic())
             observed = self._on_packages(joined) or observed

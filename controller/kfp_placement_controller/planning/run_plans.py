@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from kfp_placement_controller.packages.run_packages import RunPackages
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.planner import Planner
@@ -50,14 +49,15 @@ class RunPlans:
         registry: all runs.
         cluster: cluster in which they run.
         params: times and thresholds.
-        packages: packages that first plans wait for.
+        awaits_package: function that returns whether the first plan of a run waits for its
+            package, by the run's key and the present moment.
         learned: overheads that the cluster has shown.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     params: PlanningParams
-    packages: RunPackages = field(default_factory=RunPackages)
+    awaits_package: Callable[[RunKey, float], bool] = lambda _key, _moment: False
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     _all_evaluated_at: float | None = None
 
@@ -67,7 +67,7 @@ class RunPlans:
         self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
         self.planner = Planner(self.registry, self.builder, self.params)
         self.first_plans = FirstPlans(
-            self.registry, self.params.evaluation_seconds, self.packages.awaits
+            self.registry, self.params.evaluation_seconds, self.awaits_package
         )
         self.promising = Promising(self.registry, self.builder, self.planner)
 

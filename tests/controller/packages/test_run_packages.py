@@ -12,6 +12,7 @@ from kfp_placement_controller.packages.run_packages import (
     FIRST_QUESTION_PAUSE_SECONDS,
     FIRST_REFUSAL_PAUSE_SECONDS,
     FORBIDDEN_PAUSE_SECONDS,
+    LONGEST_ANSWER_SECONDS,
     LONGEST_OUTAGE_PAUSE_SECONDS,
     NOT_FOUND_SECONDS,
     RunPackages,
@@ -283,4 +284,47 @@ def test_runs_whose_packages_no_longer_fit_are_read_as_outlines_again():
         ("a", ConditionReason.NO_ROOM),
         ("b", READ),
     }
+    assert packages.due() is None
+
+
+def test_a_run_whose_questions_get_no_answer_keeps_back_no_other():
+    """As one whose answer takes longer than our limit."""
+    slow = a_run("slow", seconds=9)
+    packages = Packages(slow, *(a_run(f"r{each}", number=10 + each) for each in range(5)))
+    assert packages.due().run == slow.key, "the newest first"
+    packages.answer(UNREACHABLE, why="timed out")
+    asked = []
+    for _ in range(5):
+        packages.asked_after()
+        question = packages.asked
+        assert question is not None
+        asked.append(question.run.name)
+        packages.answer(READ, b"{}")
+    assert "slow" not in asked[:1]
+    assert len({*asked} - {"slow"}) >= 4
+
+
+def test_nothing_waits_for_an_answer_that_does_not_come():
+    packages = Packages(a_run())
+    assert packages.due() is not None
+    packages.seconds = LONGEST_ANSWER_SECONDS + 1
+    late = a_run("late", number=2)
+    packages.see(late)
+    assert not packages.packages.awaits(late.key, packages.seconds)
+
+
+def test_ended_runs_do_not_change_with_an_outage():
+    run = a_run()
+    packages = Packages(run)
+    packages.see(replace(run, state=replace(run.state, end=RunEnd.SUCCEEDED)))
+    other = a_run("other", number=2)
+    packages.see(other)
+    packages.seconds = 1.0
+    assert [each.key for each in packages.answer(UNREACHABLE, why="refused")] == [other.key]
+
+
+def test_a_workflow_that_is_no_outline_any_more_is_forgotten():
+    run = a_run()
+    packages = Packages(run)
+    packages.see(replace(run, package_id=None))
     assert packages.due() is None

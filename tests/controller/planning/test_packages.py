@@ -260,7 +260,9 @@ def test_a_run_that_nobody_plans_is_not_asked_for():
     assert cluster.asked == []
 
 
-@pytest.mark.parametrize("part", ["joined", "due", "answered"])
+@pytest.mark.parametrize(
+    "part", ["joined", "due", "answered", "awaits", "pause_seconds", "gone", "_why_not"]
+)
 def test_a_defect_in_this_part_stops_no_plan(part, monkeypatch):
     cluster = KfpCluster(read())
     monkeypatch.setattr(cluster.coordinator.packages, part, fail)
