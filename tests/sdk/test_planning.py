@@ -122,7 +122,7 @@ def test_a_preview_of_an_outline_assumes_what_the_cluster_assumes():
     past = Past([PastRun("u", run.name, datetime(2026, 11, 1, tzinfo=UTC), (seen,), 9.0)])
     policy = a_policy(defaults={"requests": [{"name": "cpu", "amount": "5m"}]})
     for cluster, assumed in (
-        (a_cluster(policy=policy), {"cpu": 5}),
+        (a_cluster(policy=policy), {**SCORED_DEFAULTS, "cpu": 5}),
         (a_cluster(), SCORED_DEFAULTS),
     ):
         outline = prepared(outline_of(run), cluster, past=past, options={"generations": 1})
