@@ -56,7 +56,8 @@ ANSWERS = Counter(
     f"{PREFIX}_answers",
     "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate, hold), by"
     " outcome: what decided, or `malformed`, or `defect`; `yielded` comes before an answer that"
-    " was held back, since pods of another scheduler go first.",
+    " was held back, since pods of another scheduler go first, `awaits-plan` before one that"
+    " waits for the run's first plan.",
     ["verb", "outcome"],
 )
 ANSWER_CPU_SECONDS = Histogram(

@@ -106,6 +106,10 @@ class ActionRunner:
         self._versions.clear()
         return listed_objects(self.client, PLACEMENTS, read)
 
+    def is_first(self, write: WritePlacement) -> bool:
+        """Return whether a run has no object yet; then only its plan is written."""
+        return write.key not in self._versions
+
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""
         match action:
@@ -134,11 +138,13 @@ class ActionRunner:
 
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
         writer, version = PlacementWriter(self.client), self._versions.get(write.key)
+        is_first = version is None
         try:
             if write.is_new_plan or version is None:
                 version = writer.write_plan(write.placement, version)
                 self._versions[write.key] = version
-            self._versions[write.key] = writer.write_status(write.placement, version)
+            if not is_first:
+                self._versions[write.key] = writer.write_status(write.placement, version)
         except SupersededError as error:
             _LOG.warning("%s", error)
             coordinator.follow()
@@ -148,7 +154,7 @@ class ActionRunner:
                 self._versions.pop(write.key, None)
             coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
         else:
-            coordinator.publisher.written(write, coordinator.monotonic())
+            coordinator.publisher.written(write, coordinator.monotonic(), has_status=not is_first)
 
     def _attempt(self, action: _Attempted) -> None:
         """Write an object; a failed write is decided again at the next evaluation."""

@@ -26,7 +26,7 @@ from kfp_placement_controller.extender.decisions import (
     prioritize_nodes,
     taken_nodes,
 )
-from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.knowledge import Knowledge, KnownPlan
 from kfp_placement_controller.extender.webhook import (
     pod_patch,
     read_review,
@@ -43,6 +43,7 @@ from kfp_placement_controller.metrics import ANSWER_CPU_SECONDS, ANSWERS
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueueSource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +51,18 @@ MALFORMED = "malformed"
 DEFECT = "defect"
 YIELDED = "yielded"
 """Outcome where pods of another scheduler go first: the question is answered a moment later."""
+
+AWAITS_PLAN = "awaits-plan"
+"""Outcome where the run has no plan yet: the question is answered a moment later."""
+
+PLAN_LOOK_SECONDS = 0.02
+"""Pause between two looks for a plan."""
+
+MAX_SECONDS_WITHOUT_PLANS = 1.0
+"""Time from the first wait for a plan in which pods wait; each plan that comes begins it again.
+
+Where none comes, the planner may be dead.
+"""
 
 Verb = Literal["filter", "prioritize", "mutate", "hold"]
 """Kind of a question: the two of kube-scheduler, then those about pods and about runs."""
@@ -92,6 +105,8 @@ class Answers:
     queue_sources: Sequence[QueueSource] = ()
     clock: Callable[[], float] = time.monotonic
     _pauses: PauseBudget = field(default_factory=PauseBudget)
+    _plans_before: Mapping[RunKey, KnownPlan] | None = None
+    _awaited_since: float = 0.0
 
     def filter(self, body: bytes, paused_seconds: float = 0.0) -> Answer:
         """Answer which nodes a pod may go to, or pause.
@@ -122,6 +137,11 @@ class Answers:
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, knowledge, monotonic_seconds = read_args(body), self.knowledge(), self.clock()
         pod = knowledge.sources.observe_pod(args.pod)
+        if self._awaits_plan(knowledge, pod, paused_seconds, monotonic_seconds):
+            pause = self._pauses.take(PLAN_LOOK_SECONDS, monotonic_seconds)
+            # Many pauses of no length would cost CPU time and bring nothing.
+            if pause == PLAN_LOOK_SECONDS:
+                return Answer(b"", AWAITS_PLAN, pause_seconds=pause)
         since = monotonic_seconds - paused_seconds - SETTLE_SECONDS
         offered = without_taken(knowledge, pod, args.node_names, since)
         if args.node_names and not offered:
@@ -140,6 +160,22 @@ class Answers:
             if pause > 0:
                 return Answer(b"", YIELDED, pause_seconds=pause)
         return self._sent(knowledge, pod, decision)
+
+    def _awaits_plan(
+        self,
+        knowledge: Knowledge,
+        pod: ObservedPod,
+        paused_seconds: float,
+        monotonic_seconds: float,
+    ) -> bool:
+        """Return whether the plan of a pod's run may be about to come."""
+        if paused_seconds > MAX_PAUSE_SECONDS - PLAN_LOOK_SECONDS:
+            return False
+        if knowledge.plan_of(pod) is not None:
+            return False
+        if knowledge.plans is not self._plans_before:
+            self._plans_before, self._awaited_since = knowledge.plans, monotonic_seconds
+        return monotonic_seconds - self._awaited_since < MAX_SECONDS_WITHOUT_PLANS
 
     def _sent(self, knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> Answer:
         self.decided(knowledge, pod, decision)

@@ -55,6 +55,9 @@ class KnownPlan:
     steps: Mapping[str, StepTarget]
 
 
+_EMPTY_PLAN = KnownPlan("", {})
+
+
 class KnownNode(NamedTuple):
     """A node and its round trips to places.
 
@@ -156,12 +159,17 @@ class Knowledge:
                 free = minus(free, with_pod(grant.requests))
         return free
 
+    def plan_of(self, pod: ObservedPod) -> KnownPlan | None:
+        """Return the plan of a pod's run, empty where the pod is of no run; None = not there."""
+        run = self.sources.run_of(pod)
+        if run is None:
+            return _EMPTY_PLAN
+        plan = self.plans.get(run.key)
+        return None if plan is None or run.uid not in ("", plan.run_uid) else plan
+
     def target_of(self, pod: ObservedPod) -> StepTarget:
         """Return the target that the plan gives to a pod's step; without a plan it has no node."""
-        run = self.sources.run_of(pod)
-        plan = None if run is None else self.plans.get(run.key)
-        if run is None or plan is None or run.uid not in ("", plan.run_uid):
-            return _NO_TARGET
+        plan = self.plan_of(pod) or _EMPTY_PLAN
         name = self.sources.step_of(pod, plan.steps)
         return _NO_TARGET if name is None else plan.steps[name]
 

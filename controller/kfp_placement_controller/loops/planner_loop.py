@@ -1,7 +1,8 @@
 """The loop of `plan`: lets the coordinator decide, and carries that out."""
 
 from collections import Counter
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from typing_extensions import override
 
@@ -16,9 +17,13 @@ from kfp_placement_controller.metrics import (
     QUEUE_LEASE_AGE_SECONDS,
     RUNS_BY_PHASE,
 )
+from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import Phase
+
+WRITERS = 4
+"""Number of first plans that are written at a time; an API server takes 5 to 200 ms for each."""
 
 
 @dataclass
@@ -33,6 +38,9 @@ class PlannerLoop(DecisionLoop[Coordinator]):
     name = "planner"
     leading: Leading
     runner: ActionRunner
+    _writers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(WRITERS, "write"), init=False
+    )
 
     @override
     def _decide(self) -> None:
@@ -40,6 +48,13 @@ class PlannerLoop(DecisionLoop[Coordinator]):
         self.leading.follow_election(coordinator)
         with PLANNER_TICK_SECONDS.time():
             actions = coordinator.tick(self.clock())
+        writes = [each for each in actions if isinstance(each, WritePlacement)]
+        firsts = [each for each in writes if self.runner.is_first(each)]
+        list(self._writers.map(lambda each: self.runner.run(each, coordinator), firsts))
+        if firsts:
+            # New runs may wait for the next decision; whatever else is due is still due then.
+            actions = [each for each in actions if not isinstance(each, WritePlacement)]
+            self.inbox.wake()
         for action in actions:
             if self._stopping:
                 return

@@ -190,13 +190,17 @@ class PlacementPublisher:
         )
         return [*actions, WritePlacement(run.key, built.placement, is_new_plan)]
 
-    def written(self, write: WritePlacement, monotonic_seconds: float) -> None:
-        """Take in that a write has been done."""
+    def written(
+        self, write: WritePlacement, monotonic_seconds: float, *, has_status: bool = True
+    ) -> None:
+        """Take in that a write has been done; without its status, that is due at once."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
         publication.paused_at, publication.problem = None, ""
         publication.published = publication.publishing
+        if publication.publishing is not None and not has_status:
+            publication.published = _PublishedState(publication.publishing.plan, (), {}, None)
         publication.written_at = monotonic_seconds
         publication.bytes = json_bytes(write.placement.to_object())
 

@@ -138,11 +138,14 @@ class FirstPlans:
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
     def due(self, monotonic_seconds: float) -> list[OpenRun]:
-        """Return the next few runs: new ones, oldest first, then those refused longest ago."""
+        """Return the next few runs: new ones, oldest first, then those refused longest ago.
+
+        New ones of which no step has begun come first of all: their first pod can still follow.
+        """
         lacking = self._lacking()
         tried_at = self._tried_at
         self._tried_at = {run.key: tried_at[run.key] for run in lacking if run.key in tried_at}
-        new = self._new(lacking, monotonic_seconds)
+        new = sorted(self._new(lacking, monotonic_seconds), key=_has_begun)
         refused = [
             run
             for run in lacking
@@ -171,3 +174,7 @@ class FirstPlans:
 
     def _lacking(self) -> list[OpenRun]:
         return [run for run in self.registry.active() if run.needs_plan]
+
+
+def _has_begun(run: OpenRun) -> bool:
+    return any(not status.unstarted for status in run.tracked.statuses.values())

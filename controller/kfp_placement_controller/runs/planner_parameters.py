@@ -6,7 +6,7 @@ from datetime import timedelta
 MOST_LAG = timedelta(minutes=2)
 """Longest lag of our clock behind the API server's; a run submitted later had a wrong clock."""
 
-PLANS_PER_EVALUATION = 4
+PLANS_PER_EVALUATION = 8
 """Number of new runs that are planned in one tick, and of runs planned for their RunRequests: the
 first of them waits for few others."""
 

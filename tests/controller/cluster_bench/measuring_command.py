@@ -48,7 +48,8 @@ def measure_by_command(
     defaults: dict[str, Any] = vars(sizes_of())
     for name, default in defaults.items():
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=int, default=default, help=f"[{default}]")
+        kind = Path if default is None else type(default)
+        parser.add_argument(option, type=kind, default=default, help=f"[{default}]")
     parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -30,13 +30,14 @@ class SeenPod:
     Attributes:
         latest: as last seen.
         created_version: of the object as it was first seen.
-        created_at, running_at, ended_at: when it was first seen so.
+        created_at, bound_at, running_at, ended_at: when it was first seen so.
         bound_version: of the object that first named a node; 0 = none has.
     """
 
     latest: JsonObject
     created_version: int
     created_at: float
+    bound_at: float | None = None
     running_at: float | None = None
     ended_at: float | None = None
     bound_version: int = 0
@@ -101,11 +102,13 @@ class SeenRun:
     """A run's end and its plans.
 
     Attributes:
+        created_at: when it was first seen.
         ended_at: when it was seen to have ended.
         phase: then.
         plans: oldest first.
     """
 
+    created_at: float | None = None
     ended_at: float | None = None
     phase: str = ""
     plans: list[SeenPlan] = field(default_factory=list)
@@ -150,7 +153,7 @@ class Recorder(Watching):
         seen = self._pods.setdefault(uid, SeenPod(item, version_of(item), now))
         seen.latest = item
         if item["spec"].get("nodeName") and not seen.bound_version:
-            seen.bound_version = version_of(item)
+            seen.bound_version, seen.bound_at = version_of(item), now
         if item["status"].get("phase") != "Pending" and seen.running_at is None:
             seen.running_at = now
         if item["status"].get("phase") in ("Succeeded", "Failed") and seen.ended_at is None:
@@ -165,6 +168,7 @@ class Recorder(Watching):
     def workflow_changed(self, item: JsonObject) -> None:
         """A Workflow has changed."""
         run = self.run(key_of(item))
+        run.created_at = run.created_at or self._clock()
         labels = item["metadata"].get("labels") or {}
         if labels.get(_COMPLETED) == "true" and run.ended_at is None:
             run.ended_at = self._clock()

@@ -3,6 +3,7 @@
 import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from tests.controller.cluster_bench.first_plans import Order, order_of
 from tests.controller.cluster_bench.queue_scale import work_between
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL, StepShape, unmarked, workflow
@@ -51,6 +52,24 @@ def placement(version, node):
             "steps": [["train", 0, 0, 60]],
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "order"),
+    [
+        (10, Order.BEFORE_POD),
+        (16, Order.BEFORE_BIND),
+        (30, Order.LATER),
+        (None, Order.NEVER),
+    ],
+)
+def test_a_first_plan_is_in_time_by_the_versions_of_objects(recorder, version, order):
+    if version is not None:
+        recorder.placement_changed(placement(version, "a"))
+    recorder.pod_changed(pod(15))
+    recorder.pod_changed(pod(18, "a"))
+    (seen,) = recorder.pods("team")
+    assert order_of(recorder.run(("team", "run-1")), seen) is order
 
 
 def test_the_plan_that_counts_is_the_one_before_the_pod_was_bound(recorder):

@@ -6,12 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
+from kfp_placement_controller.extender.answers import (
+    AWAITS_PLAN,
+    MAX_SECONDS_WITHOUT_PLANS,
+    PLAN_LOOK_SECONDS,
+    Answers,
+)
+from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS, MAX_SAVED_SECONDS
+from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
-from tests.controller.extender.cluster import Cluster, anything, planned_cluster, pod_object, review
+from tests.controller.extender.cluster import (
+    NAMESPACE,
+    Cluster,
+    anything,
+    plan_object,
+    planned_cluster,
+    pod_object,
+    review,
+)
 from tests.support.data import data_path
 from tests.support.scraping import own_metric
 
@@ -53,7 +67,8 @@ def test_the_recorded_question_goes_to_the_nearest_node():
     cluster.node("nitlab-edge-node", {"HOME-EDGE": "9.8"})
     answers = Answers(lambda: cluster.knowledge, lambda *_: None)
     body = data_path("labelled/extender/filter-taxi-predict.json").read_bytes()
-    assert json.loads(answers.filter(body).body)["NodeNames"] == ["home-edge-node"]
+    answer = answers.filter(body, MAX_PAUSE_SECONDS)
+    assert json.loads(answer.body)["NodeNames"] == ["home-edge-node"]
 
 
 BAD_PODS = [
@@ -153,7 +168,7 @@ pods = inner | st.fixed_dictionaries(
 def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     cluster = planned_cluster()
     answers = Answers(lambda: cluster.knowledge, lambda *_: None)
-    answer = answers.filter(question(Pod=pod, NodeNames=names))
+    answer = answers.filter(question(Pod=pod, NodeNames=names), MAX_PAUSE_SECONDS)
     body = json.loads(answer.body)
     assert set(body["NodeNames"]) <= set(names)
     assert bool(body["NodeNames"]) is bool(names)
@@ -222,3 +237,60 @@ def test_the_best_node_is_worth_a_pause_even_where_others_are_settled(cluster):
     assert pause > 0
     cluster.now += pause
     assert json.loads(answers.filter(asked, pause).body)["NodeNames"] == ["a", "d"]
+
+
+NEW_RUN = "new-run"
+OF_NEW_RUN = question(Pod=pod_object(workflow=NEW_RUN))
+
+
+def plan_of_new_run(cluster: Cluster, step: str) -> None:
+    plan = read_plan(plan_object([step, 1, 0, 100]))
+    cluster.store.plan_changed(Change((NAMESPACE, NEW_RUN), None, plan))
+
+
+@pytest.fixture
+def at_a_time(cluster):
+    """Answers by the clock of the cluster."""
+    return Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
+
+
+def test_the_plan_of_a_new_run_is_awaited(cluster, at_a_time):
+    before = count(AWAITS_PLAN)
+    answer = at_a_time.filter(OF_NEW_RUN)
+    assert (answer.body, answer.pause_seconds) == (b"", PLAN_LOOK_SECONDS)
+    assert count(AWAITS_PLAN) == before + 1
+    plan_of_new_run(cluster, "train")
+    answer = at_a_time.filter(OF_NEW_RUN, PLAN_LOOK_SECONDS)
+    assert (answer.outcome, json.loads(answer.body)["NodeNames"]) == ("plan", ["b"])
+
+
+def test_a_plan_without_the_step_is_not_awaited_any_more(cluster, at_a_time):
+    plan_of_new_run(cluster, "another-step")
+    assert at_a_time.filter(OF_NEW_RUN).outcome == "nothing-known"
+
+
+LAST_LOOK = MAX_PAUSE_SECONDS - PLAN_LOOK_SECONDS / 2
+OF_ANOTHER = question(Pod=pod_object(workflow="another-new-run"))
+
+
+def test_after_a_second_in_which_no_plan_came_nobody_waits_until_one_comes(cluster, at_a_time):
+    """The planner may be dead; until it shows that it works no pod waits for it."""
+    assert at_a_time.filter(OF_NEW_RUN).outcome == AWAITS_PLAN
+    assert at_a_time.filter(OF_NEW_RUN, LAST_LOOK).outcome == "nothing-known"
+    assert at_a_time.filter(OF_ANOTHER).outcome == AWAITS_PLAN
+    cluster.now += MAX_SECONDS_WITHOUT_PLANS
+    assert at_a_time.filter(OF_ANOTHER, PLAN_LOOK_SECONDS).outcome == "nothing-known"
+    assert at_a_time.filter(OF_NEW_RUN).outcome == "nothing-known"
+    cluster.now += 1000
+    assert at_a_time.filter(OF_NEW_RUN).outcome == "nothing-known"
+    cluster.plan(["train", 0, 0, 100])
+    assert at_a_time.filter(OF_ANOTHER).outcome == AWAITS_PLAN
+
+
+def test_plans_are_awaited_for_half_of_the_time_at_most(cluster, at_a_time):
+    """Many questions at once use up what is saved; then no pod waits, not even for a moment."""
+    pauses = [at_a_time.filter(OF_NEW_RUN).pause_seconds for _ in range(200)]
+    assert set(pauses) == {PLAN_LOOK_SECONDS, 0}
+    assert sum(pauses) == pytest.approx(MAX_SAVED_SECONDS, abs=PLAN_LOOK_SECONDS)
+    cluster.now += 0.5
+    assert at_a_time.filter(OF_NEW_RUN).outcome == AWAITS_PLAN

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_controller.loops.decision_loop import STUCK_SECONDS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_kube.exceptions import UnreachableError
+from tests.controller.actuators.test_leading import Scene as LeadingScene
+from tests.controller.memory_placements import MemoryPlacements
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
@@ -96,3 +100,80 @@ def test_a_loop_that_has_not_come_round_for_long_hangs(scene):
     assert scene.loop.stuck() == ""
     scene.now += timedelta(seconds=STUCK_SECONDS)
     assert scene.loop.stuck() == "the planner's loop has not come round for 122 s"
+
+
+class SlowPlacements(MemoryPlacements):
+    """Creates two objects at a time only, and notes what is written in which order.
+
+    Attributes:
+        written: "plan" or "status" for each write.
+        failures: number of creations that fail before one succeeds.
+    """
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__()
+        self.written: list[str] = []
+        self.failures = failures
+        self._two_at_a_time = threading.Barrier(2)
+
+    def create(self, kind, body):
+        """Wait for another creation: with one after the other, this fails."""
+        if kind != PLACEMENTS:
+            raise UnreachableError("nobody needs it here")
+        self._two_at_a_time.wait(timeout=10)
+        if self.failures:
+            self.failures -= 1
+            raise UnreachableError("the connection broke")
+        self.written.append("plan")
+        return super().create(kind, body)
+
+    def patch(self, *args, subresource="", **options):
+        """Note what is written."""
+        self.written.append(subresource or "plan")
+        return super().patch(*args, subresource=subresource, **options)
+
+
+def write_two_runs(placements: SlowPlacements) -> None:
+    """Two new runs come at once; ends with the second status."""
+    scene = LeadingScene(placements, 0)
+    for number in range(2):
+        scene.submit(f"run-{number}", f"uid-{number}")
+
+    def clock() -> datetime:
+        scene.now += timedelta(seconds=1)
+        return scene.now
+
+    loop = PlannerLoop(
+        scene.coordinator, Inbox(), clock, scene.monotonic, scene.leading, scene.runner
+    )
+    loop.caught_up = True
+    placements.patch = with_stop(placements, loop)  # type: ignore[method-assign]
+    thread = threading.Thread(target=loop.run, args=(lambda: True, lambda: None), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def with_stop(placements: SlowPlacements, loop: PlannerLoop) -> Callable[..., Any]:
+    """The write that stops the loop once two statuses are written."""
+    patch = placements.patch
+
+    def write(*args: Any, **options: Any) -> Any:
+        stored = patch(*args, **options)
+        if placements.written.count("status") == 2:
+            loop.stop()
+        return stored
+
+    return write
+
+
+def test_first_plans_are_written_at_a_time_and_before_any_status():
+    placements = SlowPlacements()
+    write_two_runs(placements)
+    assert placements.written == ["plan", "plan", "status", "status"]
+
+
+def test_a_first_plan_that_could_not_be_written_is_tried_again_and_no_status_without_it():
+    placements = SlowPlacements(failures=2)
+    write_two_runs(placements)
+    assert placements.written == ["plan", "plan", "status", "status"]

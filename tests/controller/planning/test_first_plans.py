@@ -6,6 +6,7 @@ import pytest
 
 from kfp_placement_controller.planning.run_plans import FirstPlans
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.step_statuses import StepStatus
 from tests.controller.planning.builders import START, a_workflow
 
 
@@ -17,6 +18,7 @@ class ARun:
         self.key = self.observed.key
         self.needs_plan = True
         self.problem = ""
+        self.statuses: dict[str, StepStatus] = {"first": StepStatus()}
 
     @property
     def tracked(self) -> "ARun":
@@ -59,6 +61,16 @@ def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
     planner.refuse(runs[:3])
     assert first_plans.due(100) == runs[3 : 3 + PLANS_PER_EVALUATION]
     assert first_plans.awaited() == {run.key for run in runs[3:]}
+
+
+def test_new_runs_whose_first_pod_can_be_in_time_go_before_those_that_have_begun(first_plans, runs):
+    for run in runs[:3]:
+        run.statuses["first"] = StepStatus(started_at=START)
+    waiting = runs[3:]
+    assert first_plans.due(100) == waiting[:PLANS_PER_EVALUATION]
+    for run in waiting:
+        run.needs_plan = False
+    assert first_plans.due(100) == runs[:3]
 
 
 def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, planner, runs):
