@@ -1,8 +1,7 @@
 """The loop of `plan`: lets the coordinator decide, and carries that out."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -22,9 +21,6 @@ from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import Phase
 
-WRITERS = 4
-"""Number of first plans that are written at a time; an API server takes 5 to 200 ms for each."""
-
 
 @dataclass
 class PlannerLoop(DecisionLoop[Coordinator]):
@@ -38,9 +34,6 @@ class PlannerLoop(DecisionLoop[Coordinator]):
     name = "planner"
     leading: Leading
     runner: ActionRunner
-    _writers: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(WRITERS, "write"), init=False
-    )
 
     @override
     def _decide(self) -> None:
@@ -50,10 +43,10 @@ class PlannerLoop(DecisionLoop[Coordinator]):
             actions = coordinator.tick(self.clock())
         writes = [each for each in actions if isinstance(each, WritePlacement)]
         firsts = [each for each in writes if self.runner.is_first(each)]
-        list(self._writers.map(lambda each: self.runner.run(each, coordinator), firsts))
         if firsts:
-            # New runs may wait for the next decision; whatever else is due is still due then.
-            actions = [each for each in actions if not isinstance(each, WritePlacement)]
+            # Pods wait for first plans alone; every other write is still due at the next decision.
+            others = [each for each in actions if not isinstance(each, WritePlacement)]
+            actions = [*firsts, *others]
             self.inbox.wake()
         for action in actions:
             if self._stopping:
