@@ -70,7 +70,12 @@ def compiled_unmarked(name: str, body: Callable[[], Any]) -> JsonObject:
         name: of the pipeline.
         body: calls `unmarked_step`.
     """
-    return runnable_workflow(*_documents(dsl.pipeline(name=name)(body)))
+    return runnable_workflow(*unmarked_package_of(name, body))
+
+
+def unmarked_package_of(name: str, body: Callable[[], Any]) -> list[JsonObject]:
+    """The documents of such a pipeline's package."""
+    return _documents(dsl.pipeline(name=name)(body))
 
 
 def _documents(pipeline: Any) -> list[JsonObject]:

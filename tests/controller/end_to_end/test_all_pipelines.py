@@ -1,5 +1,7 @@
 """Pipelines that nobody has marked, in a namespace labelled kfp-placement.dev/pipelines=all."""
 
+import pytest
+
 from kfp_placement import place
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -9,7 +11,11 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_success_is_shown
-from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
+from tests.controller.end_to_end.small_pipelines import (
+    compiled_unmarked,
+    unmarked_package_of,
+    unmarked_step,
+)
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
 from tests.controller.end_to_end.teams import team_of
 from tests.controlplane.kubelet.workload import is_driver
@@ -36,6 +42,7 @@ def short() -> None:
 
 
 RUN = compiled_unmarked("fan-out", fan_out)
+PACKAGE = unmarked_package_of("fan-out", fan_out)
 STEPS = {"first", "middle-0", "middle-1", "last"}
 
 
@@ -43,9 +50,10 @@ def is_executor(pod: JsonObject) -> bool:
     return not is_driver(pod)
 
 
-def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history):
+@pytest.mark.parametrize("kfp", [2, 3])
+def test_a_run_that_nobody_has_marked_is_placed_by_plan(installation, history, kfp):
     with team_of(installation, ALL) as team:
-        run = team.submit(RUN)
+        run = team.submit(RUN) if kfp == 2 else team.submit_package(PACKAGE)
         schedulers = schedulers_at_end(team, run, is_executor)
         ours = dict.fromkeys(STEPS, DEFAULT_SCHEDULER)
         assert schedulers == {**ours, "left": KUBERNETES_SCHEDULER}

@@ -8,13 +8,14 @@ from tests.controller.end_to_end.queues import (
     are_past_deadline,
     phase,
     released,
+    request,
     set_queue,
     status,
     try_again,
     wait_for_workflow,
     wait_until_none_is_held,
 )
-from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.small_pipelines import chain, package_of, step
 from tests.controller.end_to_end.teams import Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
@@ -26,6 +27,14 @@ from tests.support.manifests import a_queue
 
 SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)
+
+
+def two() -> None:
+    """One step after another."""
+    step("second", step("first"))
+
+
+PACKAGE = package_of("two", two)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +88,18 @@ def test_a_held_run_has_no_pod_and_has_not_begun(team):
     set_queue(team, quota={})
     ended = team.wait_for_success(name)
     assert ended["status"].get("message") is None
+
+
+def test_a_run_of_kfp_3_waits_in_the_same_queue_with_an_estimated_need(team):
+    set_queue(team, quota={"runs": 0})
+    name = team.submit_package(PACKAGE)
+    wait_for_workflow(team, name, "Pending")
+    need = wait_until(lambda: request(team, name), "what it needs")
+    assert "its need is estimated" in str(need)
+    assert need["spec"]["demand"]
+    assert team.pods() == []
+    set_queue(team, quota={})
+    team.wait_for_success(name)
 
 
 def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(team):
