@@ -51,13 +51,13 @@ def read_requests(pod: Fields) -> PodRequests:
     pod_resources = Fields(spec.mapping("resources"), spec.place.then(": spec.resources"))
     pod_level = pod_level_requests(pod_resources, real)
     real.update(pod_level)
+    overhead = spec.resources("overhead")
+    add_to(real, overhead)
     missing = SCORED_DEFAULTS
     if pod_level:
         missing = {name: each for name, each in SCORED_DEFAULTS.items() if name not in real}
     scored = _total(containers, missing)
     scored.update(pod_level)
-    overhead = spec.resources("overhead")
-    add_to(real, overhead)
     add_to(scored, overhead)
     return PodRequests(
         {name: amount for name, amount in real.items() if is_schedulable(name)},
