@@ -270,3 +270,34 @@ def test_a_defect_in_this_part_stops_no_plan(part, monkeypatch):
     assert cluster.until_planned() <= FIRST_PLAN_WAIT_SECONDS
     cluster.run()
     assert cluster.phase("run") == "Succeeded"
+
+
+def a_draft() -> Json:
+    """A Workflow of a draft of KFP, whose drivers run in one agent pod."""
+    draft = a_workflow()
+    draft["spec"]["arguments"] = {"parameters": [{"name": "components-root", "value": "{}"}]}
+    for template in draft["spec"]["templates"]:
+        if template["name"] == "system-dag-driver":
+            template["plugin"] = {}
+    return draft
+
+
+def test_a_workflow_of_a_draft_of_kfp_is_refused_by_name():
+    """As a plain Workflow its drivers would be steps."""
+    cluster = KfpCluster(silent)
+    cluster.submit(a_draft())
+    cluster.run(lambda: ("team", "run") in cluster.placements)
+    assert "kubeflow/pipelines 13171" in cluster.tracked("run").refusal
+    assert "kubeflow/pipelines 13171" in str(cluster.placement("run").status.conditions)
+    assert not planned_nodes(cluster.placement("run"))
+
+
+def test_its_queue_says_why_it_cannot_be_planned():
+    cluster = KfpCluster(silent)
+    queued = QueuedCluster(simulated=cluster)
+    draft = a_draft()
+    draft["metadata"]["labels"] |= HELD
+    cluster.submit(draft)
+    cluster.postpone("run", "Pending")
+    cluster.run(lambda: bool(queued.requests))
+    assert "kubeflow/pipelines 13171" in str(queued.spec("run"))
