@@ -91,7 +91,8 @@ class _OutlinedRun:
         seen_at: time at which the run was first seen, in monotonic seconds.
         next_at: earliest time of the next question, in monotonic seconds.
         first_asked_at: time of the first question, in monotonic seconds; infinite before it.
-        tries: number of answers that KFP does not know the run.
+        tries: number of questions that brought no package.
+        is_unknown: whether KFP has answered that it does not know the run.
         verdict: reason why the run is not asked for any more; None = it is.
     """
 
@@ -100,6 +101,7 @@ class _OutlinedRun:
     next_at: float
     first_asked_at: float = math.inf
     tries: int = 0
+    is_unknown: bool = False
     verdict: PackageState | None = None
 
     @property
@@ -111,6 +113,13 @@ class _OutlinedRun:
     def age(self) -> tuple[datetime, str]:
         """Sorting key by which older runs come first."""
         return self.observed.submitted_at, self.observed.uid
+
+    def postpone(
+        self, first_seconds: float, longest_seconds: float, monotonic_seconds: float
+    ) -> None:
+        """Put off the next question, twice as long as after the last one, within limits."""
+        pause_seconds = min(first_seconds * 2.0**self.tries, longest_seconds)
+        self.tries, self.next_at = self.tries + 1, monotonic_seconds + pause_seconds
 
 
 @dataclass
@@ -203,8 +212,12 @@ class RunPackages:
         """Take in an answer; return the runs that have a package now, or another state."""
         self._asked, self._asked_since = None, math.inf
         question, reason = answer.question, answer.reason
-        if reason in (ConditionReason.UNREACHABLE, ConditionReason.FORBIDDEN):
-            self._postpone(question, monotonic_seconds)
+        run = self._runs.get(question.run)
+        if run is not None and _identity(run.observed) != (question.uid, question.package_id):
+            run = None  # Another run has the name by now.
+        if run is not None and reason in (ConditionReason.UNREACHABLE, ConditionReason.FORBIDDEN):
+            # Others are asked for first: it may be due to this run.
+            run.postpone(FIRST_OUTAGE_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, monotonic_seconds)
         if reason is ConditionReason.UNREACHABLE:
             self._outage = _again(self._outage, answer.why, now, monotonic_seconds)
         else:
@@ -213,13 +226,13 @@ class RunPackages:
             if reason is ConditionReason.FORBIDDEN:
                 refusal = _again(before, answer.why, now, monotonic_seconds)
                 self._refusals[question.run.namespace] = refusal
-            else:
-                self._settle(answer, monotonic_seconds)
+            elif run is not None:
+                self._settle(run, answer, monotonic_seconds)
         changed: list[ObservedRun] = []
-        for run in self._runs.values():
-            before_answer = run.observed
-            if not before_answer.ended and self._join(run) != before_answer:
-                changed.append(run.observed)
+        for each in self._runs.values():
+            before_answer = each.observed
+            if not before_answer.ended and self._join(each) != before_answer:
+                changed.append(each.observed)
         return changed
 
     def awaits(self, key: RunKey, monotonic_seconds: float) -> bool:
@@ -275,27 +288,16 @@ class RunPackages:
                 f" namespace {self.own_namespace} read runs of namespace {namespace}: {refusal.why}"
             )
             return PackageState(ConditionReason.FORBIDDEN, why)
-        return unknown if run.tries else _PENDING
+        return unknown if run.is_unknown else _PENDING
 
-    def _postpone(self, question: AskPackage, monotonic_seconds: float) -> None:
-        """Ask for other runs first after a question without an answer: it may be due to its run."""
-        run = self._runs.get(question.run)
-        if run is not None:
-            pause_seconds = min(FIRST_OUTAGE_PAUSE_SECONDS * 2.0**run.tries, LONGEST_PAUSE_SECONDS)
-            run.tries, run.next_at = run.tries + 1, monotonic_seconds + pause_seconds
-
-    def _settle(self, answer: PackageAnswer, monotonic_seconds: float) -> None:
-        """Take in what an answer says of its run, unless another run has the name by now."""
-        question = answer.question
-        run = self._runs.get(question.run)
-        if run is None or _identity(run.observed) != (question.uid, question.package_id):
-            return
+    def _settle(self, run: _OutlinedRun, answer: PackageAnswer, monotonic_seconds: float) -> None:
+        """Take in what KFP's API says of a run."""
         if answer.reason is ConditionReason.READ:
-            for dropped in self.store.put(question.run, answer.package):
+            for dropped in self.store.put(run.observed.key, answer.package):
                 self._runs[dropped].verdict = _NO_ROOM
         elif answer.reason is ConditionReason.NOT_FOUND:
-            pause_seconds = min(2.0**run.tries, LONGEST_NOT_FOUND_PAUSE_SECONDS)
-            run.tries, run.next_at = run.tries + 1, monotonic_seconds + pause_seconds
+            run.is_unknown = True
+            run.postpone(1.0, LONGEST_NOT_FOUND_PAUSE_SECONDS, monotonic_seconds)
             if not lasts(NOT_FOUND_SECONDS, run.first_asked_at, monotonic_seconds):
                 run.verdict = self._why_not(run)
         else:

@@ -328,3 +328,13 @@ def test_a_workflow_that_is_no_outline_any_more_is_forgotten():
     packages = Packages(run)
     packages.see(replace(run, package_id=None))
     assert packages.due() is None
+
+
+def test_a_run_that_could_not_be_asked_for_is_not_called_unknown():
+    run, other = a_run(seconds=1), a_run("other", number=2)
+    packages = Packages(run, other)
+    packages.answer(UNREACHABLE, why="timed out")
+    packages.asked_after()
+    packages.answer(READ, b"{}")
+    assert packages.state(other).is_read
+    assert packages.reason(run) is PENDING
