@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
+from kfp_placement_engine.model.concurrency import Branch, ConcurrencyLimit
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
@@ -192,6 +193,10 @@ class Step:
         iteration: loop indexes, outermost first.
         assumed: the iteration exists only because a loop's width was assumed.
         conditions: condition expressions it depends on, outermost first; not empty = conditional.
+        branches: branches that it is in, outermost first; steps in different branches of one
+            choice never run in the same run.
+        after_failure: whether it runs only if other steps have failed, so that a run that goes well
+            ends without it.
         exit_task: whether it runs after its group, even a failed one; nothing waits for it.
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
@@ -241,6 +246,8 @@ class Step:
     iteration: tuple[int, ...] = ()
     assumed: bool = False
     conditions: tuple[str, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    after_failure: bool = False
     exit_task: bool = False
     display_name: str = ""
     image: str = ""
@@ -338,6 +345,7 @@ class RunGraph:
         steps: all steps, each after those that it depends on.
         groups: parents first; empty where no driver pods run (wfformat, plain Argo Workflows).
         claims: volume claims of the run.
+        limits: limits of what may be under way at once, beside the `parallelism` of groups.
         notices: warnings of the reader for people.
         direct_transfers: data moves from node to node (workflow formats) instead of through the
             object store.
@@ -353,6 +361,7 @@ class RunGraph:
     steps: tuple[Step, ...]
     groups: tuple[Group, ...] = ()
     claims: tuple[RunClaim, ...] = ()
+    limits: tuple[ConcurrencyLimit, ...] = ()
     notices: tuple[Notice, ...] = ()
     direct_transfers: bool = False
     namespace: str = ""

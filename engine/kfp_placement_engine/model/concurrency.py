@@ -1,0 +1,48 @@
+"""Branches of a run, which exclude each other, and limits of how much is under way at once.
+
+A module of its own because readers, planner and views say this of steps in the same words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Branch(NamedTuple):
+    """One of the ways in which a run can go on, of which it takes one at most.
+
+    Attributes:
+        choice: name of what is decided, with concrete loop indexes; all its branches have it, and
+            all stand inside the same branches of other choices.
+        name: name of the branch, unique among those of its choice.
+    """
+
+    choice: str
+    name: str
+
+
+def exclude_each_other(one: Sequence[Branch], other: Sequence[Branch]) -> bool:
+    """Return whether no run can take both: they are in different branches of one choice.
+
+    Args:
+        one: branches around a step, outermost first.
+        other: branches around another step.
+    """
+    taken = dict(one)
+    return any(taken.get(branch.choice, branch.name) != branch.name for branch in other)
+
+
+@dataclass(frozen=True)
+class ConcurrencyLimit:
+    """Limit of how much of a run is under way at once, such as `parallelism` or a mutex.
+
+    Attributes:
+        name: text for people, such as `parallelism of the Workflow` or `mutex deploy`.
+        most: largest number of holders that are under way at once.
+        holders: names of the steps of each holder, which is under way from the start of the first
+            of them to the end of the last.
+    """
+
+    name: str
+    most: int
+    holders: tuple[tuple[str, ...], ...]
