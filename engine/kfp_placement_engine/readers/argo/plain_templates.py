@@ -15,12 +15,30 @@ POD_KINDS = ("container", "script", "containerSet", "resource", "data")
 
 _MAX_ATTEMPTS = 1000
 
+_CONSTRAINTS = ("nodeSelector", "affinity", "tolerations")
+"""Settings of where a pod may go."""
+
 
 def merge(low: Any, high: Any) -> Any:
     """Merge two values: mappings key by key, everything else is taken from `high`."""
     if isinstance(low, dict) and isinstance(high, dict):
         return {**low, **{key: merge(low.get(key), value) for key, value in high.items()}}
     return low if high is None else high
+
+
+def inside(spec: Fields, caller: Fields) -> Fields:
+    """Return the Workflow's spec as it is for pods whose template a DAG or steps template calls.
+
+    What the caller says on where pods may go replaces what the Workflow says, setting by setting
+    (Argo's `addSchedulingConstraints`). What calls the caller does not matter.
+    """
+    own = {key: caller.get(key) for key in _CONSTRAINTS if _is_set(caller, key)}
+    return Fields({**spec.raw, **own}, spec.place) if own else spec
+
+
+def _is_set(holder: Fields, key: str) -> bool:
+    """Return whether a setting is there for Argo: an empty affinity is, an empty list is not."""
+    return holder.get(key) is not None if key == "affinity" else bool(holder.get(key))
 
 
 def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
@@ -126,9 +144,14 @@ class _LeafReader:
             resource_claims=self._resource_claims(),
             labels=self._texts(metadata, "labels"),
             annotations=self._texts(metadata, "annotations"),
-            node_selectors=self._constraint("nodeSelector"),
+            node_selectors=self._present(
+                self._stated("nodeSelector"), self._patch.get("nodeSelector")
+            ),
             affinities=self._affinities(),
-            tolerations=self._constraint("tolerations"),
+            # Kubernetes' patches replace a list as a whole.
+            tolerations=self._present(
+                self._patch.get("tolerations") or self._stated("tolerations")
+            ),
             claims=self._claims(),
             start_limits=start_limits(self._template, self._tags),
             attempt_limit=self._attempts(),
@@ -176,18 +199,18 @@ class _LeafReader:
         stated = resource_claims(self._template, self._spec, self._patch)
         return tuple(dict.fromkeys((*stated, *used)))
 
-    def _constraint(self, key: str) -> tuple[Expression, ...]:
-        """Return a setting: the template's or else the Workflow's, then that of the patches."""
-        settings = [self._template.get(key) or self._spec.get(key), self._patch.get(key)]
+    def _stated(self, key: str) -> Any:
+        """Return what the template, or else the Workflow, says on where the pod may go."""
+        return (self._template if _is_set(self._template, key) else self._spec).get(key)
+
+    def _present(self, *settings: Any) -> tuple[Expression, ...]:
         return tuple(self._tags.structure(value) for value in settings if value)
 
     def _affinities(self) -> tuple[Expression, ...]:
-        for source in (self._patch, self._template, self._spec):
-            affinity = source.fields("affinity")
-            if affinity:
-                own = affinity.get("nodeAffinity")
-                return (self._tags.structure(own),) if own else ()
-        return ()
+        affinity = merge(self._stated("affinity"), self._patch.get("affinity"))
+        return self._present(
+            Fields.of(affinity, self._template.where("affinity")).get("nodeAffinity")
+        )
 
     def _claims(self) -> tuple[Expression, ...]:
         claims: dict[str, Expression] = {}

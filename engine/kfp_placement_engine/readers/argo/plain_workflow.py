@@ -9,6 +9,7 @@ from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.plain_templates import (
     POD_KINDS,
+    inside,
     merge,
     template_defaults,
     template_leaf,
@@ -96,7 +97,7 @@ class _PlainReader:
         self._tags = tags
         self._defaults = spec.mapping("templateDefaults")
         self._templates = WorkflowTemplates(spec)
-        self._bodies: dict[str, Leaf | Dag | None] = {}
+        self._bodies: dict[tuple[str, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
         self.notices: list[Notice] = []
 
@@ -104,23 +105,24 @@ class _PlainReader:
         """Return the outermost DAG; that of a Workflow of a single pod has a single task."""
         place = self._spec.where("entrypoint")
         entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
-        body = self._named(entrypoint, place)
+        body = self._named(entrypoint, place, self._spec)
         inputs = {name: Constant(text) for name, text in parameters.items()}
         lone = {entrypoint: Task(entrypoint, body, inputs=inputs)}
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
         handler = self._spec.text("onExit")
         if handler:
-            exit_body = self._named(handler, self._spec.where("onExit"))
+            exit_body = self._named(handler, self._spec.where("onExit"), self._spec)
             tasks["onExit"] = Task("onExit", exit_body, exit_of=tuple(tasks))
         defaults = body.defaults if isinstance(body, Dag) else {}
         return Dag(tasks, defaults=defaults, place=self._spec.place)
 
-    def _named(self, template: str, place: Place) -> Leaf | Dag | None:
+    def _named(self, template: str, place: Place, spec: Fields) -> Leaf | Dag | None:
         """Return the leaf or DAG that a template runs, or None where it runs no pod.
 
         Args:
             template: name of the template.
             place: place that names the template.
+            spec: the Workflow's spec, as it is for pods of the template that names this one.
         """
         if template in self._nesting:
             message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
@@ -128,28 +130,40 @@ class _PlainReader:
             return None
         if template not in self._templates:
             raise place.error(f"template {template!r:.80} does not exist")
-        if template not in self._bodies:
+        fields = self._templates.template(template)
+        # Who calls a DAG does not matter to its pods, and reading it once for each way would take
+        # time without end.
+        key = (template, self._spec if _is_dag(fields) else spec)
+        if key not in self._bodies:
             with self._nesting.inside(template, self._templates.place(template)):
-                self._bodies[template] = self._body(self._templates.template(template))
-        return self._bodies[template]
+                within = inside(self._spec, fields)
+                self._bodies[key] = self._body(fields, spec, within)
+        return self._bodies[key]
 
-    def _body(self, template: Fields) -> Leaf | Dag | None:
+    def _body(self, template: Fields, spec: Fields, within: Fields) -> Leaf | Dag | None:
+        """Return what a template runs.
+
+        Args:
+            template: the template.
+            spec: the Workflow's spec, as it is for the template's own pod.
+            within: the Workflow's spec, as it is for pods of the template's tasks.
+        """
         merged = Fields(merge(self._defaults, template.raw), template.place)
-        if merged.get("dag") is not None or merged.get("steps") is not None:
-            return self._dag(merged)
+        if _is_dag(merged):
+            return self._dag(merged, within)
         if any(merged.get(kind) is not None for kind in POD_KINDS):
-            return template_leaf(merged, self._spec, self._tags)
+            return template_leaf(merged, spec, self._tags)
         if any(merged.get(kind) is not None for kind in ("suspend", "http", "plugin")):
             return None
         raise merged.error("has no container, script, dag, steps or other kind known here")
 
-    def _dag(self, template: Fields) -> Dag:
+    def _dag(self, template: Fields, spec: Fields) -> Dag:
         tasks: dict[str, Task] = {}
         if template.get("dag") is not None:
             entries = list(template.fields("dag").each("tasks"))
             names = {entry.name("name") for entry in entries}
             for entry in entries:
-                self._add_task(tasks, entry, self._dag_dependencies(entry, names))
+                self._add_task(tasks, entry, self._dag_dependencies(entry, names), spec)
         else:
             before: Names = ()
             for group in template.entries("steps"):
@@ -158,7 +172,7 @@ class _PlainReader:
                 )
                 entries = list(steps.each("steps"))
                 for entry in entries:
-                    self._add_task(tasks, entry, before)
+                    self._add_task(tasks, entry, before, spec)
                 before = tuple(entry.name("name") for entry in entries) or before
         defaults = template_defaults(template, self._tags)
         return Dag(tasks, self._outputs(template), defaults, template.place)
@@ -173,13 +187,15 @@ class _PlainReader:
         listed.extend(name for each in read for name in output_tasks(each) if name in names)
         return tuple(dict.fromkeys(listed))
 
-    def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: Names) -> None:
+    def _add_task(
+        self, tasks: dict[str, Task], entry: Fields, depends_on: Names, spec: Fields
+    ) -> None:
         name = entry.name("name")
         task = entry.at(": task {:.80}", name)
         if name in tasks:
             raise entry.error(f"two tasks are called {name:.80}")
         inputs, artifacts = self._arguments(task)
-        body = self._task_body(task)
+        body = self._task_body(task, spec)
         tasks[name] = Task(
             name=name,
             body=body,
@@ -193,18 +209,20 @@ class _PlainReader:
         handler = task.where("onExit").text(hook.get("template") or task.get("onExit"))
         if handler:
             exit_name = f"{name}.onExit"
-            tasks[exit_name] = Task(exit_name, self._named(handler, task.place), exit_of=(name,))
+            exit_body = self._named(handler, task.place, spec)
+            tasks[exit_name] = Task(exit_name, exit_body, exit_of=(name,))
 
-    def _task_body(self, task: Fields) -> Leaf | Dag | None:
+    def _task_body(self, task: Fields, spec: Fields) -> Leaf | Dag | None:
         if task.get("inline") is not None:
-            return self._body(task.fields("inline"))
+            # Argo finds the calling template by its name, which an inline one does not have.
+            return self._body(task.fields("inline"), spec, within=self._spec)
         if task.get("templateRef") is not None:
             target = task.fields("templateRef").text("name")
             problem = f"template {target:.80} is not in this file; it counts as one step"
         elif "{{" in (name := self._tags.plain(task.name("template"))):
             problem = "which template it runs is known only at run time"
         else:
-            return self._named(name, task.place)
+            return self._named(name, task.place, spec)
         self.notices.append(Notice("template-elsewhere", f"{task.place.spelled}: {problem}"))
         return Leaf(place=task.place)
 
@@ -262,3 +280,7 @@ class _PlainReader:
     def _output(self, source: Any) -> OutputSources:
         expression = self._tags.text(source)
         return ((expression.task, expression.key),) if isinstance(expression, TaskOutput) else ()
+
+
+def _is_dag(template: Fields) -> bool:
+    return template.get("dag") is not None or template.get("steps") is not None
