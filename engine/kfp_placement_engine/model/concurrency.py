@@ -13,7 +13,7 @@ class Branch(NamedTuple):
 
     Attributes:
         choice: name of what is decided, with concrete loop indexes; all its branches have it, and
-            all stand inside the same branches of other choices.
+            all are in the same branches of other choices.
         name: name of the branch, unique among those of its choice.
     """
 
