@@ -1,29 +1,26 @@
 """Remedies that let a step which fits no node onto one.
 
-Lines of Python where a toleration, selector or accelerator is missing; else which resource or label
-no node has, or how long the shortest round trip is.
+Lines in the author's language where a toleration, selector or accelerator is missing; else which
+resource or label no node has, or how long the shortest round trip is.
 """
 
 import difflib
-import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
 from kfp_placement_engine.model.constraints import is_not_ready, matches_affinity, untolerated_taint
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.planning.author_languages import AuthorLanguage, language_of
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.durations import given_round_trip_text
 from kfp_placement_engine.units.quantities import shown_value
 from kfp_placement_engine.units.resources import free_room, lacking, with_pod
 
-Lines = tuple[str, ...]
-"""Lines of Python, or sentences in their place."""
-
-SOURCES = frozenset({"kfp-package", "argo-workflow"})
-"""Runs that are written in Python with kfp."""
+_SOURCES = frozenset({"kfp-package", "argo-workflow"})
+"""Runs that go to Kubernetes."""
 
 GPU = "nvidia.com/gpu"
 """The accelerator that is meant where nobody names one."""
@@ -31,14 +28,37 @@ GPU = "nvidia.com/gpu"
 _ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda|\b(?:tpu|gaudi|neuron)", re.IGNORECASE)
 """Resources that are accelerators; labels and taints of nodes that have them."""
 
-_LONGEST_VALUE = 253
-"""Characters of what is put into a line; Kubernetes' own names are no longer."""
-
 _VALUES = 5
 """Values of a label that a sentence names."""
 
-_MOST_LINES = 2
+_MOST_CHANGES = 2
 """A node that needs more is another kind of node, not one that was forgotten."""
+
+
+@dataclass(frozen=True)
+class _Lacking:
+    """Requests of a step that would let it onto a node.
+
+    Attributes:
+        accelerators: accelerators of the node, in place of those that the step asks for.
+        labels: values of the node's labels, in place of those that the step asks for.
+        taints: taints to tolerate.
+    """
+
+    accelerators: Mapping[str, int]
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+
+    def __len__(self) -> int:
+        return len(self.accelerators) + len(self.labels) + len(self.taints)
+
+    def lines(self, language: AuthorLanguage, step: Step) -> tuple[str, ...]:
+        """Return the lines that the step needs."""
+        return (
+            *(language.accelerator(name, amount) for name, amount in self.accelerators.items()),
+            *language.node_selectors(self.labels),
+            *language.tolerations(self.taints, has_others=bool(step.tolerations)),
+        )
 
 
 def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
@@ -49,15 +69,15 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
         run: run as it was planned.
         cluster: cluster as it was planned on.
     """
-    if not plan.unschedulable or run.source not in SOURCES:
+    if not plan.unschedulable or run.source not in _SOURCES:
         return plan
-    steps = {step.name: step for step in run.steps}
-    of_task: dict[str, Lines] = {}
+    steps, language = {step.name: step for step in run.steps}, language_of(run)
+    of_task: dict[str, tuple[str, ...]] = {}
     reasons: dict[str, str] = {}
     for name, reason in plan.unschedulable:
         step = steps.get(name)
         if step is not None and step.task not in of_task:
-            of_task[step.task] = tuple(_advice(step, cluster))
+            of_task[step.task] = tuple(_advice(step, cluster, language))
         advice = () if step is None else of_task[step.task]
         reasons[name] = "; ".join((reason, *advice))
     return replace(
@@ -72,9 +92,9 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
     )
 
 
-def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
+def _advice(step: Step, cluster: Cluster, language: AuthorLanguage) -> Iterator[str]:
     """Yield the lines for a step; if there are none, the requirements that no node meets."""
-    if lines := remedy(step, cluster):
+    if lines := remedy(step, cluster, language):
         yield lines
         return
     yield from _missing_resources(step, cluster)
@@ -114,57 +134,54 @@ def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:
         yield f"the shortest round trip to {step.location} is {shortest}, that of {node}"
 
 
-def remedy(step: Step, cluster: Cluster) -> str:
-    """Return the fewest lines of Python that let a step onto a node; `task` stands for the step.
+def remedy(step: Step, cluster: Cluster, language: AuthorLanguage) -> str:
+    """Return the fewest lines that let a step onto a node.
 
     Args:
         step: one that fits no node.
         cluster: the cluster.
+        language: language of the lines.
 
     Returns:
         The end of a sentence on why no node takes the step; "" where no line helps: there is no
         room, or something else keeps it off.
     """
-    fewest, onto = Lines(), ""
-    for node in cluster.nodes:
-        lines = _lines(step, node)
-        if lines is None or len(lines) > _MOST_LINES:
-            continue
-        if not lines:
-            # The node would take it: a volume or a limit of the round trip is in the way.
-            return ""
-        if not fewest or len(lines) < len(fewest):
-            fewest, onto = lines, node.name
-    if not fewest:
+    lacking_on = {node.name: _lacking_on(step, node) for node in cluster.nodes}
+    possible = {name: each for name, each in lacking_on.items() if each is not None}
+    if not possible:
         return ""
-    these = "this line lets" if len(fewest) == 1 else "these lines let"
-    return f"{these} it onto {onto}: {'; '.join(fewest)}"
+    onto, fewest = min(possible.items(), key=lambda item: len(item[1]))
+    # Without any, the node would take it: a volume or a limit of the round trip is in the way.
+    if not 0 < len(fewest) <= _MOST_CHANGES:
+        return ""
+    lines = fewest.lines(language, step)
+    these = "this line lets" if len(lines) == 1 else "these lines let"
+    return f"{these} it onto {onto}: {'; '.join(lines)}"
 
 
-def _lines(step: Step, node: Node) -> Lines | None:
-    """Return the lines that let a step onto a node; None if no lines do."""
+def _lacking_on(step: Step, node: Node) -> _Lacking | None:
+    """Return what lets a step onto a node; None if nothing does."""
     if node.unschedulable or is_not_ready(node) or not matches_affinity(step.affinity, node):
         return None
-    accelerator = _accelerator(step, node)
-    selector = _selector(step.node_selector, node)
-    if accelerator is None or selector is None:
+    accelerators, labels = _accelerators(step, node), _labels(step.node_selector, node)
+    if accelerators is None or labels is None:
         return None
-    taints = [each for each in node.taints if untolerated_taint(step.tolerations, (each,))]
-    return (*accelerator, *selector, *map(toleration_line, taints))
+    taints = (each for each in node.taints if untolerated_taint(step.tolerations, (each,)))
+    return _Lacking(accelerators, labels, tuple(taints))
 
 
-def _accelerator(step: Step, node: Node) -> Lines | None:
+def _accelerators(step: Step, node: Node) -> Mapping[str, int] | None:
     """Return the accelerator that the node has in place of the one that the step asks for."""
     free = free_room(node.allocatable, node.used)
     short = lacking(with_pod(step.requests), free)
     if not short:
-        return ()
+        return {}
     if len(short) > 1 or not _may_be_accelerator(short[0]) or short[0] in node.allocatable:
         return None
     amount = step.requests[short[0]]
     for name in node.allocatable:
         if _ACCELERATED.search(name) and free[name] >= amount:
-            return (accelerator_line(name, amount),)
+            return {name: amount}
     return None
 
 
@@ -188,36 +205,16 @@ def accelerated_by(step: Step) -> str:
     return ""
 
 
-def accelerator_line(resource: str, amount: int = 1) -> str:
-    """Return the line that asks for accelerators."""
-    return f"task.set_accelerator_type({_quoted(resource)}).set_accelerator_limit({amount})"
-
-
-def _selector(wanted: Mapping[str, str], node: Node) -> Lines | None:
-    """Return selectors with the node's own values; None if one is missing or very different."""
+def _labels(wanted: Mapping[str, str], node: Node) -> Mapping[str, str] | None:
+    """Return the node's own values; None if one is missing or very different."""
     missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
-    lines = []
-    for key, value in missing.items():
-        if key not in node.labels or not _is_near(value, node.labels[key]):
-            return None
-        arguments = f"label_key={_quoted(key)}, label_value={_quoted(node.labels[key])}"
-        lines.append(f"kubernetes.add_node_selector(task, {arguments})")
-    return tuple(lines)
+    if all(
+        key in node.labels and _is_near(value, node.labels[key]) for key, value in missing.items()
+    ):
+        return {key: node.labels[key] for key in missing}
+    return None
 
 
 def _is_near(wanted: str, present: str) -> bool:
     """Return whether one value may be a misspelling of the other."""
     return bool(difflib.get_close_matches(wanted.lower(), [present.lower()], cutoff=0.75))
-
-
-def toleration_line(taint: Taint) -> str:
-    """Return the line that tolerates a taint."""
-    key, value, effect = map(_quoted, (taint.key, taint.value, taint.effect))
-    matched = f'operator="Equal", value={value}' if taint.value else 'operator="Exists"'
-    return f"kubernetes.add_toleration(task, key={key}, {matched}, effect={effect})"
-
-
-def _quoted(text: str) -> str:
-    """Return text as Python writes it, in double quotes where it can be read."""
-    text = text[:_LONGEST_VALUE]
-    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

@@ -10,6 +10,7 @@ from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, Step
 from kfp_placement_engine.model.step_names import CONTROL_FLOW, listed, task_of
+from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.units.durations import marked_round_trip_text
 
 _LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
@@ -32,9 +33,9 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             "unmarked",
-            "no step is marked, so all stay with the cluster's default scheduler; put"
-            " @placed_pipeline() below @dsl.pipeline, use place() on steps, or have all runs of the"
-            f" namespace planned: label it {_LABEL}",
+            "no step is marked, so all stay with the cluster's default scheduler;"
+            f" {language_of(graph).marks}, or have all runs of the namespace planned: label it"
+            f" {_LABEL}",
         )
         return
     groups = {group.name: group for group in graph.groups}
@@ -45,8 +46,8 @@ def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
             yield Finding(
                 Severity.WARNING,
                 "unmarked",
-                "is not marked and stays with the cluster's default scheduler; use place() or"
-                f" @placed, or label the namespace {_LABEL}",
+                "is not marked and stays with the cluster's default scheduler;"
+                f" {language_of(graph).mark}, or label the namespace {_LABEL}",
                 step.task,
             )
         else:

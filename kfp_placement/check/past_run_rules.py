@@ -10,6 +10,7 @@ from kfp_placement_engine.contract.keys import SPEED_LABEL
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
 from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.planning.past_runs.learned_times import outweighs_hints
 from kfp_placement_engine.planning.past_runs.memory_advice import MemoryProblem, step_advice
 from kfp_placement_engine.planning.plan_rows import sized_input
@@ -45,7 +46,7 @@ def hints_off(prepared: PreparedRun) -> Iterator[Finding]:
             )
             if not factor:
                 # If run times follow a factor, no single duration is right.
-                message += f': write duration="{format_duration(typical)}"'
+                message += f": write {language_of(run).duration(typical)}"
             yield Finding(Severity.WARNING, "hint-off", message, step.task)
 
 

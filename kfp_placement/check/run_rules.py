@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks, listed_tasks, task_names
 from kfp_placement.prepared_run import PreparedRun
-from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
+from kfp_placement.remedies import GPU, accelerated_by
 from kfp_placement_engine.contract.keys import (
     LOCATION_LABEL,
     SCHEDULER_LABEL,
@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import Notice, StartLimit, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.readers.tree.start_limits import LEAST_SECONDS
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.views.formatting import counted
@@ -23,6 +24,9 @@ _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED
 
 _NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
 """Resources whose name has no domain."""
+
+_EXAMPLE_SECONDS = 1200
+"""Run time in the advice on steps without one."""
 
 _MAX_NAMES = 5
 """Outputs that one message names."""
@@ -45,8 +49,9 @@ def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
     yield Finding(
         Severity.WARNING if everything else Severity.NOTE,
         "no-durations" if everything else "some-durations",
-        f"{what}{'' if everything else listed_tasks(assumed)}, so a run time is assumed; say"
-        " duration='20m' in place() or @placed, since a plan is only as good as the run times are",
+        f"{what}{'' if everything else listed_tasks(assumed)}, so a run time is assumed; write"
+        f" {language_of(prepared.run).duration(_EXAMPLE_SECONDS)}, since a plan is only as good as"
+        " the run times are",
         steps=task_names(assumed),
     )
 
@@ -68,8 +73,8 @@ def missing_sizes(prepared: PreparedRun) -> Iterator[Finding]:
             "no-sizes",
             f"{len(unsized):,} {'output has' if one else 'outputs have'} no size but"
             f" {'is' if one else 'are'} read ({listed(list(unsized), _MAX_NAMES)}), and a size is"
-            " assumed, 0 unless the cluster says otherwise; say outputs={"
-            f"{key!r:.60}: '50Mi'}} in place() or @placed",
+            " assumed, 0 unless the cluster says otherwise; write"
+            f" {language_of(graph).output_size(key)}",
             steps=tuple(dict.fromkeys(unsized.values())),
         )
 
@@ -83,8 +88,8 @@ def missing_requests(prepared: PreparedRun) -> Iterator[Finding]:
             "no-requests",
             f"{counted(len(without), 'step')}"
             f" {'requests' if len(without) == 1 else 'request'} nothing{listed_tasks(without)}:"
-            " hardly any room is reserved, so that many may share a node; say cpu= and memory= in"
-            " place(), or set_cpu_request and set_memory_request",
+            " hardly any room is reserved, so that many may share a node; write"
+            f" {language_of(prepared.run).requests}",
             steps=task_names(without),
         )
 
@@ -117,6 +122,7 @@ def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
 
 def missing_accelerators(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield steps that look as if they used accelerators, and request none."""
+    language = language_of(prepared.run)
     for step in container_tasks(prepared.run):
         where = accelerated_by(step)
         if where:
@@ -124,7 +130,7 @@ def missing_accelerators(prepared: PreparedRun) -> Iterator[Finding]:
                 Severity.WARNING,
                 "no-accelerator",
                 f"its {where} suggests a node with accelerators, but it requests none, so its"
-                f" container may see none; this line asks for one: {accelerator_line(GPU)}",
+                f" container may see none; this line asks for one: {language.accelerator(GPU)}",
                 step.task,
             )
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kfp import dsl, kubernetes
 
 from kfp_placement import Cluster, Node, check, place, preview
-from kfp_placement.remedies import toleration_line
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.constraints import tolerates
 from kfp_placement_engine.model.run_graph import Toleration
+from kfp_placement_engine.planning.author_languages import PYTHON
 from tests.support.pipelines import one_step
 
 QUICK: dict[str, Any] = {"budget": "50ms", "compare": ()}
@@ -148,7 +148,8 @@ def test_the_line_of_any_taint_is_python_that_tolerates_it(key, value, effect):
         def add_toleration(task, **arguments):
             written.append(Toleration(**arguments))
 
-    exec(toleration_line(taint), {"kubernetes": Kubernetes, "task": None})
+    (line,) = PYTHON.tolerations([taint], has_others=False)
+    exec(line, {"kubernetes": Kubernetes, "task": None})
     assert tolerates(written, taint)
 
 

@@ -133,9 +133,7 @@ def latency_rule(
     """
     nearest, limited = is_ruled(step.type, ruled_types), step.max_latency_ms is not None
     if not step.location:
-        message = (
-            "max_latency changes nothing without location; say location='HOME-EDGE' in place()"
-        )
+        message = "max_latency changes nothing without location; say one, such as HOME-EDGE"
         return LatencyRule(), Notice("no-location", message, step.task) if limited else None
     if not nearest and not limited:
         return LatencyRule(), None

@@ -369,6 +369,11 @@ class RunGraph:
     workflow: str = ""
     is_outline: bool = False
 
+    @property
+    def is_kfp(self) -> bool:
+        """True for a package of KFP 2, or a Workflow that KFP's backend made of one."""
+        return self.source == "kfp-package" or any(group.has_driver for group in self.groups)
+
     def step(self, name: str) -> Step:
         """Return the step of that name.
 

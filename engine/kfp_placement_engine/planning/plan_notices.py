@@ -11,6 +11,7 @@ from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES, SizeSource, c
 from kfp_placement_engine.model.latency import unused_locations
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.units.quantities import format_resource
@@ -41,8 +42,8 @@ def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:
         Notice(
             "unknown-images",
             f"no node reports {count}{_named(unknown.values())} and nobody states a size:"
-            f" {size}{each} is assumed to be pulled; state it with image_size= in place(), or under"
-            " images in a Cluster file",
+            f" {size}{each} is assumed to be pulled; state it with"
+            f" {language_of(graph).image_size}, or under images in a Cluster file",
         )
     ]
 
@@ -63,7 +64,7 @@ def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
         verb = "opts" if len(opted_out) == 1 else "opt"
         count = f"{len(opted_out)} of {len(executors)} steps {verb} out{_tasks(opted_out)}"
         effect = _effect("it" if len(opted_out) == 1 else "them", marked_only)
-        texts.append(f'{count} with scheduler="default-scheduler": {effect}')
+        texts.append(f"{count} with {language_of(graph).opting_out}: {effect}")
     return [Notice("unmarked-steps", each) for each in texts]
 
 

@@ -54,7 +54,7 @@ def test_a_hint_that_is_far_too_long_or_too_short():
     (long,) = findings(hinted("train", 1200.0), times)
     assert (long.step, long.code, str(long.level)) == ("train", "hint-off", "warning")
     assert long.message.startswith("the hint says 20m, 9 runs tell 4m12s (")
-    assert long.message.endswith('): write duration="4m12s"')
+    assert long.message.endswith("): write duration='4m12s' in place() or @placed")
     (short,) = findings(hinted("train", 60.0), times)
     assert short.message.startswith("the hint says 1m, 9 runs tell")
     assert findings(hinted("train", 125.0), times)[0].message.startswith("the hint says 2m5s")

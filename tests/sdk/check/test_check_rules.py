@@ -32,7 +32,7 @@ MARKED = {
 
 
 def a_graph(*steps, groups=(), source="argo-workflow", notices=(), claims=()):
-    return RunGraph("run", source, tuple(steps), tuple(groups), claims, tuple(notices))
+    return RunGraph("run", source, tuple(steps), tuple(groups), claims, notices=tuple(notices))
 
 
 def a_step(name="work", **changes):
