@@ -196,6 +196,18 @@ def test_bad_resources_are_refused_with_their_place(read, resources, problem):
     assert "task work" in str(caught.value)
 
 
+def test_init_containers_count_by_the_rule_of_kubernetes(read):
+    """`kubernetes.add_init_container` of KFP's next SDK."""
+    fetch = {"name": "fetch", "image": "f", "resources": {"requests": {"cpu": "3"}}}
+    proxy = {"name": "proxy", "image": "p", "resources": {"limits": {"cpu": "500m"}}}
+    kubernetes = {"initContainers": [{**proxy, "restartPolicy": "Always"}, fetch]}
+    step, _ = step_of(read, resources={"cpuRequest": 1.0}, kubernetes=kubernetes)
+    assert step.requests == {"cpu": 3500}
+    kubernetes = {"initContainers": [{**proxy, "restartPolicy": "Always"}]}
+    step, _ = step_of(read, resources={"cpuRequest": 1.0}, kubernetes=kubernetes)
+    assert step.requests == {"cpu": 1500}
+
+
 def test_constraints_are_read_in_every_form(read):
     term = [{"key": "zone", "operator": "In", "values": ["a", "b"]}]
     field = [{"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}]

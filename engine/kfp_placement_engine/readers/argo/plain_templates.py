@@ -1,17 +1,32 @@
 """A reader of Argo templates that run a pod, and so become leaves of the task tree."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.plain_text import TagReader
+from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression
+from kfp_placement_engine.readers.tree.leaf_resources import container_specs, init_containers
 from kfp_placement_engine.readers.tree.start_limits import SETTINGS
-from kfp_placement_engine.readers.tree.tasks import Leaf, ResourceSpec
+from kfp_placement_engine.readers.tree.tasks import Leaf
 
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
 """Kinds of templates that run a pod; suspend, http and plugin do not."""
+
+_KINDS = (*POD_KINDS, "dag", "steps", "suspend", "http", "plugin")
+"""Kinds of templates, each of which has one."""
+
+_TEMPLATE_LISTS = {
+    **POD_LISTS,
+    "sidecars": "name",
+    "tolerations": "key",
+    "parameters": "name",
+    "artifacts": "name",
+}
+"""Lists of a template that its defaults are merged into, with the key of their entries."""
 
 _MAX_ATTEMPTS = 1000
 
@@ -19,11 +34,16 @@ _CONSTRAINTS = ("nodeSelector", "affinity", "tolerations")
 """Settings of where a pod may go."""
 
 
-def merge(low: Any, high: Any) -> Any:
-    """Merge two values: mappings key by key, everything else is taken from `high`."""
-    if isinstance(low, dict) and isinstance(high, dict):
-        return {**low, **{key: merge(low.get(key), value) for key, value in high.items()}}
-    return low if high is None else high
+def with_defaults(defaults: Mapping[str, Any], template: Fields) -> Fields:
+    """Return a template with the Workflow's `templateDefaults`, as Argo merges them.
+
+    The defaults of another kind of template do not count.
+    """
+    if not defaults:
+        return template
+    own = next((kind for kind in _KINDS if template.get(kind) is not None), "")
+    low = {key: value for key, value in defaults.items() if key == own or key not in _KINDS}
+    return Fields(merge(low, template.raw, _TEMPLATE_LISTS), template.place)
 
 
 def inside(spec: Fields, caller: Fields) -> Fields:
@@ -128,18 +148,22 @@ class _LeafReader:
         self._template = template
         self._spec = spec
         self._tags = tags
-        patches = (pod_spec_patch(each, tags) for each in (spec, template))
-        self._patch = Fields(merge(*patches), template.place)
-        self._containers = self._all_containers()
+        patches = [pod_spec_patch(each, tags) for each in (spec, template)]
+        self._patch = Fields(merge(patches[0], patches[1], POD_LISTS), template.place)
+        self._containers = self._patched("containers", self._own_containers())
+        own = (Fields({"name": "init"}, template.place), *template.each("initContainers"))
+        self._init_containers = self._patched("initContainers", own)
 
     def leaf(self) -> Leaf:
         """Return the leaf."""
-        image = self._tags.text(self._containers[0].get("image")) if self._containers else EMPTY
         metadata = merge(self._spec.mapping("podMetadata"), self._template.mapping("metadata"))
         metadata = Fields(metadata, self._template.where("metadata"))
         return Leaf(
-            image=image,
-            resources=self._resources(),
+            image=self._tags.text(self._containers[0].get("image")),
+            resources=tuple(
+                spec for each in self._containers for spec in container_specs(each, self._tags.text)
+            ),
+            init_containers=init_containers(self._init_containers, self._tags.text),
             pod_resources=pod_resources(self._template, self._spec, self._patch),
             resource_claims=self._resource_claims(),
             labels=self._texts(metadata, "labels"),
@@ -160,40 +184,31 @@ class _LeafReader:
             place=self._template.place,
         )
 
-    def _all_containers(self) -> list[Fields]:
-        """Return the pod's containers, the main one first."""
+    def _own_containers(self) -> list[Fields]:
+        """Return the containers of the pod that Argo makes, the main one first."""
         template = self._template
-        containers = [
-            template.fields(kind)
-            for kind in ("container", "script")
-            if template.get(kind) is not None
-        ]
-        containers.extend(template.fields("containerSet").each("containers"))
-        containers.extend(template.each("sidecars"))
-        for fields in self._patch.each("containers"):
-            if containers and fields.get("name") in ("main", containers[0].get("name")):
-                containers[0] = Fields(merge(containers[0].raw, fields.raw), template.place)
-        return containers
+        containers = list(template.fields("containerSet").each("containers"))
+        if not containers:
+            main = template.fields("script" if "script" in template else "container")
+            containers.append(Fields({**main.raw, "name": "main"}, main.place))
+        wait = Fields({"name": "wait"}, template.place)
+        return [*containers, *template.each("sidecars"), wait]
+
+    def _patched(self, kind: str, own: Sequence[Fields]) -> Sequence[Fields]:
+        """Return containers with those of the patch, which have the names of others or are new."""
+        if not self._patch.get(kind):
+            return own
+        merged = merge([each.raw for each in own], self._patch.entries(kind), POD_LISTS, kind)
+        return list(Fields.each_of(merged, self._template.where(kind)))
 
     def _texts(self, metadata: Fields, kind: str) -> dict[str, Expression]:
         return {key: self._tags.text(text) for key, text in metadata.text_mapping(kind).items()}
-
-    def _resources(self) -> tuple[ResourceSpec, ...]:
-        specs = []
-        for container in self._containers:
-            resources = container.fields("resources")
-            requests, limits = resources.mapping("requests"), resources.mapping("limits")
-            for name in sorted({*requests, *limits}):
-                request = self._tags.text(requests[name]) if name in requests else None
-                limit = self._tags.text(limits[name]) if name in limits else None
-                specs.append(ResourceSpec(Constant(name), request, limit))
-        return tuple(specs)
 
     def _resource_claims(self) -> tuple[str, ...]:
         """Return the pod's claims for devices, and those that only a container names."""
         used = (
             claim.name("name")
-            for container in self._containers
+            for container in (*self._containers, *self._init_containers)
             for claim in container.fields("resources").each("claims")
         )
         stated = resource_claims(self._template, self._spec, self._patch)
@@ -223,7 +238,7 @@ class _LeafReader:
                 claims[volume.text("name")] = self._tags.text(claim_name)
         mounted = {
             mount.text("name")
-            for container in [*self._containers, *self._template.each("initContainers")]
+            for container in (*self._containers, *self._init_containers)
             for mount in container.each("volumeMounts")
         }
         return tuple(claim for name, claim in claims.items() if name in mounted)

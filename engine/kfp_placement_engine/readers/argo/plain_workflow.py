@@ -10,9 +10,9 @@ from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.plain_templates import (
     POD_KINDS,
     inside,
-    merge,
     template_defaults,
     template_leaf,
+    with_defaults,
 )
 from kfp_placement_engine.readers.argo.plain_text import TagReader, output_tasks
 from kfp_placement_engine.readers.argo.workflow_templates import (
@@ -148,7 +148,7 @@ class _PlainReader:
             spec: the Workflow's spec, as it is for the template's own pod.
             within: the Workflow's spec, as it is for pods of the template's tasks.
         """
-        merged = Fields(merge(self._defaults, template.raw), template.place)
+        merged = with_defaults(self._defaults, template)
         if _is_dag(merged):
             return self._dag(merged, within)
         if any(merged.get(kind) is not None for kind in POD_KINDS):

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.readers.argo.plain_templates import (
-    merge,
     pod_resources,
     pod_spec_patch,
     resource_claims,
     start_limits,
+    with_defaults,
 )
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
+from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf
@@ -88,7 +89,7 @@ class WorkflowDefaults:
 
     def _of_template(self, template: str) -> _TemplateDefaults:
         pod = self._templates.template(self._pod_template(template))
-        merged = Fields(merge(self._defaults, pod.raw), pod.place)
+        merged = with_defaults(self._defaults, pod)
         patch = Fields(self._patch, self._spec.place)
         of_pod = {
             "pod_resources": pod_resources(merged, self._spec, patch),

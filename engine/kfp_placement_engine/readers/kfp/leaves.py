@@ -16,6 +16,7 @@ from kfp_placement_engine.readers.kfp.values import text_with_inputs
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression, Input
 from kfp_placement_engine.readers.tree.leaf_facts import constant_texts
+from kfp_placement_engine.readers.tree.leaf_resources import init_containers
 from kfp_placement_engine.readers.tree.tasks import Leaf, ResourceSpec
 
 DRIVER_ONLY_IMAGES = {
@@ -73,6 +74,7 @@ def container_leaf(
         if container
         else "",
         resources=_resources(resources) if config.on_pod("RESOURCES") else (),
+        init_containers=init_containers(kubernetes.each("initContainers")),
         labels=constant_texts(metadata, "labels"),
         annotations=constant_texts(metadata, "annotations"),
         node_selectors=config.node_selectors(),

@@ -33,10 +33,18 @@ class PodRequests(NamedTuple):
     scored: Amounts
 
 
-class _Container(NamedTuple):
+class Container(NamedTuple):
+    """A container of a pod, as far as the pod's requests depend on it.
+
+    Attributes:
+        requests: requests of the container.
+        is_init: whether it is in the pod's list of init containers.
+        is_sidecar: whether it is an init container that goes on beside the main ones.
+    """
+
     requests: Resources
-    is_init: bool
-    is_sidecar: bool
+    is_init: bool = False
+    is_sidecar: bool = False
 
 
 def read_requests(pod: Fields) -> PodRequests:
@@ -47,7 +55,7 @@ def read_requests(pod: Fields) -> PodRequests:
     """
     spec, status = pod.flat("spec"), pod.flat("status")
     containers = _containers(spec, status)
-    real = _total(containers, {})
+    real = total_requests(containers)
     pod_resources = Fields(spec.mapping("resources"), spec.place.then(": spec.resources"))
     pod_level = pod_level_requests(pod_resources, real)
     real.update(pod_level)
@@ -56,7 +64,7 @@ def read_requests(pod: Fields) -> PodRequests:
     missing = SCORED_DEFAULTS
     if pod_level:
         missing = {name: each for name, each in SCORED_DEFAULTS.items() if name not in real}
-    scored = _total(containers, missing)
+    scored = total_requests(containers, missing)
     scored.update(pod_level)
     add_to(scored, overhead)
     return PodRequests(
@@ -97,7 +105,7 @@ def pod_level_requests(resources: Fields, of_containers: Resources) -> Amounts:
     return {name: each for name, each in {**filled_in, **requests}.items() if is_pod_level(name)}
 
 
-def _containers(spec: Fields, status: Fields) -> list[_Container]:
+def _containers(spec: Fields, status: Fields) -> list[Container]:
     reported = {
         str(each.get("name")): each
         for kind in ("containerStatuses", "initContainerStatuses")
@@ -117,7 +125,7 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
                 requests = _resized(
                     requests, Fields(reported[name].raw, container.place), infeasible
                 )
-            containers.append(_Container(requests, is_init, is_sidecar))
+            containers.append(Container(requests, is_init, is_sidecar))
     return containers
 
 
@@ -148,8 +156,14 @@ def _resize_infeasible(status: Fields) -> bool:
     return False
 
 
-def _total(containers: Iterable[_Container], missing: Resources) -> Amounts:
-    """Return what containers request; `missing` holds amounts for those that request none."""
+def total_requests(containers: Iterable[Container], missing: Resources | None = None) -> Amounts:
+    """Return what the containers of a pod request together.
+
+    Args:
+        containers: containers of the pod, its init containers in their order.
+        missing: amounts that count for a container that requests none.
+    """
+    missing = missing or {}
     total: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}

@@ -84,7 +84,8 @@ class LeafFactsReader:
 
 
 def _open_inputs(leaf: Leaf) -> set[str]:
-    amounts = [part for spec in leaf.resources for part in (spec.name, spec.request, spec.limit)]
+    specs = leaf.all_resources()
+    amounts = [part for spec in specs for part in (spec.name, spec.request, spec.limit)]
     expressions = [
         leaf.image,
         *leaf.labels.values(),
@@ -113,7 +114,7 @@ class _LeafRead:
             InputError: a quantity, toleration or affinity is malformed.
         """
         leaf, scope = self._leaf, self._scope
-        resources = read_resources(leaf.resources, leaf.pod_resources, scope, leaf.place)
+        resources = read_resources(leaf, scope)
         self._warnings.extend(resources.warnings)
         self._warnings.extend(_claim_warnings(leaf.resource_claims))
         labels, annotations = self._texts(leaf.labels), self._texts(leaf.annotations)

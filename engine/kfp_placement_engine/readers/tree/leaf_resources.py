@@ -1,17 +1,23 @@
 """A reader of a step's requests from those of its containers, with warnings about bad ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.readers.kubernetes.pods import is_pod_level, pod_level_requests
-from kfp_placement_engine.readers.text.fields import Fields, RawMapping
+from kfp_placement_engine.readers.kubernetes.pods import (
+    Container,
+    is_pod_level,
+    pod_level_requests,
+    total_requests,
+)
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expressions import Expression, Scope
-from kfp_placement_engine.readers.tree.tasks import ResourceSpec
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
+from kfp_placement_engine.readers.tree.tasks import InitContainer, Leaf, ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text
 from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
-from kfp_placement_engine.units.resources import Resources, add_to, raise_to
+from kfp_placement_engine.units.resources import Amounts, Resources, add_to, raise_to
 
 GAP = "{{"
 """Beginning of the placeholders that KFP and Argo fill in at run time."""
@@ -22,8 +28,8 @@ class LeafResources:
     """Resources of a step, as far as they are known before the run.
 
     Attributes:
-        requests: requests of its pod as a whole, else sums over its containers, in canonical units;
-            a limit where there is only that.
+        requests: requests of its pod as a whole, else what its containers request together, in
+            canonical units; a limit where there is only that.
         unknown: names of the resources whose amount is known only at run time.
         warnings: codes and messages of problems.
     """
@@ -33,41 +39,64 @@ class LeafResources:
     warnings: tuple[tuple[str, str], ...]
 
 
-def read_resources(
-    specs: Iterable[ResourceSpec], pod_resources: RawMapping, scope: Scope, place: Place
-) -> LeafResources:
+def container_specs(
+    container: Fields, expression: Callable[[Any], Expression] = Constant
+) -> tuple[ResourceSpec, ...]:
+    """Return the requests and limits of a container in Kubernetes' form.
+
+    Args:
+        container: the container.
+        expression: function that turns text of the file into an expression.
+
+    Raises:
+        InputError: its resources are malformed.
+    """
+    resources = container.fields("resources")
+    requests, limits = resources.mapping("requests"), resources.mapping("limits")
+    return tuple(
+        ResourceSpec(
+            Constant(name),
+            expression(requests[name]) if name in requests else None,
+            expression(limits[name]) if name in limits else None,
+        )
+        for name in sorted({*requests, *limits})
+    )
+
+
+def init_containers(
+    containers: Iterable[Fields], expression: Callable[[Any], Expression] = Constant
+) -> tuple[InitContainer, ...]:
+    """Return the init containers that request something; arguments as in `container_specs`.
+
+    Raises:
+        InputError: the resources of a container are malformed.
+    """
+    read = (
+        InitContainer(container_specs(each, expression), each.get("restartPolicy") == "Always")
+        for each in containers
+    )
+    return tuple(container for container in read if container.resources)
+
+
+def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
     """Evaluate the requests and limits of a step's containers and of its pod.
 
     Args:
-        specs: requests and limits, for each resource of each container.
-        pod_resources: requests and limits of the pod as a whole, as written.
+        leaf: leaf of the step.
         scope: values of the step's inputs.
-        place: place of the step in its file, for messages.
 
     Raises:
         InputError: an amount, or what the pod requests as a whole, is malformed.
     """
-    requests: dict[str, int] = {}
-    unknown: list[str] = []
-    warnings: list[tuple[str, str]] = []
-    for spec in specs:
-        name = gapless(known_text(spec.name.evaluate(scope)))
-        if name is None:
-            unknown.append("accelerator")
-            continue
-        request, request_is_known = _amount(name, spec.request, scope, place)
-        limit, limit_is_known = _amount(name, spec.limit, scope, place)
-        # Kubernetes takes the limit for the request where only a limit is set.
-        amount = limit if request is None and request_is_known else request
-        if not request_is_known or (request is None and not limit_is_known):
-            unknown.append(name)
-        elif amount is not None:
-            # Containers of one pod add up.
-            add_to(requests, {name: amount})
-            warnings.extend(_surprises(name, amount, limit))
+    reader = _Requests(scope, leaf.place)
+    containers = [Container(reader.read(leaf.resources))]
+    for each in leaf.init_containers:
+        containers.append(Container(reader.read(each.resources), True, each.is_sidecar))
+    requests = total_requests(containers)
+    unknown, warnings = reader.unknown, reader.warnings
     of_pod: Resources = {}
-    if pod_resources:
-        pod = Fields(pod_resources, place.field("podResources"))
+    if leaf.pod_resources:
+        pod = Fields(leaf.pod_resources, leaf.place.field("podResources"))
         of_pod = pod_level_requests(pod, requests)
         warnings.extend(_pod_surprises(pod, of_pod, requests))
         # A pod that requests less than its containers is refused, so the larger amount counts.
@@ -79,6 +108,35 @@ def read_resources(
         message = f"its {listed} {verbs[0]} known only at run time and {verbs[1]} as 0"
         warnings.append(("unknown-resources", message))
     return LeafResources(requests, names, tuple(warnings))
+
+
+class _Requests:
+    """Reader of what containers request, with what is unknown or surprises."""
+
+    def __init__(self, scope: Scope, place: Place) -> None:
+        self._scope = scope
+        self._place = place
+        self.unknown: list[str] = []
+        self.warnings: list[tuple[str, str]] = []
+
+    def read(self, specs: Iterable[ResourceSpec]) -> Amounts:
+        """Return the sums of the requests, or of limits where there are only those."""
+        requests: Amounts = {}
+        for spec in specs:
+            name = gapless(known_text(spec.name.evaluate(self._scope)))
+            if name is None:
+                self.unknown.append("accelerator")
+                continue
+            request, request_is_known = _amount(name, spec.request, self._scope, self._place)
+            limit, limit_is_known = _amount(name, spec.limit, self._scope, self._place)
+            # Kubernetes takes the limit for the request where only a limit is set.
+            amount = limit if request is None and request_is_known else request
+            if not request_is_known or (request is None and not limit_is_known):
+                self.unknown.append(name)
+            elif amount is not None:
+                add_to(requests, {name: amount})
+                self.warnings.extend(_surprises(name, amount, limit))
+        return requests
 
 
 def gapless(text: str | None) -> str | None:

@@ -58,6 +58,19 @@ class ResourceSpec:
 
 
 @dataclass(frozen=True)
+class InitContainer:
+    """An init container that requests something.
+
+    Attributes:
+        resources: requests and limits of the container.
+        is_sidecar: whether it goes on beside the main containers (`restartPolicy: Always`).
+    """
+
+    resources: tuple[ResourceSpec, ...]
+    is_sidecar: bool = False
+
+
+@dataclass(frozen=True)
 class Leaf:
     """A task that runs a pod; its expressions are evaluated with the task's own inputs.
 
@@ -66,6 +79,7 @@ class Leaf:
         image: image of the main container.
         component: digest of image, command and arguments; see `run_graph.Step`.
         resources: requests and limits of its containers.
+        init_containers: init containers of its pod, in their order.
         pod_resources: requests and limits of its pod as a whole, as written.
         resource_claims: names of claims for devices (dynamic resource allocation), not counted.
         labels, annotations: labels and annotations of the pod, by the author.
@@ -91,6 +105,7 @@ class Leaf:
     image: Expression = EMPTY
     component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
+    init_containers: tuple[InitContainer, ...] = ()
     pod_resources: Mapping[str, Any] = field(default_factory=dict)
     resource_claims: tuple[str, ...] = ()
     labels: Mapping[str, Expression] = field(default_factory=dict)
@@ -110,6 +125,12 @@ class Leaf:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     numeric_inputs: frozenset[str] = frozenset()
     place: Place = NOWHERE
+
+    def all_resources(self) -> Iterator[ResourceSpec]:
+        """Yield requests and limits of all its containers."""
+        yield from self.resources
+        for container in self.init_containers:
+            yield from container.resources
 
 
 @dataclass(frozen=True)
