@@ -4,6 +4,7 @@ Readers are imported on demand: importing all of them adds a fifth to the time o
 package.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,13 +12,19 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, RequestError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
+from kfp_placement_engine.readers.argo.keys import GROUP, TEMPLATE_KINDS, WORKFLOW_KINDS
 from kfp_placement_engine.readers.kfp.package_parts import document_parts, is_pipeline
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
-from kfp_placement_engine.readers.text.place import Place, kind_of
-from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.text.place import (
+    Place,
+    kind_of,
+    mapping_or_empty,
+    text_or_empty,
+)
+from kfp_placement_engine.readers.tree.options import ArgoObjects, ReadOptions
 
 _EXPECTED = (
     "give a KFP pipeline package (IR YAML), an Argo Workflow, or a wfformat workflow instance"
@@ -27,6 +34,8 @@ _WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
 _Document = RawMapping
 """Document of a file, by its keys."""
 
+_SHOWN = 5
+
 
 class _Format(StrEnum):
     """Format of a run's file, as text for people."""
@@ -34,6 +43,10 @@ class _Format(StrEnum):
     PACKAGE = "a KFP pipeline package"
     WORKFLOW = "an Argo Workflow"
     WFFORMAT = "a workflow in wfformat"
+
+
+_Run = tuple[_Document, _Format]
+"""Document that describes a run, and its format."""
 
 
 def read_run(
@@ -55,13 +68,36 @@ def read_run(
     return _read(_unwrapped(documents, name), data, name, options or ReadOptions())
 
 
+def read_run_among(objects: ArgoObjects, name: str, options: ReadOptions | None = None) -> RunGraph:
+    """Read the run among objects of Argo, of which the others may be templates that it refers to.
+
+    Args:
+        objects: the objects, of a folder.
+        name: name of the folder, for messages.
+        options: the user's settings for reading the run; None = the defaults.
+
+    Raises:
+        InputError: there is no run or more than one, or it is malformed; the message names the
+            place.
+        LimitError: the run is beyond a documented limit.
+    """
+    options = options or ReadOptions()
+    runs = _runs([each.raw for each in objects.objects])
+    if not runs:
+        raise InputError(f"{name}: holds no run of Argo; {_EXPECTED}")
+    run, _ = _only(runs, name)
+    place = next(each.place for each in objects.objects if each.raw is run)
+    options = replace(options, templates=objects + options.templates)
+    return _graph(_Format.WORKFLOW, [run], place.spelled, options)
+
+
 def read_run_file(
     path: str | Path, options: ReadOptions | None = None, progress: Progress = no_progress
 ) -> RunGraph:
-    """Read a run from a file.
+    """Read a run from a file, or from a folder of files of Argo.
 
     Args:
-        path: path of the file.
+        path: path of the file or folder.
         options: the user's settings for reading the run; None = the defaults.
         progress: callback for the progress of reading.
 
@@ -71,6 +107,10 @@ def read_run_file(
             place.
         LimitError: the file is beyond a documented limit.
     """
+    if Path(path).is_dir():
+        from kfp_placement_engine.readers.argo_files import read_argo_objects
+
+        return read_run_among(read_argo_objects(path), str(path), options)
     data = read_file(path, max_bytes=RUN_MAX_BYTES)
     return read_run(data, name=str(path), options=options, progress=progress)
 
@@ -122,26 +162,68 @@ def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
 
 def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
-    runs = [(each, run_format) for each in documents if (run_format := _format_of(each))]
+    runs = _runs(documents)
     if not runs:
         raise InputError(f"{name}: {_problem(documents)}; {_EXPECTED}")
-    if len(runs) > 1 or len(platforms) > 1:
-        raise InputError(f"{name}: holds several runs or platform parts; give one run")
-    [(run, run_format)] = runs
+    if len(platforms) > 1:
+        raise InputError(f"{name}: holds several platform parts; give one package")
+    run, run_format = _only(runs, name)
+    if run_format is not _Format.WORKFLOW and options.entrypoint:
+        raise RequestError(
+            f"{name}: is {run_format}, which has no templates to choose from; give an entrypoint"
+            " with an Argo Workflow only"
+        )
     if options.package is not None and run_format is not _Format.WORKFLOW:
         raise RequestError(
             f"{name}: is {run_format}, which needs no package beside it; give one with an Argo"
             " Workflow only"
         )
     used = [run, *platforms] if run_format is _Format.PACKAGE else [run]
+    if run_format is _Format.WORKFLOW:
+        used += [each for each in documents if each is not run and _is_template(each)]
+        beside = tuple(Fields(each, Place(name)) for each in used[1:])
+        options = replace(options, templates=ArgoObjects(beside) + options.templates)
     graph = _graph(run_format, used, name, options)
     unused = [each for each in documents if not any(each is one for one in used)]
-    beside = _unused_notices(unused)
+    notices = _unused_notices(unused)
     if run_format is _Format.PACKAGE:
         from kfp_placement_engine.readers.kfp.arguments import misread_notices
 
-        beside += misread_notices(Fields(run, Place(name)).fields("root"), data)
-    return replace(graph, notices=(*graph.notices, *beside))
+        notices += misread_notices(Fields(run, Place(name)).fields("root"), data)
+    return replace(graph, notices=(*graph.notices, *notices))
+
+
+def _runs(documents: Sequence[_Document]) -> list[_Run]:
+    """Return the documents that describe a run, without templates that others can refer to.
+
+    If there are templates only, those that name their entrypoint are runs, else all are.
+    """
+    runs = [(each, run_format) for each in documents if (run_format := _format_of(each))]
+    own = [run for run in runs if not _is_template(run[0])]
+    return own or [run for run in runs if _entrypoint(run[0])] or runs
+
+
+def _only(runs: Sequence[_Run], name: str) -> _Run:
+    if len(runs) == 1:
+        return runs[0]
+    described = [f"{each.get('kind', 'a pipeline')} {_name(each)}".strip() for each, _ in runs]
+    way = "give a file with only one of them"
+    if all(run_format is _Format.WORKFLOW for _, run_format in runs):
+        way += f", and this one for its templates (--with {name}, in Python templates=)"
+    raise InputError(f"{name}: holds {len(runs)} runs ({listed(described, _SHOWN)}); {way}")
+
+
+def _is_template(document: _Document) -> bool:
+    return document.get("kind") in TEMPLATE_KINDS and _format_of(document) is _Format.WORKFLOW
+
+
+def _entrypoint(document: _Document) -> str:
+    return text_or_empty(mapping_or_empty(document.get("spec")).get("entrypoint"))
+
+
+def _name(document: _Document) -> str:
+    metadata = mapping_or_empty(document.get("metadata"))
+    return text_or_empty(metadata.get("name") or metadata.get("generateName"))
 
 
 def _format_of(document: _Document) -> _Format | None:

@@ -61,7 +61,7 @@ def test_other_files_are_refused_with_what_they_are(text, golden):
 
 def test_a_file_with_several_runs_is_refused():
     package = json.dumps(a_package()[0])
-    with pytest.raises(InputError, match="holds several runs or platform parts"):
+    with pytest.raises(InputError, match="holds 2 runs"):
         read(package + "\n" + package)
 
 

@@ -7,7 +7,15 @@ VERSION = "v1alpha1"
 
 WORKFLOW_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflows", "Workflow")
 
-WORKFLOW_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+TEMPLATE_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflowtemplates", "WorkflowTemplate")
+CLUSTER_TEMPLATE_NAMES = KindNames(
+    f"{GROUP}/{VERSION}", "clusterworkflowtemplates", "ClusterWorkflowTemplate"
+)
+
+TEMPLATE_KINDS = (TEMPLATE_NAMES.kind, CLUSTER_TEMPLATE_NAMES.kind)
+"""Kinds of objects whose templates others can refer to."""
+
+WORKFLOW_KINDS = (WORKFLOW_NAMES.kind, *TEMPLATE_KINDS, "CronWorkflow")
 """Kinds of objects that hold a run."""
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"

@@ -15,6 +15,11 @@ from kfp_placement_engine.readers.argo.plain_templates import (
     with_defaults,
 )
 from kfp_placement_engine.readers.argo.plain_text import TagReader, output_tasks
+from kfp_placement_engine.readers.argo.references.template_library import (
+    TemplateLibrary,
+    TemplateSource,
+)
+from kfp_placement_engine.readers.argo.references.workflow_spec import GIVE_TEMPLATES
 from kfp_placement_engine.readers.argo.workflow_templates import (
     WorkflowTemplates,
     named_parameters,
@@ -47,12 +52,15 @@ from kfp_placement_engine.readers.tree.tasks import (
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
 
-def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) -> TaskTree:
+def plain_workflow_tree(
+    spec: Fields, metadata: Fields, library: TemplateLibrary, options: ReadOptions
+) -> TaskTree:
     """Read a Workflow that was not made by KFP.
 
     Args:
         spec: the Workflow's spec, at the place of its file.
         metadata: the Workflow's metadata.
+        library: templates outside of the Workflow.
         options: settings, of which the arguments are used.
 
     Raises:
@@ -65,7 +73,7 @@ def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) ->
     parameters, missing = _parameters(spec, options)
     variables = {"workflow.name": workflow, "workflow.namespace": namespace}
     named = {key: text for key, text in variables.items() if text}
-    reader = _PlainReader(spec, TagReader(parameters, named))
+    reader = _PlainReader(spec, library, TagReader(parameters, named))
     root = reader.root(parameters)
     return TaskTree(
         name=generated.rstrip("-") or workflow or spec.place.spelled,
@@ -83,21 +91,42 @@ def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) ->
 
 def _parameters(spec: Fields, options: ReadOptions) -> tuple[dict[str, str], list[str]]:
     names = [entry.name("name") for entry in spec.fields("arguments").each("parameters")]
+    values = named_parameters(spec)
+    if options.entrypoint:
+        # A template for others says in its inputs what it takes.
+        inputs = _entry_inputs(spec)
+        names += [name for name in inputs if name not in names]
+        values = {**{name: text for name, text in inputs.items() if text is not None}, **values}
     for given in options.arguments:
         if given not in names:
             raise spec.place.error(unknown_parameter(str(given), names), ArgumentError)
-    values = named_parameters(spec)
     values.update({key: scalar_text(value) for key, value in options.arguments.items()})
     return values, [key for key in names if key not in values]
 
 
+def _entry_inputs(spec: Fields) -> dict[str, str | None]:
+    """Return the values of the entrypoint's input parameters by name; None = it has none."""
+    entry = WorkflowTemplates(spec).template(spec.text("entrypoint"))
+    values = dict[str, str | None]()
+    for each in entry.fields("inputs").each("parameters"):
+        value = each.get("value", each.get("default"))
+        values[each.name("name")] = None if value is None else scalar_text(value)
+    return values
+
+
 class _PlainReader:
-    def __init__(self, spec: Fields, tags: TagReader) -> None:
+    """Reader of the templates of one run.
+
+    A template is read with the templates of the object that it is in: those are `_templates` then.
+    """
+
+    def __init__(self, spec: Fields, library: TemplateLibrary, tags: TagReader) -> None:
         self._spec = spec
+        self._library = library
         self._tags = tags
         self._defaults = spec.mapping("templateDefaults")
         self._templates = WorkflowTemplates(spec)
-        self._bodies: dict[tuple[str, Fields], Leaf | Dag | None] = {}
+        self._bodies: dict[tuple[WorkflowTemplates, str, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
         self.notices: list[Notice] = []
 
@@ -124,7 +153,8 @@ class _PlainReader:
             place: place that names the template.
             spec: the Workflow's spec, as it is for pods of the template that names this one.
         """
-        if template in self._nesting:
+        named = (self._templates, template)
+        if named in self._nesting:
             message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
             self.notices.append(Notice("recursive-template", message))
             return None
@@ -133,9 +163,9 @@ class _PlainReader:
         fields = self._templates.template(template)
         # Who calls a DAG does not matter to its pods, and reading it once for each way would take
         # time without end.
-        key = (template, self._spec if _is_dag(fields) else spec)
+        key = (*named, self._spec if _is_dag(fields) else spec)
         if key not in self._bodies:
-            with self._nesting.inside(template, self._templates.place(template)):
+            with self._nesting.inside(named, self._templates.place(template)):
                 within = inside(self._spec, fields)
                 self._bodies[key] = self._body(fields, spec, within)
         return self._bodies[key]
@@ -206,24 +236,48 @@ class _PlainReader:
             loop=self._loop(task),
         )
         hook = task.fields("hooks").fields("exit")
-        handler = task.where("onExit").text(hook.get("template") or task.get("onExit"))
-        if handler:
+        handler = Fields(hook.raw or {"template": task.get("onExit")}, task.place)
+        if handler.get("template") or handler.get("templateRef"):
             exit_name = f"{name}.onExit"
-            exit_body = self._named(handler, task.place, spec)
-            tasks[exit_name] = Task(exit_name, exit_body, exit_of=(name,))
+            tasks[exit_name] = Task(exit_name, self._task_body(handler, spec), exit_of=(name,))
 
     def _task_body(self, task: Fields, spec: Fields) -> Leaf | Dag | None:
         if task.get("inline") is not None:
             # Argo finds the calling template by its name, which an inline one does not have.
             return self._body(task.fields("inline"), spec, within=self._spec)
-        if task.get("templateRef") is not None:
-            target = task.fields("templateRef").text("name")
-            problem = f"template {target:.80} is not in this file; it counts as one step"
-        elif "{{" in (name := self._tags.plain(task.name("template"))):
-            problem = "which template it runs is known only at run time"
-        else:
+        templates, name = self._target(task)
+        if "{{" in name:
+            return self._unknown(task, "which template it runs is known only at run time")
+        if templates is None:
+            return self._unknown(task, f"{name} is not known", f"; {GIVE_TEMPLATES}")
+        here, self._templates = self._templates, templates
+        try:
             return self._named(name, task.place, spec)
-        self.notices.append(Notice("template-elsewhere", f"{task.place.spelled}: {problem}"))
+        finally:
+            self._templates = here
+
+    def _target(self, task: Fields) -> tuple[WorkflowTemplates | None, str]:
+        """Return the templates among which that of a task is, and its name there.
+
+        None = its object is not known; then the name is that of the object.
+        """
+        if task.get("templateRef") is None:
+            return self._templates, self._tags.plain(task.name("template"))
+        reference = task.fields("templateRef")
+        named = {key: self._tags.plain(reference.name(key)) for key in ("name", "template")}
+        source, template = TemplateSource.of({**reference.raw, **named}), named["template"]
+        if "{{" in source.name:
+            return None, source.name
+        templates = self._library.templates(source)
+        if template in templates or "{{" in template:
+            return templates, template
+        if self._library.knows(source):
+            raise reference.error(f"{source} has no template {template!r:.80}")
+        return None, str(source)
+
+    def _unknown(self, task: Fields, problem: str, remedy: str = "") -> Leaf:
+        message = f"{task.place.spelled}: {problem}: the task counts as one step{remedy}"
+        self.notices.append(Notice("template-elsewhere", message))
         return Leaf(place=task.place)
 
     def _arguments(self, task: Fields) -> tuple[Expressions, Expressions]:
@@ -242,7 +296,10 @@ class _PlainReader:
 
     def _outside_artifacts(self, task: Fields) -> Expressions:
         """Return input artifacts that the task's template takes from a place outside of the run."""
-        template = self._templates.template(str(task.get("template")))
+        if task.get("inline") is not None:
+            return {}
+        templates, name = self._target(task)
+        template = Fields({}, task.place) if templates is None else templates.template(name)
         inside = {"name", "path", "mode", "optional", "archive", "globalName"}
         return {
             fields.name("name"): Runtime()

@@ -14,6 +14,8 @@ from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
 from kfp_placement_engine.readers.argo.kfp_workflow import kfp_workflow_tree
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
+from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
+from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_spec
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
@@ -38,13 +40,16 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
 
     Raises:
         ArgumentError: the Workflow does not take one of the arguments.
-        InputError: the Workflow is malformed, or its steps are in another object, or are
-            not in the form of a known KFP.
+        RequestError: the Workflow has no template that is called as the entrypoint given.
+        InputError: the Workflow is malformed, or its steps are in another object that is not
+            known, or not in the form of a known KFP.
         LimitError: the run has more steps than allowed.
     """
     workflow = Fields(document, Place(name))
-    metadata, spec = workflow.fields("metadata"), _spec(workflow)
-    dialect = readable_dialect(spec.raw, metadata.raw, spec.place)
+    metadata, stored = run_metadata(workflow), workflow.flat("status").flat("storedTemplates")
+    library = TemplateLibrary(options.templates.objects, stored, metadata.text("namespace"))
+    spec = run_spec(workflow, library, options.entrypoint)
+    dialect = readable_dialect(spec.raw, workflow.mapping("metadata"), spec.place)
     if dialect.is_kfp and options.arguments:
         raise ArgumentError(
             f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
@@ -52,12 +57,13 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         )
     unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
+    notices += [Notice("ignored-objects", text) for text in options.templates.unread]
 
     def read(package: RawMapping | None) -> RunGraph:
         if dialect.is_kfp:
             tree = kfp_workflow_tree(spec, metadata, dialect, package)
         else:
-            tree = plain_workflow_tree(spec, metadata, options)
+            tree = plain_workflow_tree(spec, metadata, library, options)
         return expand(replace(tree, notices=(*notices, *tree.notices)), options)
 
     package = options.package
@@ -84,20 +90,3 @@ def _unknown_versions(version: str, dialect: Dialect) -> Iterator[str]:
             " a plain Workflow, whose drivers count as steps and whose steps lack their own images,"
             " requests and marks; plan the pipeline package instead"
         )
-
-
-def _spec(workflow: Fields) -> Fields:
-    """Return the spec of a run, at the place of its file."""
-    spec = workflow.flat("spec")
-    if workflow.get("kind") == "CronWorkflow":
-        spec = spec.flat("workflowSpec")
-    if spec.get("workflowTemplateRef") is None:
-        return spec
-    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
-    if not stored:
-        reference = spec.fields("workflowTemplateRef")
-        raise workflow.error(
-            f"its steps are in WorkflowTemplate {reference.get('name')!r:.80}; give that "
-            "template, or the Workflow as Argo stores it once it runs"
-        )
-    return stored

@@ -6,6 +6,24 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.readers.text.fields import Fields
+
+
+@dataclass(frozen=True)
+class ArgoObjects:
+    """Objects of Argo beside a run, such as the WorkflowTemplates that it refers to.
+
+    Attributes:
+        objects: the objects, each at the place of its file.
+        unread: sentences about files and objects that could not be read.
+    """
+
+    objects: tuple[Fields, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def __add__(self, other: "ArgoObjects") -> "ArgoObjects":
+        """Return the objects of both."""
+        return ArgoObjects(self.objects + other.objects, self.unread + other.unread)
 
 
 @dataclass(frozen=True)
@@ -20,6 +38,8 @@ class ReadOptions:
         learned_widths: widths of such loops in past runs, by the loop's path (with `[*]`);
             `loop_widths` win, and loops that the run does not have do not matter.
         package: pipeline spec of the run, for a Workflow that does not hold it; None = unknown.
+        templates: WorkflowTemplates that a Workflow may refer to.
+        entrypoint: name of the template that a Workflow runs; "" = the one that it names itself.
         default_loop_width: number of iterations where it is not known.
         max_steps: largest number of steps: planning more takes minutes and gigabytes.
         max_dependencies: largest number of direct dependencies, for the same reason (two wide loops
@@ -30,6 +50,8 @@ class ReadOptions:
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     learned_widths: Mapping[str, LearnedWidth] = field(default_factory=dict)
     package: Mapping[str, Any] | None = None
+    templates: ArgoObjects = ArgoObjects()
+    entrypoint: str = ""
     default_loop_width: int = 3
     max_steps: int = 20_000
     max_dependencies: int = 30_000_000

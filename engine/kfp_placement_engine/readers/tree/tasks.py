@@ -4,7 +4,7 @@ Both KFP sources and plain Argo Workflows are translated into this one form; `ex
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,13 +26,13 @@ class Nesting:
     """Names of the DAGs that are being read, each inside the one before it."""
 
     def __init__(self) -> None:
-        self._open: list[str] = []
+        self._open: list[Hashable] = []
 
     def __contains__(self, name: object) -> bool:
         return name in self._open
 
     @contextmanager
-    def inside(self, name: str, place: Place) -> Iterator[None]:
+    def inside(self, name: Hashable, place: Place) -> Iterator[None]:
         """Read a DAG within those that are being read.
 
         Raises:

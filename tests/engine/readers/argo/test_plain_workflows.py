@@ -322,7 +322,7 @@ def test_a_workflow_of_a_template_is_read_as_argo_stores_it():
         "metadata": {"name": "flow"},
         "spec": {"workflowTemplateRef": {"name": "library"}},
     }
-    with pytest.raises(InputError, match="WorkflowTemplate 'library'"):
+    with pytest.raises(InputError, match="WorkflowTemplate library"):
         read_run(json.dumps(document).encode(), name="flow.yaml")
     stored = {"entrypoint": "main", "templates": ONE_TASK}
     document["status"] = {"storedWorkflowTemplateSpec": stored}

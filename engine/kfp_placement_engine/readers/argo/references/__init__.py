@@ -1,0 +1,1 @@
+"""Templates and specs of other objects of Argo that a run refers to."""

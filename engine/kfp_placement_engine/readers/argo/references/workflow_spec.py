@@ -1,0 +1,131 @@
+"""The spec of the run that an object of Argo describes, with what its WorkflowTemplate adds.
+
+Argo joins the specs by a strategic merge patch, in which the Workflow's own values win
+(`JoinWorkflowSpec` of its package `workflow/util`). Defaults of Argo's configuration are not known.
+"""
+
+from typing import Any
+
+from kfp_placement_engine.exceptions import RequestError
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.readers.argo.keys import TEMPLATE_KINDS
+from kfp_placement_engine.readers.argo.references.template_library import (
+    TemplateLibrary,
+    TemplateSource,
+)
+from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
+from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
+
+GIVE_TEMPLATES = "give it with --with FILE, a folder or live (in Python templates=)"
+"""Remedy in messages about a WorkflowTemplate that is not there."""
+
+_SPEC_LISTS = {
+    "artifacts": "name",
+    "hostAliases": "ip",
+    "imagePullSecrets": "name",
+    "parameters": "name",
+    "tolerations": "key",
+    "volumes": "name",
+}
+"""Lists of a spec whose entries are merged, with the key by which two entries are the same.
+
+Argo refuses templates in a Workflow that has a `workflowTemplateRef`.
+"""
+
+_VALUES = ("value", "default", "valueFrom")
+
+
+def run_metadata(workflow: Fields) -> Fields:
+    """Return the metadata of the Workflow that an object is, or of that which Argo makes of it."""
+    own = workflow.fields("metadata")
+    if workflow.get("kind") not in ("CronWorkflow", *TEMPLATE_KINDS):
+        return own
+    made = {"generateName": f"{own.text('name')}-", "namespace": own.get("namespace")}
+    given = workflow.flat("spec").mapping("workflowMetadata")
+    if workflow.get("kind") == "CronWorkflow":
+        made |= {key: given[key] for key in ("labels", "annotations") if key in given}
+    return Fields(made, own.place)
+
+
+def run_spec(workflow: Fields, library: TemplateLibrary, entrypoint: str) -> Fields:
+    """Return the spec of a run, at the place of its file.
+
+    Args:
+        workflow: object of Argo.
+        library: templates outside of it.
+        entrypoint: name of the template that runs; "" = the one that the spec names.
+
+    Raises:
+        InputError: the object is malformed, or its steps are in an object that is not known.
+        RequestError: the spec has no template of that name.
+    """
+    spec = workflow.flat("spec")
+    if workflow.get("kind") == "CronWorkflow":
+        spec = spec.flat("workflowSpec")
+    if spec.get("workflowTemplateRef") is not None:
+        spec = _joined(workflow, spec, library)
+    if entrypoint:
+        return _with_entrypoint(spec, entrypoint)
+    if not spec.get("entrypoint"):
+        is_library = workflow.get("kind") in TEMPLATE_KINDS
+        what = f": a {workflow.get('kind')} of templates for others" if is_library else ""
+        names = template_names(spec)
+        way = f"; name the one that runs ({listed(names)})" if names else ""
+        way += f": --entrypoint {names[0]:.80}" if names else ""
+        raise workflow.error(f"spec.entrypoint is missing{what}{way}")
+    return spec
+
+
+def template_names(spec: Fields) -> list[str]:
+    """Return the names of a spec's templates."""
+    return [name for each in spec.each("templates") if (name := text_or_empty(each.get("name")))]
+
+
+def _with_entrypoint(spec: Fields, entrypoint: str) -> Fields:
+    names = template_names(spec)
+    if entrypoint not in names:
+        has = f"has {listed(names)}" if names else "has no templates"
+        raise spec.place.error(f"no template is called {entrypoint!r:.80}; it {has}", RequestError)
+    return Fields({**spec.raw, "entrypoint": entrypoint}, spec.place)
+
+
+def _joined(workflow: Fields, spec: Fields, library: TemplateLibrary) -> Fields:
+    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
+    if stored:
+        return stored
+    source = TemplateSource.of(spec.mapping("workflowTemplateRef"))
+    base = library.spec(source)
+    if base is None:
+        raise workflow.error(f"its steps are in {source}, which is not known; {GIVE_TEMPLATES}")
+    return Fields(joined_specs(base.raw, spec.raw), workflow.place)
+
+
+def joined_specs(base: RawMapping, own: RawMapping) -> dict[str, Any]:
+    """Return the spec of a WorkflowTemplate under that of a Workflow, as Argo joins them.
+
+    Args:
+        base: spec of the WorkflowTemplate.
+        own: spec of the Workflow, whose values win.
+    """
+    joined: dict[str, Any] = merge(dict(base), dict(own), _SPEC_LISTS)
+    hooks = (mapping_or_empty(spec.get("hooks")) for spec in (base, own))
+    # A hook is one value: Argo does not merge what is in it.
+    joined["hooks"] = {name: hook for each in hooks for name, hook in each.items()}
+    joined["suspend"] = own.get("suspend")
+    arguments = mapping_or_empty(joined.get("arguments"))
+    if isinstance(arguments.get("parameters"), list):
+        parameters = _with_whole_values(arguments["parameters"], own)
+        joined["arguments"] = {**arguments, "parameters": parameters}
+    return {key: value for key, value in joined.items() if value not in (None, {})}
+
+
+def _with_whole_values(parameters: list[Any], own: RawMapping) -> list[Any]:
+    """Return parameters of which those that the Workflow gives a value are its own as a whole."""
+    listed_own = mapping_or_empty(own.get("arguments")).get("parameters")
+    whole = {
+        str(each.get("name")): each
+        for each in (listed_own if isinstance(listed_own, list) else ())
+        if isinstance(each, dict) and any(each.get(key) is not None for key in _VALUES)
+    }
+    return [whole.get(str(mapping_or_empty(each).get("name")), each) for each in parameters]

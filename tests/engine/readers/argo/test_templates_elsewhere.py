@@ -1,0 +1,296 @@
+"""Templates in WorkflowTemplates: references, what Argo has stored, and the joined spec."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine import ReadOptions, RunGraph, read_run, read_run_file
+from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError, RequestError
+from kfp_placement_engine.readers.argo.references.template_library import TemplateSource, referred
+from kfp_placement_engine.readers.argo.references.workflow_spec import joined_specs
+from tests.support.data import data_path
+from tests.support.packages import Fields, notice_codes
+
+API = "argoproj.io/v1alpha1"
+
+
+def pod(name: str, cpu: str = "1", **fields: Any) -> Fields:
+    """A template of one container."""
+    resources = {"requests": {"cpu": cpu}}
+    return {"name": name, "container": {"image": "work:1", "resources": resources}, **fields}
+
+
+def dag(name: str, **tasks: Fields) -> Fields:
+    """A template of tasks by name."""
+    return {"name": name, "dag": {"tasks": [{"name": key, **task} for key, task in tasks.items()]}}
+
+
+def ref(template: str, name: str = "library", **fields: Any) -> Fields:
+    """A reference to a template of another object."""
+    return {"templateRef": {"name": name, "template": template, **fields}}
+
+
+def an_object(kind: str, *templates: Fields, name: str = "library", **spec: Any) -> Fields:
+    metadata: Fields = {"name": name, **spec.pop("metadata", {})}
+    body = {"templates": list(templates), **spec} if templates else spec
+    return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": body}
+
+
+def library(*templates: Fields, **spec: Any) -> Fields:
+    return an_object("WorkflowTemplate", *templates, **spec)
+
+
+def run(*templates: Fields, **spec: Any) -> Fields:
+    return an_object("Workflow", *templates, name="flow", **{"entrypoint": "main", **spec})
+
+
+def read(*documents: Fields, **options: Any) -> RunGraph:
+    """One file of several documents."""
+    text = "\n---\n".join(map(json.dumps, documents))
+    return read_run(text.encode(), name="flow.yaml", options=ReadOptions(**options))
+
+
+def cpus(graph: RunGraph) -> dict[str, int]:
+    """Requests for cpu by step, in thousandths."""
+    return {step.name: step.requests.get("cpu", 0) for step in graph.steps}
+
+
+MAIN = dag("main", check=ref("check"))
+
+
+@pytest.mark.parametrize("name", ["together", "stored", "cron"])
+def test_cases_of_users_have_the_step_of_the_library(name):
+    graph = read_run_file(data_path("user-cases", "04-templateref", f"{name}.yaml"))
+    assert cpus(graph) == {"check": 2000}
+    assert not graph.notices
+
+
+def test_names_within_a_library_are_its_own():
+    """Both objects have a template `work`; each is meant where it is named."""
+    inner = dag("check", a={"template": "work"}, b={"inline": pod("", cpu="4")})
+    main = dag("main", x=ref("check"), y={"template": "work"})
+    graph = read(run(main, pod("work", cpu="1")), library(inner, pod("work", cpu="2")))
+    assert cpus(graph) == {"x.a": 2000, "x.b": 4000, "y": 1000}
+
+
+def test_a_library_refers_to_a_library_of_the_cluster():
+    deep = dag("check", more=ref("check", "library", clusterScope=True))
+    of_cluster = an_object("ClusterWorkflowTemplate", pod("check", cpu="3"))
+    assert cpus(read(run(MAIN), library(deep), of_cluster)) == {"check.more": 3000}
+
+
+def test_settings_of_pods_are_the_run_s_and_only_metadata_is_the_library_s():
+    theirs = {
+        "nodeSelector": {"disk": "theirs"},
+        "templateDefaults": {"container": {"image": "theirs:1"}},
+        "arguments": {"parameters": [{"name": "cpu", "value": "9"}]},
+        "podMetadata": {"labels": {"team": "theirs", "typeOfComponent": "Predict"}},
+    }
+    check = pod("check", cpu="{{workflow.parameters.cpu}}", metadata={"labels": {"team": "own"}})
+    own = {
+        "nodeSelector": {"disk": "run"},
+        "podMetadata": {"labels": {"team": "run", "typeOfComponent": "Train"}},
+        "arguments": {"parameters": [{"name": "cpu", "value": "2"}]},
+    }
+    (step,) = read(run(MAIN, **own), library(check, **theirs)).steps
+    assert step.requests == {"cpu": 2000}
+    assert step.node_selector == {"disk": "run"}
+    assert step.labels == {"team": "own", "typeOfComponent": "Predict"}
+
+
+def test_what_argo_has_stored_wins_over_the_library():
+    stored = {
+        "namespaced/library/check": dag("check", a={"template": "work"}),
+        "namespaced/library/work": pod("work", cpu="7"),
+        "cluster/library/work": pod("work", cpu="8"),
+    }
+    document = {**run(MAIN), "status": {"storedTemplates": stored}}
+    changed = library(pod("check", cpu="1"))
+    assert cpus(read(document)) == cpus(read(document, changed)) == {"check.a": 7000}
+
+
+def test_exit_tasks_and_steps_can_be_elsewhere():
+    main = {
+        "name": "main",
+        "steps": [[{"name": "a", **ref("check"), "hooks": {"exit": ref("end")}}]],
+    }
+    graph = read(run(main), library(pod("check"), pod("end", cpu="2")))
+    assert cpus(graph) == {"a": 1000, "a.onExit": 2000}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        [],
+        [an_object("ClusterWorkflowTemplate", pod("check"))],
+        [library(pod("check"), name="other")],
+        [library(pod("check"), metadata={"namespace": "other"})],
+    ],
+)
+def test_a_library_that_is_not_known_is_a_notice(beside, golden):
+    document = run(MAIN, metadata={"namespace": "team"})
+    graph = read(document, *beside)
+    assert (notice_codes(graph), cpus(graph)) == (["template-elsewhere"], {"check": 0})
+    golden(graph.notices[0].message)
+
+
+def test_a_name_that_a_step_makes_is_a_notice():
+    graph = read(run(dag("main", check=ref("{{inputs.parameters.x}}"))), library(pod("check")))
+    assert "known only at run time" in graph.notices[0].message
+
+
+@pytest.mark.parametrize("scope", ["Workflow", "CronWorkflow"])
+def test_a_workflow_of_a_template_has_both_specs(scope):
+    reference = {"workflowTemplateRef": {"name": "library"}}
+    own = {**reference, "arguments": {"parameters": [{"name": "cpu", "value": "3"}]}}
+    spec = {"workflowSpec": own} if scope == "CronWorkflow" else own
+    base = library(
+        pod("main", cpu="{{workflow.parameters.cpu}}"),
+        entrypoint="main",
+        nodeSelector={"disk": "fast"},
+        arguments={"parameters": [{"name": "cpu", "value": "1"}]},
+    )
+    graph = read(an_object(scope, name="nightly", **spec), base)
+    assert (graph.name, cpus(graph)) == ("nightly", {"main": 3000})
+    assert graph.steps[0].node_selector == {"disk": "fast"}
+
+
+def test_a_workflow_of_a_template_that_is_not_known_is_refused(golden):
+    document = an_object("Workflow", workflowTemplateRef={"name": "library", "clusterScope": True})
+    with pytest.raises(InputError) as caught:
+        read(document, library(pod("main"), entrypoint="main"))
+    golden(str(caught.value))
+
+
+def test_specs_are_joined_as_argo_joins_them():
+    """As `JoinWorkflowSpec` of Argo 4.1.2 does."""
+    base = {
+        "suspend": True,
+        "nodeSelector": {"a": "base", "b": "base"},
+        "tolerations": [{"key": "a", "effect": "NoSchedule"}, {"key": "b"}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "volumeClaimTemplates": [{"metadata": {"name": "base"}}],
+        "hooks": {"exit": {"template": "base", "expression": "x"}, "running": {"template": "r"}},
+        "arguments": {
+            "parameters": [
+                {"name": "x", "value": "base", "enum": ["base", "own"]},
+                {"name": "y", "default": "base"},
+                {"name": "z", "value": "base"},
+            ]
+        },
+    }
+    own = {
+        "nodeSelector": {"b": "own"},
+        "tolerations": [{"key": "a", "operator": "Exists"}],
+        "volumeClaimTemplates": [{"metadata": {"name": "own"}}],
+        "hooks": {"exit": {"template": "own"}},
+        "arguments": {"parameters": [{"name": "x", "value": "own"}, {"name": "y"}]},
+    }
+    assert joined_specs(base, own) == {
+        "nodeSelector": {"a": "base", "b": "own"},
+        "tolerations": [{"key": "a", "effect": "NoSchedule", "operator": "Exists"}, {"key": "b"}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "volumeClaimTemplates": [{"metadata": {"name": "own"}}],
+        "hooks": {"exit": {"template": "own"}, "running": {"template": "r"}},
+        "arguments": {
+            "parameters": [
+                {"name": "x", "value": "own"},
+                {"name": "y", "default": "base"},
+                {"name": "z", "value": "base"},
+            ]
+        },
+    }
+
+
+def test_a_library_alone_is_no_run_without_an_entrypoint(golden):
+    path = data_path("user-cases", "05-no-entrypoint", "library.yaml")
+    with pytest.raises(InputError) as caught:
+        read_run(path.read_bytes(), name="library.yaml")
+    golden(str(caught.value))
+    options = ReadOptions(entrypoint="sync", arguments={"what": "some"})
+    assert cpus(read_run_file(path, options)) == {"sync": 1000}
+
+
+def test_an_entrypoint_takes_its_own_inputs_as_arguments():
+    inputs = {"parameters": [{"name": "cpu", "default": "1"}, {"name": "needed"}]}
+    sync = pod("sync", cpu="{{inputs.parameters.cpu}}", inputs=inputs)
+    graph = read(library(sync), entrypoint="sync")
+    assert (cpus(graph), notice_codes(graph)) == ({"sync": 1000}, ["missing-argument"])
+    given = {"cpu": 2, "needed": "x"}
+    graph = read(library(sync), entrypoint="sync", arguments=given)
+    assert (cpus(graph), notice_codes(graph)) == ({"sync": 2000}, [])
+    with pytest.raises(ArgumentError, match="other"):
+        read(library(sync), entrypoint="sync", arguments={"other": 1})
+
+
+def test_the_template_with_an_entrypoint_is_the_run_among_templates():
+    main = library(MAIN, entrypoint="main", name="main")
+    assert cpus(read(library(pod("check", cpu="2")), main)) == {"check": 2000}
+
+
+LOOP = [
+    library(dag("check", a=ref("check", "other"))),
+    library(dag("check", b=ref("check")), name="other"),
+]
+DEEP = [library(dag("check", a=ref("check", f"l{i + 1}")), name=f"l{i}") for i in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("documents", "kind"),
+    [
+        ([run(MAIN), run(MAIN)], InputError),
+        ([run(MAIN), library(pod("other"))], InputError),
+        ([run(MAIN), library(pod("check"), pod("check"))], InputError),
+        ([run(MAIN), library(pod("check")), library(pod("check", cpu="2"))], InputError),
+        ([run(MAIN), library(pod("check"), podMetadata=5)], InputError),
+        ([run(dag("main", x=ref("check", "l0"))), *DEEP], LimitError),
+        ([run(dag("main", x={"templateRef": {"name": "library"}}))], InputError),
+        ([library(pod("a"), name="a"), library(pod("b"), name="b")], InputError),
+        ([run()], InputError),
+    ],
+)
+def test_bad_references_are_refused_with_the_place(documents, kind, golden):
+    with pytest.raises(kind) as caught:
+        read(*documents)
+    assert type(caught.value) is kind
+    golden(str(caught.value))
+
+
+def test_references_in_a_circle_are_planned_once():
+    graph = read(run(dag("main", x=ref("check"), y={"template": "work"}), pod("work")), *LOOP)
+    assert (notice_codes(graph), cpus(graph)) == (["recursive-template"], {"y": 1000})
+
+
+def test_an_entrypoint_that_is_not_there_is_refused(golden):
+    with pytest.raises(RequestError) as caught:
+        read(library(pod("sync"), pod("report")), entrypoint="main")
+    golden(str(caught.value))
+
+
+def test_equal_copies_of_a_library_are_one():
+    assert len(read(run(MAIN), library(pod("check")), library(pod("check"))).steps) == 1
+
+
+def test_all_references_of_an_object_are_found():
+    document = {
+        "spec": {
+            "workflowTemplateRef": {"name": "a"},
+            "templates": [
+                dag(
+                    "main",
+                    x=ref("t", "b"),
+                    y={"inline": dag("", z=ref("t", "c", clusterScope=True))},
+                )
+            ],
+            "hooks": {"exit": ref("t", "d")},
+        },
+        "templateRef": {"name": 5},
+    }
+    kind = "WorkflowTemplate"
+    assert set(referred(document)) == {
+        TemplateSource(kind, "a"),
+        TemplateSource(kind, "b"),
+        TemplateSource(f"Cluster{kind}", "c"),
+        TemplateSource(kind, "d"),
+    }
