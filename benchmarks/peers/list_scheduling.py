@@ -83,12 +83,7 @@ def has_tasks_alone(problem: PlacementProblem) -> bool:
     """Return whether peers are defined for it: no driver pods, volumes or limited loops."""
     arrays = problem.arrays
     has_genes = bool(((arrays.gene >= 0) | arrays.virtual).all())
-    return (
-        problem.genes > 0
-        and has_genes
-        and not arrays.claims.size
-        and not arrays.loop_parallelism.size
-    )
+    return problem.genes > 0 and has_genes and not arrays.claims.size and not arrays.limit_most.size
 
 
 def schedule_of(problem: PlacementProblem, order: Order, choose: NodeChoice) -> Schedule:

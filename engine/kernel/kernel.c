@@ -3,7 +3,7 @@
  * Between calls it keeps only a problem's tables and the memory of open searches.
  *
  * One translation unit, so that the compiler sees through everything:
- * memory, problem -> tables -> state, events -> scores, room, cutoff -> choice, kube_choice, binding -> sorting,
+ * memory, problem -> tables -> state, events, limits -> scores, room, cutoff -> choice, kube_choice, binding -> sorting,
  * queue, sequence -> loop, fitness -> heft, search.
  */
 #include "heft.h"

@@ -3,6 +3,7 @@
 
 #include "fullest.h"
 #include "kube_choice.h"
+#include "limits.h"
 #include "sequence.h"
 
 typedef struct {
@@ -37,18 +38,9 @@ static void create_pod(const Problem *p, State *s, const Decision *d, int64_t ac
         __builtin_prefetch(p->allowed + gene * p->nodes + node);
 }
 
-/* Queue an activity whose time has come, unless its loop is at its parallelism limit. */
+/* Queue an activity whose time has come, unless it must wait for the place of a limit. */
 static void become_ready(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
-    int64_t entered = s->t->of[activity].entry_iteration;
-    if (entered >= 0 && !s->iteration_active[entered]) {
-        int64_t loop = p->iteration_loop[entered];
-        if (s->loop_running[loop] >= p->loop_parallelism[loop]) {
-            s->iteration_blocked[entered] = activity;
-            return;
-        }
-        s->loop_running[loop] += 1;
-        s->iteration_active[entered] = 1;
-    }
+    if (!take_places(p, s, activity, now)) return;
     if (s->t->of[activity].is_virtual) {
         s->of[activity].start = s->of[activity].begin = now;
         s->of[activity].end = now + p->duration_seconds[activity];
@@ -78,21 +70,6 @@ static double ready_seconds(const Problem *p, State *s, const Decision *d, int64
     return later_of(when, s->of[activity].arrival);
 }
 
-/* Count the activity out of its limited iterations; a loop below its limit lets the next one in. */
-static void leave_iterations(const Problem *p, State *s, int64_t activity, double now) {
-    for (int64_t iteration = s->t->of[activity].iteration; iteration >= 0; iteration = p->iteration_parent[iteration]) {
-        if (--s->iteration_left[iteration] > 0) continue;
-        int64_t loop = p->iteration_loop[iteration];
-        s->loop_running[loop] -= 1;
-        for (int64_t other = s->t->loop_first[loop]; other <= s->t->loop_last[loop]; other++) {
-            if (p->iteration_loop[other] != loop || s->iteration_blocked[other] < 0) continue;
-            push_event(s, now, s->iteration_blocked[other], BECOMES_READY);
-            s->iteration_blocked[other] = -1;
-            break;
-        }
-    }
-}
-
 /* Offer every node again to pods that may have waited for a claim of the activity, and not for room. */
 static void wake_claimants(const Problem *p, State *s, const Decision *d, int64_t activity) {
     for (int64_t other = 0; other < p->activities; other++) {
@@ -110,7 +87,7 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     s->unfinished -= 1;
     if (s->of[activity].node >= 0) leave(p, s, activity, now);
     if (p->exclusive_claims && s->t->of[activity].mounts_volumes) wake_claimants(p, s, d, activity);
-    leave_iterations(p, s, activity, now);
+    leave_places(p, s, activity, now);
     const int32_t *successors = s->t->successors, end = s->t->successors_start[activity + 1];
     for (int32_t edge = s->t->successors_start[activity]; edge < end; edge++) {
         const int64_t successor = successors[edge];
@@ -200,7 +177,7 @@ static void dispatch(const Problem *p, State *s, const Decision *d, double now) 
 }
 
 /* Start the most urgent ready step out of order when the order can never be kept, which happens when
- * a loop's parallelism limit holds back what the order wants first. */
+ * a limit holds back what the order wants first. */
 static int break_stall(const Problem *p, State *s, const Decision *d) {
     if (d->policy != ORDERED) return 0;
     int64_t activity = first_stalled(p, s, d->planned, d->priority);

@@ -1,7 +1,7 @@
 /* The placement problem as the kernel sees it; the fields mirror problem.ProblemArrays, in its order.
  *
  * A = activities, N = nodes, R = resources, K = classes, G = genes, E = edges, I = images,
- * V = claims, L = limited iterations, M = loops with a limit. Matrices are row-major. */
+ * V = claims, L = holders, M = limits. Matrices are row-major. */
 #pragma once
 
 #include <stdint.h>
@@ -29,13 +29,14 @@ typedef struct {
     const int64_t *claims_start;        /* [A + 1] */
     const int64_t *claims;              /* [U] uses of claims */
     const uint8_t *exclusive;           /* [V] one pod at a time */
-    const int64_t *iteration;           /* [A], -1 = none */
-    const int64_t *entry_iteration;     /* [A], -1 = none */
-    const int64_t *iteration_parent;    /* [L], -1 = none */
-    const int64_t *iteration_loop;      /* [L] */
-    const int64_t *iteration_size;      /* [L] */
-    const uint8_t *iteration_started;   /* [L] entered before time zero */
-    const int64_t *loop_parallelism;    /* [M] */
+    const int64_t *holders_start;       /* [A + 1] */
+    const int64_t *holders;             /* [H] uses of holders: those that the activity is part of, outermost first */
+    const uint8_t *held_together;       /* [H] takes its place only together with the one before */
+    const int64_t *holder_limit;        /* [L] */
+    const int64_t *holder_size;         /* [L] */
+    const uint8_t *holder_started;      /* [L] has had its place since before time zero */
+    const int64_t *limit_start;         /* [M + 1] first holder of each limit */
+    const int64_t *limit_most;          /* [M] */
     const int64_t *free;                /* [N, R] */
     const int64_t *allocatable;         /* [N, R] */
     const int64_t *scored_used;         /* [N, 2] */
@@ -66,7 +67,7 @@ typedef struct {
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
     int64_t exclusive_claims;           /* number of exclusive claims */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
-    int64_t iterations, loops, runs;
+    int64_t holders_count, limits, runs;
 } Problem;
 
 #define TERMS 5 /* terms of the objective, compared one after another */

@@ -12,7 +12,7 @@ typedef struct {
     int32_t node;                 /* -1 until bound */
     int32_t cause;                /* activity whose end let it start, -1 = none */
     int32_t queue_of;             /* queue in which it waits if no node could take it, -1 = none */
-    int32_t sooner, later;        /* its neighbours in the queue, -1 = none */
+    int32_t sooner, later;        /* its neighbours in the queue, -1 = none; later: the next that waits for a holder */
     int32_t waiting;              /* predecessors that have not ended; READY_NOW: waits only for a node */
 } Progress;
 
@@ -42,10 +42,11 @@ typedef struct {
     FIELD(int64_t, claim_node, p->claim_count)                                                                     \
     FIELD(int64_t, claim_users, p->claim_count)                                                                    \
     FIELD(int64_t, claim_holders, p->claim_count)        /* bound pods that mount it */                            \
-    FIELD(int64_t, iteration_left, p->iterations)                                                                  \
-    FIELD(int64_t, iteration_blocked, p->iterations)                                                               \
-    FIELD(uint8_t, iteration_active, p->iterations)                                                                \
-    FIELD(int64_t, loop_running, p->loops)                                                                         \
+    FIELD(int64_t, holder_left, p->holders_count)        /* activities of it that have not ended */                \
+    FIELD(int64_t, holder_waiting, p->holders_count)     /* first of those that wait for its place, -1 = none */   \
+    FIELD(uint8_t, holder_active, p->holders_count)      /* has its place */                                       \
+    FIELD(int64_t, limit_taken, p->limits)               /* its places that holders have */                        \
+    FIELD(int64_t, limit_next, p->limits)                /* no holder before this one waits */                     \
     FIELD(int32_t, in_order, p->activities)              /* steps with a gene, as the last simulation has them  */ \
     FIELD(int32_t, sequence, p->activities)              /* the plan's order by node (ORDERED) */                  \
     FIELD(int64_t, sequence_start, p->nodes + 1)                                                                   \
@@ -129,14 +130,16 @@ static void state_reset(State *s, const Problem *p) {
         s->claim_node[claim] = -1;
         s->claim_users[claim] = s->claim_holders[claim] = 0;
     }
-    for (int64_t iteration = 0; iteration < p->iterations; iteration++) {
-        s->iteration_left[iteration] = p->iteration_size[iteration];
-        s->iteration_blocked[iteration] = -1;
-        s->iteration_active[iteration] = p->iteration_started[iteration];
+    for (int64_t limit = 0; limit < p->limits; limit++) {
+        s->limit_taken[limit] = 0;
+        s->limit_next[limit] = p->limit_start[limit + 1];
     }
-    for (int64_t loop = 0; loop < p->loops; loop++) s->loop_running[loop] = 0;
-    for (int64_t iteration = 0; iteration < p->iterations; iteration++)
-        s->loop_running[p->iteration_loop[iteration]] += p->iteration_started[iteration];
+    for (int64_t holder = 0; holder < p->holders_count; holder++) {
+        s->holder_left[holder] = p->holder_size[holder];
+        s->holder_waiting[holder] = -1;
+        s->holder_active[holder] = p->holder_started[holder];
+        s->limit_taken[p->holder_limit[holder]] += p->holder_started[holder];
+    }
     for (int64_t node = 0; node < n; node++) {
         s->touched[node] = 0;
         s->last_end[node] = -1;

@@ -10,7 +10,7 @@
 
 /* The fields of an activity that are read together, on one line of the cache. */
 typedef struct {
-    int32_t class, shape, gene, image, run, fixed_node, iteration, entry_iteration; /* shape: -1 = virtual */
+    int32_t class, shape, gene, image, run, fixed_node, holders_start, holders_end; /* shape: -1 = virtual */
     uint8_t is_virtual, is_running, mounts_volumes;
     double release_seconds;
     double least_seconds; /* least time from its start to its end */
@@ -34,8 +34,6 @@ typedef struct Tables {
     const double *transfer_seconds;     /* [E] */
     const int32_t *preorder;            /* [N] of the slots of a heap */
     const int32_t *slot_at;             /* [nodes_scored] */
-    const int64_t *loop_first;          /* [M] */
-    const int64_t *loop_last;           /* [M] */
     double *least_completion;           /* [runs] */
     double room, least_work;            /* of the scarcest resource */
     int64_t scarcest, shapes;

@@ -428,6 +428,27 @@ class DrawOfPod(Random):
         return seq[self._bits % len(seq)]
 
 
+def _path(group: str, parents: Mapping[str, str]) -> list[str]:
+    """A group and those around it, without the run."""
+    path = []
+    while group:
+        path.append(group)
+        group = parents[group]
+    return path
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Pods that have one place of a limit while any of them is under way."""
+
+    number: int
+    limit: str
+    most: int
+    members: frozenset[int]
+    waits_with_place: bool
+    has_begun: bool
+
+
 class _Simulation:
     def __init__(
         self, model: Reference, policy: str, planned: dict[str, str], order: dict[str, float]
@@ -445,18 +466,17 @@ class _Simulation:
         self.queue: list[SimulatedPod] = []
         self.ready: set[int] = set()
         self.pull_ends: dict[tuple[str, str], float] = {}
-        self.inside: dict[str, int] = {}  # iterations in progress -> pods that have not ended
-        self.held_back: dict[str, SimulatedPod] = {}
+        self.holders = list(self.all_holders())
+        self.inside: dict[Holder, int] = {}  # those under way -> pods that have not ended
+        self.held_back: dict[Holder, list[SimulatedPod]] = {}
         self.stirred: list[str] = []  # nodes where the next step may start now, first come first
         for pod in self.pods:
             at = model.runs_on(pod)
             if at is not None and self.image(pod):
                 self.pull_ends[self.image(pod), at.name] = 0.0
-        for group in model.graph.groups:
-            entry = next(pod for pod in self.pods if pod.key == (group.name or "root", True))
-            left = self.left_inside(group.name)
-            if self.limited(group.name) and left and model.state(entry) != ProgressState.WAITING:
-                self.inside[group.name] = left
+        for holder in self.holders:
+            if self.left(holder) and holder.has_begun:
+                self.inside[holder] = self.left(holder)
 
     # The clock -----------------------------------------------------------------------------------
 
@@ -502,10 +522,10 @@ class _Simulation:
                 and self.in_order(other)
                 and self.claims_of(other) & binding & self.exclusive
             ]
-        for iteration in self.around(pod):
-            self.inside[iteration] -= 1
-            if self.inside[iteration] == 0:
-                self.let_next_in(self.loop_of(iteration), now)
+        for holder in reversed(self.around(pod)):
+            self.inside[holder] -= 1
+            if self.inside[holder] == 0:
+                self.leave(holder, now)
         if pod.node is not None and binding:
             for other in self.pods:
                 if other.node and math.isinf(other.begin) and self.volumes_free(other):
@@ -520,44 +540,69 @@ class _Simulation:
         """Ended before, or at this instant and already taken off the agenda."""
         return pod is latest or (pod.end <= now and (pod.end, pod.position, 0) not in self.agenda)
 
-    # Loops ---------------------------------------------------------------------------------------
+    # Limits --------------------------------------------------------------------------------------
 
-    def limited(self, name: str) -> bool:
-        group = self.group(name)
-        if group is None or group.kind is not GroupKind.ITERATION:
-            return False
-        loop = self.group(group.parent)
-        return loop is not None and loop.parallelism > 0
+    def all_holders(self) -> Iterator["Holder"]:
+        """The iterations of limited loops, and the holders of the limits that the run states."""
+        groups = self.model.graph.groups
+        parents = {group.name: group.parent for group in groups}
+        loops = {group.name: group.parallelism for group in groups if group.parallelism > 0}
+        for group in groups:
+            if group.kind is GroupKind.ITERATION and group.parent in loops:
+                members = frozenset(
+                    pod.position for pod in self.pods if group.name in _path(pod.group, parents)
+                )
+                entry = next(pod for pod in self.pods if pod.entered == group.name)
+                has_begun = self.model.state(entry) is not ProgressState.WAITING
+                name, most = f"loop {group.parent}", loops[group.parent]
+                yield Holder(0, name, most, members, True, has_begun)
+        for number, limit in enumerate(self.model.graph.limits):
+            for at, names in enumerate(limit.holders):
+                pods = [pod for pod in self.pods if pod.key[0] in names and not pod.is_group_driver]
+                members = frozenset(pod.position for pod in pods)
+                has_begun = any(self.model.state(p) is not ProgressState.WAITING for p in pods)
+                waits = limit.waits_with_place
+                yield Holder(at, f"limit {number}", limit.most, members, waits, has_begun)
 
-    def group(self, name: str):
-        return next((each for each in self.model.graph.groups if each.name == name), None)
+    def left(self, holder: "Holder") -> int:
+        return sum(not self.pods[position].over for position in holder.members)
 
-    def loop_of(self, iteration: str) -> str:
-        loop = self.group(iteration)
-        assert loop is not None
-        return loop.parent
+    def around(self, pod: SimulatedPod) -> list["Holder"]:
+        """The holders that a pod is part of, outermost first; of the same pods, children first."""
+        mine = [holder for holder in self.holders if pod.position in holder.members]
+        return sorted(mine, key=lambda each: (-self.left(each), not each.waits_with_place))
 
-    def around(self, pod: SimulatedPod) -> list[str]:
-        """Limited iterations around the pod, innermost first."""
-        groups, name = [], pod.group
-        while name:
-            if self.limited(name):
-                groups.append(name)
-            group = self.group(name)
-            name = group.parent if group else ""
-        return groups
+    def let_in(self, pod: SimulatedPod, now: float) -> bool:
+        """Let the pod's holders in, one by one; those of the same pods that are locks together."""
+        together: list[Holder] = []
+        for holder in self.around(pod):
+            is_lock = not holder.waits_with_place
+            if not (is_lock and together and self.left(together[-1]) == self.left(holder)):
+                together = []
+            if holder in self.inside:
+                continue
+            if sum(each.limit == holder.limit for each in self.inside) >= holder.most:
+                self.held_back.setdefault(holder, []).append(pod)
+                for other in reversed(together):
+                    self.leave(other, now)
+                return False
+            self.inside[holder] = self.left(holder)
+            if is_lock:
+                together.append(holder)
+        return True
+
+    def leave(self, holder: "Holder", now: float) -> None:
+        """Give the place to the first holder that waits for one."""
+        del self.inside[holder]
+        waiting = [each for each in self.holders if each in self.held_back]
+        waiting = [each for each in waiting if each.limit == holder.limit]
+        if waiting and sum(each.limit == holder.limit for each in self.inside) < holder.most:
+            for pod in self.held_back.pop(waiting[0]):
+                self.agenda.append((now, pod.position, 1))
 
     def becomes_ready(self, pod: SimulatedPod, now: float) -> None:
-        entered = pod.entered
-        if entered and self.limited(entered) and entered not in self.inside:
-            loop = self.group(self.loop_of(entered))
-            running = sum(
-                count > 0 for name, count in self.inside.items() if self.loop_of(name) == loop.name
-            )
-            if running >= loop.parallelism:
-                self.held_back[entered] = pod
-                return
-            self.inside[entered] = self.left_inside(entered)
+        if not self.let_in(pod, now):
+            return
         if self.model.state(pod) is ProgressState.RUNNING:
             self.go_on(pod)
             return
@@ -573,9 +618,6 @@ class _Simulation:
         else:
             self.queue.append(pod)
 
-    def left_inside(self, iteration: str) -> int:
-        return sum(iteration in self.around(each) for each in self.pods if not each.over)
-
     def go_on(self, pod: SimulatedPod) -> None:
         """Continue a pod that runs already: what is left of its time counts from now."""
         progress, share = self.model.progress(pod), self.model.assumptions.overrun_share
@@ -588,13 +630,6 @@ class _Simulation:
         left = expected - progress.seconds_since_start
         pod.end = left if left > 0 else share * expected
         self.agenda.append((pod.end, pod.position, 0))
-
-    def let_next_in(self, loop: str, now: float) -> None:
-        waiting = [pod for name, pod in self.held_back.items() if self.loop_of(name) == loop]
-        if waiting:
-            first = min(waiting, key=lambda pod: pod.position)
-            del self.held_back[first.entered]
-            self.agenda.append((now, first.position, 1))
 
     # Node choice ---------------------------------------------------------------------------------
 

@@ -1,8 +1,7 @@
 """Critical paths: the least time before and after each activity of a run, whatever the plan.
 
-Along the dependencies every activity takes at least its shortest time. Loops that limit how many
-iterations run at once take more: p iterations at once do at most p seconds of iterations each
-second.
+Along the dependencies every activity takes at least its shortest time. What a limit lets in only in
+part takes more: p iterations of a loop at once do at most p seconds of iterations each second.
 
 Images are pulled once per node, and on every node somebody has to be the first. Let f be the least
 head of all users of an image. No user is bound before f, so a node that lacks the image at time
@@ -23,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.bounds.limited_loops import LimitedLoops
+from kfp_placement_engine.bounds.nested_holders import NestedHolders
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
 
 
@@ -54,12 +53,14 @@ class Paths:
         head: [A] earliest bind.
         end: [A] earliest end.
         tail: [A] least time from its end to the end of the run.
+        held: [L] least time for which each holder of a limit is under way.
     """
 
     shortest: Floats
     head: Floats
     end: Floats
     tail: Floats
+    held: Floats
 
     @property
     def critical_seconds(self) -> float:
@@ -74,18 +75,19 @@ def paths_of(problem: PlacementProblem, least: LeastSeconds) -> Paths:
     after = _rows(arrays.successors_start, arrays.successors)
     # Lists: most rows hold a few numbers, for which arrays are slow.
     seconds: list[float] = least.shortest.tolist()
-    loops = LimitedLoops(problem, seconds) if arrays.iteration_size.size else None
-    head, end = _heads_and_ends(problem, least, before, after, loops)
+    holders = NestedHolders(problem, seconds) if arrays.limit_most.size else None
+    head, end = _heads_and_ends(problem, least, before, after, holders)
     tail = [0.0] * problem.activities
-    if loops is not None:
-        loops.measure_iterations()
+    if holders is not None:
+        holders.measure_holders()
     for activity in reversed(problem.topological.tolist()):
         for later in after[activity]:
             tail[activity] = max(tail[activity], seconds[later] + tail[later])
-        if loops is not None:
-            tail[activity] = max(tail[activity], loops.tail(after[activity]))
-            loops.backward(activity, tail[activity])
-    return Paths(least.shortest, *(np.array(each, np.float64) for each in (head, end, tail)))
+        if holders is not None:
+            tail[activity] = max(tail[activity], holders.tail(after[activity]))
+            holders.backward(activity, tail[activity])
+    held = holders.spans if holders is not None else []
+    return Paths(least.shortest, *(np.array(each, np.float64) for each in (head, end, tail, held)))
 
 
 def _heads_and_ends(
@@ -93,7 +95,7 @@ def _heads_and_ends(
     least: LeastSeconds,
     before: list[list[int]],
     after: list[list[int]],
-    loops: LimitedLoops | None,
+    holders: NestedHolders | None,
 ) -> tuple[list[float], list[float]]:
     """Return the earliest binds and ends; activities are looked at in the order of their binds."""
     head: list[float] = problem.arrays.release_seconds.tolist()
@@ -105,8 +107,8 @@ def _heads_and_ends(
     def enter(activity: int) -> None:
         for earlier in before[activity]:
             head[activity] = max(head[activity], end[earlier])
-        if loops is not None:
-            head[activity] = loops.forward(activity, before[activity], head[activity])
+        if holders is not None:
+            head[activity] = holders.forward(activity, before[activity], head[activity])
         heapq.heappush(next_bound, (head[activity], activity))
 
     for activity, count in enumerate(open_before):

@@ -3,10 +3,11 @@
 It is the largest of these bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
-  with the driver, transfer and pull time that cannot be avoided, and loops at their limit; it
+  with the driver, transfer and pull time that cannot be avoided, and limits at their most; it
   includes the first pull of an image that several use (`critical_paths`);
-- `area`: requested resources x time against the room of all nodes, and the time for which pods hold
-  a claim that only one may have, between what must come before and what must follow;
+- `area`: requested resources x time against the room of all nodes, the time for which pods hold a
+  claim that only one may have, and the time for which the holders of a limit are under way, between
+  what must come before and what must follow;
 - `windows`: the area of windows of time, in which steps that would end too late otherwise must run
   in part; where all nodes are equally fast (`kinds_bound`);
 - `kinds-lp`: where nodes differ, a linear program over the kinds of nodes that each step may go to,
@@ -19,11 +20,13 @@ It is the largest of these bounds, each by name:
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
 from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
+from kfp_placement_engine.bounds.nested_holders import together_seconds
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.plans.comparison import Bound, Bounds
 from kfp_placement_engine.problem.problem import (
@@ -239,7 +242,7 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
         axis=1,
     )
     area = _windowed(shares, paths.head[placed], paths.tail[placed])
-    return max(area, _claims_seconds(problem, paths, placed))
+    return max(area, _claims_seconds(problem, paths, placed), _limits_seconds(problem, paths))
 
 
 def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -> float:
@@ -254,6 +257,27 @@ def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -
         if group.size:
             held = paths.shortest[group, None]
             best = max(best, _windowed(held, paths.head[group], paths.tail[group]))
+    return best
+
+
+def _limits_seconds(problem: PlacementProblem, paths: Paths) -> float:
+    """Return the bound by limits: the holders of each share its places."""
+    arrays = problem.arrays
+    inside, head, tail = owners(arrays.holders_start), *np.full((2, paths.held.size), np.inf)
+    np.minimum.at(head, arrays.holders, paths.head[inside])
+    np.minimum.at(tail, arrays.holders, paths.tail[inside])
+    best = 0.0
+    for most, (first, last) in zip(arrays.limit_most, pairwise(arrays.limit_start), strict=True):
+        of_limit = first + np.flatnonzero(arrays.holder_size[first:last])
+        # More may have been started than the limit allows; none is stopped.
+        places = max(int(most), int(arrays.holder_started[of_limit].sum()))
+        if of_limit.size <= places:
+            continue
+        held = paths.held[of_limit]
+        around = float(head[of_limit].min() + tail[of_limit].min())
+        shares = held[:, None] / places
+        windowed = _windowed(shares, head[of_limit], tail[of_limit])
+        best = max(best, around + together_seconds(places, held.tolist()), windowed)
     return best
 
 

@@ -10,7 +10,7 @@ from kfp_placement_engine.lowering.classes import PodClasses
 from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
 from kfp_placement_engine.lowering.images import Images
-from kfp_placement_engine.lowering.iterations import limited_iterations
+from kfp_placement_engine.lowering.limits import Limits
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.running import Running, with_remaining_work
 from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
@@ -39,6 +39,7 @@ class Parts:
         images: sizes of the images by number, and the nodes that hold them.
         tables: tables of classes by nodes.
         genes: placement decisions.
+        limits: limits of what is under way at once.
     """
 
     runs: Sequence[ActiveRun]
@@ -54,6 +55,7 @@ class Parts:
     images: Images
     tables: ClassTables
     genes: Genes
+    limits: Limits
 
     @property
     def direct_transfers(self) -> bool:
@@ -102,7 +104,7 @@ def _arrays(parts: Parts) -> ProblemArrays:
         is_running=parts.running.fixed_node >= 0,
         **parts.edges._asdict(),
         **parts.nodes._asdict(),
-        **limited_iterations(parts.runs, activities)._asdict(),
+        **parts.limits.arrays._asdict(),
         transfer_bytes=transfer_edges(
             activities, parts.options.assumptions, direct_transfers=parts.direct_transfers
         ),

@@ -11,6 +11,7 @@ from kfp_placement_engine.lowering.classes import pod_classes
 from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.lowering.genes import assign_genes
 from kfp_placement_engine.lowering.images import image_table
+from kfp_placement_engine.lowering.limits import limits_of
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.remaining import remaining_activities
 from kfp_placement_engine.lowering.running import running_pods
@@ -70,6 +71,7 @@ def lower_runs(
         image_sizes=parts.image_sizes,
         tables=parts.tables,
         volumes=volumes,
+        limits=parts.limits.names,
         notices=notices,
     )
 
@@ -124,6 +126,7 @@ def _parts(
         images=images,
         tables=tables,
         genes=genes,
+        limits=limits_of(runs, activities),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.limits import LimitName
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
@@ -45,6 +46,7 @@ class Lowered:
         image_sizes: sizes of the runs' images and their sources, by canonical reference.
         tables: tables of classes by nodes.
         volumes: volume rules.
+        limits: [M] names of the limits of what is under way at once.
         notices: notices for people.
     """
 
@@ -56,6 +58,7 @@ class Lowered:
     image_sizes: Mapping[str, ImageSize]
     tables: ClassTables
     volumes: VolumeRules
+    limits: tuple[LimitName, ...]
     notices: tuple[Notice, ...]
 
     @cached_property

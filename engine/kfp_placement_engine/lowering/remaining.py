@@ -75,7 +75,7 @@ def _driver_state(step: StepProgress) -> StepProgress:
 def _entered_groups(run: ActiveRun) -> set[str]:
     """Return the groups inside which something has started, driver pods included."""
     parent = {group.name: group.parent for group in run.graph.groups}
-    started = {step.group for step in run.graph.steps if _has_begun(run.progress.get(step.name))}
+    started = {step.group for step in run.graph.steps if has_begun(run.progress.get(step.name))}
     started |= {
         parent[name]
         for name, progress in run.group_progress.items()
@@ -89,7 +89,8 @@ def _entered_groups(run: ActiveRun) -> set[str]:
     return entered
 
 
-def _has_begun(progress: StepProgress | None) -> bool:
+def has_begun(progress: StepProgress | None) -> bool:
+    """Return whether a step or its driver runs or has ended."""
     if progress is None:
         return False
     return (

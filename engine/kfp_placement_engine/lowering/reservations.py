@@ -40,7 +40,7 @@ def with_reservations(
     none = np.full(count, -1, np.int64)
     starts = {
         name: np.full(count, getattr(arrays, name)[-1])
-        for name in ("predecessors_start", "successors_start", "claims_start")
+        for name in ("predecessors_start", "successors_start", "claims_start", "holders_start")
     }
     counts = {"A": count, "A + 1": count, "K": len(kinds), "runs": len(reserved)}
     added = _no_rows_but(arrays, counts)._replace(
@@ -54,8 +54,6 @@ def with_reservations(
         run=np.array([run for run, _ in rooms], np.int64),
         fixed_node=np.array([index[room.node] for _, room in rooms], np.int64),
         is_running=np.array([room.start_seconds <= 0 for _, room in rooms], np.bool_),
-        iteration=none,
-        entry_iteration=none,
         run_weight=np.array([run.weight for run in reserved], np.float64),
         containers=np.ones(len(kinds), np.int64),
         feasible=np.ones((len(kinds), width), np.bool_),

@@ -41,8 +41,11 @@ class ConcurrencyLimit:
         most: largest number of holders that are under way at once.
         holders: names of the steps of each holder, which is under way from the start of the first
             of them to the end of the last.
+        waits_with_place: whether a holder keeps its place while it waits for a place of another
+            limit, as a child of an Argo template does; locks are all taken at once.
     """
 
     name: str
     most: int
     holders: tuple[tuple[str, ...], ...]
+    waits_with_place: bool = False

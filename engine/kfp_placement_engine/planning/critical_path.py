@@ -73,7 +73,7 @@ class _Walk:
         before, arrived = arrays.before(activity), self._arrivals(activity)
         if schedule.node[activity] < 0:
             self._back_to(float(schedule.start[activity]), activity, self._work_kind(activity))
-            # A loop's limit holds back the beginning of an iteration, driver or not.
+            # A limit holds back the beginning of an iteration, driver or not.
             ready = schedule.end[before].max(initial=arrays.release_seconds[activity])
             self._waits(activity, float(ready))
             return _latest(before, schedule.end[before])
@@ -112,7 +112,10 @@ class _Walk:
     def _waits(self, activity: int, ready: float) -> None:
         """Go back from the bind to where the pod was ready."""
         for wait in reversed(self.waits.before_bind(activity, ready)):
-            self._back_to(wait.start_seconds, activity, wait.kind, self._cause(activity, wait))
+            kind = wait.kind
+            if kind is PieceKind.LIMIT and self.lowered.limits[wait.cause].is_loop:
+                kind = PieceKind.LOOP_LIMIT
+            self._back_to(wait.start_seconds, activity, kind, self._cause(activity, wait))
 
     def _arrivals(self, activity: int) -> Floats:
         """Return when each predecessor's data are on the node; empty unless they move directly."""
@@ -163,12 +166,11 @@ class _Walk:
         return step.image if kind is PieceKind.IMAGE and step is not None else ""
 
     def _cause(self, activity: int, wait: Wait) -> str:
-        """Return the name of the claim, loop or pod that a ready pod waits for."""
+        """Return the name of the claim, limit or pod that a ready pod waits for."""
         if wait.kind is PieceKind.VOLUME:
             return self._claim_name(wait.cause)
-        if wait.kind is PieceKind.LOOP_LIMIT:
-            own = self.lowered.activities[activity]
-            return self.lowered.runs[own.run].graph.groups[own.entered_group].parent
+        if wait.kind is PieceKind.LIMIT:
+            return self.lowered.limits[wait.cause].name
         return self._activity_name(wait.cause, self.lowered.problem.arrays.run[activity])
 
     def _claim_name(self, claim: int) -> str:

@@ -1,5 +1,6 @@
-"""The waits of pods that are ready and not bound: for a loop, a volume, a node, or by the plan."""
+"""The waits of pods that are ready and not bound: for a limit, a volume, a node, or by the plan."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,8 +22,7 @@ class Wait(NamedTuple):
         kind: kind of the cause.
         start_seconds, finish_seconds: start and end of the wait.
         cause: index, by kind, of the activity whose end makes room (`NODE_FULL`) or that gets the
-            room (`HELD_BACK`), of the claim (`VOLUME`), or of the loop (`LOOP_LIMIT`); -1 =
-            unknown.
+            room (`HELD_BACK`), of the claim (`VOLUME`), or of the limit (`LIMIT`); -1 = unknown.
     """
 
     kind: PieceKind
@@ -52,12 +52,11 @@ class Waits:
             since: time at which its predecessors had ended, and its data were there.
         """
         bound, waits = float(self.schedule.start[activity]), []
-        slot = min(bound, self._slots.get(activity, since))
-        if slot > since:
-            entered = int(self.problem.arrays.entry_iteration[activity])
-            loop = int(self.problem.arrays.iteration_loop[entered])
-            waits.append(Wait(PieceKind.LOOP_LIMIT, since, slot, loop))
-        spans = self._spans(activity, max(since, slot), bound)
+        for limit, until in self._let_in.get(activity, ()):
+            if since < min(until, bound):
+                waits.append(Wait(PieceKind.LIMIT, since, min(until, bound), limit))
+                since = min(until, bound)
+        spans = self._spans(activity, since, bound)
         for (kind, claim), same in groupby(spans, key=lambda span: span[:2]):
             stretch = list(same)
             start, finish = stretch[0][2], stretch[-1][3]
@@ -145,9 +144,9 @@ class Waits:
         return self._timelines[node]
 
     @cached_property
-    def _slots(self) -> dict[int, float]:
-        """First activity of each limited iteration -> time at which its loop let it begin."""
-        return _loop_slots(self.problem, self.schedule)
+    def _let_in(self) -> dict[int, list[tuple[int, float]]]:
+        """Activity -> the limits that it waited for one after another, and when each let it in."""
+        return _Admissions(self.problem, self.schedule).waits()
 
 
 class _Timeline(NamedTuple):
@@ -169,57 +168,88 @@ class _Timeline(NamedTuple):
         return self.requested[row] if row >= 0 else np.zeros_like(self.requested[0])
 
 
-def _loop_slots(problem: PlacementProblem, schedule: Schedule) -> dict[int, float]:
-    """Simulate the limits of the loops again, with the ends of the schedule (`kernel/loop.h`).
+class _Admissions:
+    """The limits of a problem, simulated again with the ends of a schedule (`kernel/limits.h`).
 
-    Of iterations that are held back the first goes first. Of events of one moment the one of the
+    Of holders that wait for a place the first goes first. Of events of one moment the one of the
     smaller code goes first: twice the activity's index for its end, and one more where it becomes
     ready.
     """
-    arrays = problem.arrays
-    entries = np.flatnonzero(arrays.entry_iteration >= 0)
-    entry_of = dict(zip(arrays.entry_iteration[entries].tolist(), entries.tolist(), strict=True))
-    events = [
-        (_ready(problem, schedule, entry), 2 * entry + 1, own) for own, entry in entry_of.items()
-    ]
-    leaving = _leaving(problem, schedule)
-    running = np.zeros(arrays.loop_parallelism.size, np.int64)
-    for iteration in np.flatnonzero(arrays.iteration_started).tolist():
-        running[arrays.iteration_loop[iteration]] += 1
-        events.append((*leaving[iteration], iteration))
-    heapify(events)
-    blocked: dict[int, list[int]] = {loop: [] for loop in range(running.size)}
-    slots: dict[int, float] = {}
-    while events:
-        time, code, iteration = heappop(events)
-        loop = int(arrays.iteration_loop[iteration])
-        if code % 2 == 0:
-            running[loop] -= 1
-            if blocked[loop]:
-                next_one = heappop(blocked[loop])
-                heappush(events, (time, 2 * entry_of[next_one] + 1, next_one))
-        elif running[loop] >= arrays.loop_parallelism[loop]:
-            heappush(blocked[loop], iteration)
-        else:
-            running[loop] += 1
-            slots[entry_of[iteration]] = time
-            heappush(events, (*leaving[iteration], iteration))
-    return slots
+
+    def __init__(self, problem: PlacementProblem, schedule: Schedule) -> None:
+        self._arrays = arrays = problem.arrays
+        inside = np.flatnonzero(np.diff(arrays.holders_start))
+        self._end: dict[int, float] = dict(
+            zip(inside.tolist(), schedule.end[inside].tolist(), strict=True)
+        )
+        self._left: list[int] = arrays.holder_size.tolist()
+        self._active: list[bool] = arrays.holder_started.tolist()
+        places = arrays.limit_most.copy()
+        np.subtract.at(places, arrays.holder_limit[arrays.holder_started], 1)
+        self._places: list[int] = places.tolist()
+        # By limit: holder and activity.
+        self._waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._waits: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        self._events = [
+            (_ready(problem, schedule, activity), 2 * activity + 1) for activity in self._end
+        ]
+
+    def waits(self) -> dict[int, list[tuple[int, float]]]:
+        """Return for each activity the limits that it waited for, and when each let it in."""
+        heapify(self._events)
+        while self._events:
+            now, code = heappop(self._events)
+            activity, is_ready = divmod(code, 2)
+            if not is_ready:
+                for holder in reversed(self._holders(activity)):
+                    self._left[holder] -= 1
+                    if self._left[holder] == 0:
+                        self._give_back(holder, now)
+            elif self._take(activity, now):
+                heappush(self._events, (self._end[activity], 2 * activity))
+        return self._waits
+
+    def _holders(self, activity: int) -> list[int]:
+        first, last = self._arrays.holders_start[activity : activity + 2]
+        holders: list[int] = self._arrays.holders[first:last].tolist()
+        return holders
+
+    def _take(self, activity: int, now: float) -> bool:
+        """Take the places that an activity needs; return whether it has all of them."""
+        first = int(self._arrays.holders_start[activity])
+        taken: list[int] = []
+        for at, holder in enumerate(self._holders(activity), first):
+            limit = int(self._arrays.holder_limit[holder])
+            if not self._arrays.held_together[at]:
+                taken = []
+            if self._active[holder]:
+                continue
+            if self._places[limit] <= 0:
+                heappush(self._waiting[limit], (holder, activity))
+                for other in taken:
+                    self._give_back(other, now)
+                return False
+            self._places[limit] -= 1
+            self._active[holder] = True
+            taken.append(holder)
+        return True
+
+    def _give_back(self, holder: int, now: float) -> None:
+        """Give a place back; the first holder that waits for one may try again."""
+        limit = int(self._arrays.holder_limit[holder])
+        waiting = self._waiting[limit]
+        self._active[holder] = False
+        self._places[limit] += 1
+        if self._places[limit] <= 0 or not waiting:
+            return
+        first, _ = waiting[0]
+        while waiting and waiting[0][0] == first:
+            _, activity = heappop(waiting)
+            self._waits[activity].append((limit, now))
+            heappush(self._events, (now, 2 * activity + 1))
 
 
 def _ready(problem: PlacementProblem, schedule: Schedule, activity: int) -> float:
     """Return the time at which the predecessors of an activity have ended."""
     before = schedule.end[problem.arrays.before(activity)]
     return float(before.max(initial=problem.arrays.release_seconds[activity]))
-
-
-def _leaving(problem: PlacementProblem, schedule: Schedule) -> list[tuple[float, int]]:
-    """Return for each limited iteration the end of its last activity, and that event's code."""
-    arrays = problem.arrays
-    last = [(0.0, 0)] * arrays.iteration_size.size
-    for activity in np.flatnonzero(arrays.iteration >= 0).tolist():
-        iteration = int(arrays.iteration[activity])
-        while iteration >= 0:
-            last[iteration] = max(last[iteration], (float(schedule.end[activity]), 2 * activity))
-            iteration = int(arrays.iteration_parent[iteration])
-    return last

@@ -9,8 +9,8 @@ class PieceKind(StrEnum):
 
     `RUNNING`, `DATA` and `IMAGE` are work of a step; `DRIVER` is work of a KFP driver pod. `PAST`
     is the time before the moment of planning, in a run that had begun. In all others a pod is ready
-    but waits: its node is full, its volume is in use, its loop is at its limit, or the plan holds
-    it back although there is room (`ordered` dispatch).
+    but waits: its node is full, its volume is in use, its loop or another limit is at its most, or
+    the plan holds it back although there is room (`ordered` dispatch).
     """
 
     RUNNING = "running"
@@ -20,6 +20,7 @@ class PieceKind(StrEnum):
     NODE_FULL = "node-full"
     VOLUME = "volume"
     LOOP_LIMIT = "loop-limit"
+    LIMIT = "limit"
     HELD_BACK = "held-back"
     PAST = "past"
 
@@ -34,9 +35,9 @@ class CriticalPiece:
         start_seconds, finish_seconds: start and end, on the plan's clock.
         node: name of the node where the step works, or for which it waits; None = none.
         cause: object that the step waits for: the image's reference, the volume claim, the loop,
-            the step whose end makes room, or the step for which the plan keeps the room; "" if
-            `kind` says enough. A step of another run is written `key/step`, a reserved room as the
-            key of its run.
+            the name of another limit, the step whose end makes room, or the step for which the plan
+            keeps the room; "" if `kind` says enough. A step of another run is written `key/step`, a
+            reserved room as the key of its run.
     """
 
     step: str

@@ -55,8 +55,8 @@ _NUMBERS = (
     "genes",
     "images",
     "claim_count",
-    "iterations",
-    "loops",
+    "holders_count",
+    "limits",
     "runs",
 )
 
@@ -182,8 +182,8 @@ def native_of(problem: PlacementProblem) -> NativeProblem:
     native.genes = arrays.allowed.shape[0]
     native.images = arrays.image_bytes.size
     native.claim_count = int(arrays.claims.max()) + 1 if arrays.claims.size else 0
-    native.iterations = arrays.iteration_size.size
-    native.loops = arrays.loop_parallelism.size
+    native.holders_count = arrays.holder_size.size
+    native.limits = arrays.limit_most.size
     native.runs = arrays.run_weight.size
     native.tables = ctypes.pointer(_Tables(tables_of(problem)))
     KERNEL.find_least_times(ctypes.byref(native))

@@ -32,8 +32,8 @@ ACTIVITY = np.dtype(
                 "image",
                 "run",
                 "fixed_node",
-                "iteration",
-                "entry_iteration",
+                "holders_start",
+                "holders_end",
             )
         ),
         *((name, np.uint8) for name in ("is_virtual", "is_running", "mounts_volumes")),
@@ -69,7 +69,6 @@ class ProblemTables(NamedTuple):
         transfer_seconds: [E] seconds of a transfer between two nodes.
         preorder: [N] place of each slot in a walk of a heap (node, left, right).
         slot_at: slots in this order, for a heap of all nodes that are scored for a pod.
-        loop_first, loop_last: [M] first and last iteration of the loop.
         least_completion: [runs] earliest end of the run, which the kernel computes.
         room: free amount of the resource `scarcest`.
         least_work: lower bound of the amount x seconds that activities take of this resource.
@@ -96,8 +95,6 @@ class ProblemTables(NamedTuple):
     transfer_seconds: Floats
     preorder: Array
     slot_at: Array
-    loop_first: Integers
-    loop_last: Integers
     least_completion: Floats
     room: float
     least_work: float
@@ -119,7 +116,6 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
     least = seconds.min(axis=1) if node_of_kind.size else 0.0
     least_seconds = np.where(arrays.virtual, arrays.duration_seconds, least)
     scarcest, room, least_work = _scarcest(arrays, least_seconds)
-    loop_first, loop_last = _loop_ends(arrays)
     preorder = np.empty(nodes, np.int32)
     preorder[_heap_walk(nodes)] = np.arange(nodes)
     return ProblemTables(
@@ -141,8 +137,6 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         transfer_seconds=arrays.transfer_bytes / problem.link_bytes_per_second,
         preorder=preorder,
         slot_at=_heap_walk(nodes_scored(nodes)),
-        loop_first=loop_first,
-        loop_last=loop_last,
         least_completion=np.zeros(arrays.run_weight.size),
         room=room,
         least_work=least_work,
@@ -188,24 +182,15 @@ def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
     return np.array(kind_of, np.int64), np.array([*node_of_kind.values()], np.int64)
 
 
-def _loop_ends(arrays: ProblemArrays) -> tuple[Integers, Integers]:
-    """Return [M] the first and the last iteration of each loop."""
-    loops, loop_of = arrays.loop_parallelism.size, arrays.iteration_loop
-    numbers = np.arange(loop_of.size)
-    first, last = np.full(loops, loop_of.size, np.int64), np.full(loops, -1, np.int64)
-    np.minimum.at(first, loop_of, numbers)
-    np.maximum.at(last, loop_of, numbers)
-    return first, last
-
-
 def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats) -> Array:
     """Return [A] the records `ACTIVITY`, each on one line of the cache."""
     count = arrays.class_of.size
     memory = np.zeros(count * ACTIVITY.itemsize + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
     of = memory[start : start + count * ACTIVITY.itemsize].view(ACTIVITY)
-    for name in ("gene", "image", "run", "fixed_node", "iteration", "entry_iteration"):
+    for name in ("gene", "image", "run", "fixed_node"):
         of[name] = getattr(arrays, name)
+    of["holders_start"], of["holders_end"] = arrays.holders_start[:-1], arrays.holders_start[1:]
     of["class"] = arrays.class_of
     of["shape"] = np.where(arrays.virtual, -1, shape_of[arrays.class_of])
     of["is_virtual"], of["is_running"] = arrays.virtual, arrays.is_running

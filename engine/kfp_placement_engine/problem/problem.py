@@ -3,7 +3,8 @@
 A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems;
 nothing changes them afterwards. In the axes below A = activities, N = nodes, R = resources, K =
 classes of activities that look alike to a node, G = genes, I = images, V = volume claims, L =
-limited iterations, M = loops with a limit, E = edges, U = uses of claims.
+holders, M = limits of how many holders are under way at once, E = edges, U = uses of claims, H =
+uses of holders.
 """
 
 import math
@@ -54,13 +55,15 @@ class ProblemArrays(NamedTuple):
         transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
         claims_start, claims: [A + 1], [U] volume claims that it mounts.
         exclusive: [V] whether one pod at a time may have the claim (ReadWriteOncePod).
-        iteration: [A] innermost limited iteration that it is in, -1 = none.
-        entry_iteration: [A] limited iteration whose first activity it is, -1 = none.
-        iteration_parent: [L] limited iteration around it, -1 = none.
-        iteration_loop: [L] loop of the iteration.
-        iteration_size: [L] number of activities inside, nested ones included.
-        iteration_started: [L] whether it was entered before time zero.
-        loop_parallelism: [M] number of iterations that may run at once.
+        holders_start, holders: [A + 1], [H] holders that it is part of, outermost first. A holder
+            has a place of its limit from when the first of its activities is ready to the end of
+            the last.
+        held_together: [H] whether the holder takes its place only together with the one before.
+        holder_limit: [L] limit of the holder; the holders of a limit are next to each other.
+        holder_size: [L] number of its activities.
+        holder_started: [L] whether it has had its place since before time zero.
+        limit_start: [M + 1] first holder of each limit.
+        limit_most: [M] number of holders that may be under way at once.
         free: [N, R] room at time zero.
         allocatable: [N, R] size of the node.
         scored_used: [N, 2] room taken, as the resource scores count it.
@@ -105,13 +108,14 @@ class ProblemArrays(NamedTuple):
     claims_start: Annotated[Integers, "A + 1"]
     claims: Annotated[Integers, "U"]
     exclusive: Annotated[Booleans, "V"]
-    iteration: Annotated[Integers, "A"]
-    entry_iteration: Annotated[Integers, "A"]
-    iteration_parent: Annotated[Integers, "L"]
-    iteration_loop: Annotated[Integers, "L"]
-    iteration_size: Annotated[Integers, "L"]
-    iteration_started: Annotated[Booleans, "L"]
-    loop_parallelism: Annotated[Integers, "M"]
+    holders_start: Annotated[Integers, "A + 1"]
+    holders: Annotated[Integers, "H"]
+    held_together: Annotated[Booleans, "H"]
+    holder_limit: Annotated[Integers, "L"]
+    holder_size: Annotated[Integers, "L"]
+    holder_started: Annotated[Booleans, "L"]
+    limit_start: Annotated[Integers, "M + 1"]
+    limit_most: Annotated[Integers, "M"]
     free: Annotated[Integers, "N", "R"]
     allocatable: Annotated[Integers, "N", "R"]
     scored_used: Annotated[Integers, "N", "2"]

@@ -27,8 +27,8 @@ class GeneticParams:
         window_share: share of the mixed children that take all of a stretch of time from the second
             parent (only for one run under `ordered`).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
-            justified (only for one run under `ordered` without limited loops); they count as three
-            schedules.
+            justified (only for one run under `ordered` without limits of what is under way); they
+            count as three schedules.
         moved_share: share of the serially decoded children whose steps may go to other nodes, where
             they end first; each with a probability that is drawn for the child. Only where plans
             that complete earlier are better in any case.
@@ -87,10 +87,10 @@ class GeneticParams:
     def kernel_parameters(self, problem: PlacementProblem) -> native.SearchParameters:
         """Return the parameters that the kernel uses for a problem.
 
-        Serial decoding, and justification with it, is for one run without limited loops.
-        Justification makes the latest end earlier, but not the end of each run: with several runs
-        it moves the steps of the first ones back. Serial decoding does not know limits of loops:
-        the simulation of what it decodes would differ much.
+        Serial decoding, and justification with it, is for one run without limits of how much is
+        under way at once. Justification makes the latest end earlier, but not the end of each run:
+        with several runs it moves the steps of the first ones back. Serial decoding does not know
+        these limits: the simulation of what it decodes would differ much.
         """
         arrays = problem.arrays
         is_one = arrays.run_weight.size == 1
@@ -99,7 +99,7 @@ class GeneticParams:
         is_early_better = problem.is_completion_first
         # Deadlines are drawn by the completion, which is unknown for a run without weight.
         has_deadlines = is_one and not is_ordered and bool(arrays.run_weight[0] > 0)
-        is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
+        is_serial = is_one_in_order and arrays.limit_most.size == 0
         return native.SearchParameters(
             crossover_rate=self.crossover_rate if is_one else self.joint_crossover_rate,
             window_share=self.window_share if is_one_in_order else 0.0,

@@ -13,7 +13,7 @@ from kfp_placement_engine import (
     StepProgress,
     lower_bound,
 )
-from kfp_placement_engine.bounds.limited_loops import together_seconds
+from kfp_placement_engine.bounds.nested_holders import together_seconds
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.search.baselines.brute_force import brute_force
@@ -141,7 +141,7 @@ def test_iterations_that_were_started_beyond_the_limit_all_run():
     begun = {f"work[{n}]": StepProgress(ProgressState.RUNNING, "n1", 0.0) for n in range(3)}
     active = ActiveRun("run", run, progress=begun)
     problem = lower_runs([active], a_cluster(a_node(cpu=99)), OPTIONS).problem
-    assert problem.arrays.iteration_started.sum() == 3
+    assert problem.arrays.holder_started.sum() == 3
     assert lower_bound(problem).seconds <= kube_default(problem, 0).makespan_seconds
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from kfp_placement_engine import ActiveRun, ProgressState, StepProgress
-from tests.engine.planning.random_runs import Case, cases
+from tests.engine.planning.random_runs import Case, Limits, cases
 from tests.support.builders import ROUND_NUMBERS
 
 WAITING, RUNNING, DONE = ProgressState.WAITING, ProgressState.RUNNING, ProgressState.DONE
@@ -26,7 +26,7 @@ def driver_progress(draw, nodes: list[str]) -> StepProgress:
 @st.composite
 def begun_cases(draw) -> tuple[Case, ActiveRun]:
     """A case and its run in the middle of things, orderly or not; some steps keep a node."""
-    case: Case = draw(cases())
+    case: Case = draw(cases(limits=Limits.OF_PODS))
     names = [node.name for node in case.cluster.nodes]
     shared = draw(st.sampled_from(names))
     progress: dict[str, StepProgress] = {}

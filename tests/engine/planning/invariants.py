@@ -38,6 +38,7 @@ class Checker:
             self._nodes(),
             self._volumes(),
             self._loops(),
+            self._limits(),
             self._times(),
         )
         return [fault for check_faults in checks for fault in check_faults]
@@ -148,6 +149,18 @@ class Checker:
                 running = sum(start <= moment < end for start, end in spans)
                 if running > loop.parallelism:
                     yield f"{running} iterations of {loop.name} at {moment}"
+
+    def _limits(self) -> Iterator[str]:
+        for limit in self.reference.graph.limits:
+            spans = []
+            for names in limit.holders:
+                members = [pod for pod in self.pods if pod.key[0] in names and not pod.entered]
+                if members:
+                    spans.append((min(pod.start for pod in members), max(p.end for p in members)))
+            for moment, _ in spans:
+                running = sum(start <= moment < end for start, end in spans)
+                if running > limit.most:
+                    yield f"{running} holders of {limit.name} at {moment}"
 
     def _times(self) -> Iterator[str]:
         direct = self.reference.graph.direct_transfers

@@ -6,6 +6,8 @@ event.
 """
 
 from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import Claim, Cluster, Node, RunGraph, Step
 from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.concurrency import ConcurrencyLimit
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunClaim
 from tests.engine.planning.mixed_runs import (
     IMAGES_AND_PULLS,
@@ -28,6 +31,14 @@ KINDS = ("plain", "kfp", "direct")
 ACCESS_MODES = ((), ("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOncePod",))
 CLAIMS = ("disk", "shelf")
 DISPATCHES = st.sampled_from(["ready", "ordered"])
+
+
+class Limits(Enum):
+    """Limits that a run states beside those of its loops."""
+
+    NONE = "none"
+    OF_PODS = "of single pods"
+    ALL = "of children of templates, too"
 
 
 @dataclass(frozen=True)
@@ -78,8 +89,43 @@ def _step(random: Random, kind: str, number: int, earlier: list[str]) -> Step:
     return step
 
 
+def _limits(random: Random, steps: list[Step]) -> tuple[ConcurrencyLimit, ...]:
+    """Limits of single pods: of all, of some, and of some that take the places of two at once."""
+    names = [(step.name,) for step in steps]
+    some = random.sample(names, random.randint(1, len(names)))
+    limits = (
+        ConcurrencyLimit("pods", random.randint(1, 3), tuple(names)),
+        ConcurrencyLimit("mutex", 1, tuple(sorted(some))),
+        ConcurrencyLimit("child", 2, tuple(names[::2]), waits_with_place=True),
+    )
+    return tuple(random.sample(limits, random.randint(1, 3)))
+
+
+def _children(random: Random, steps: list[Step]) -> tuple[list[Step], tuple[ConcurrencyLimit, ...]]:
+    """Children of a template, neighbours that wait for the same steps before them, with limits."""
+    cuts = sorted({0, len(steps), *(random.randrange(len(steps)) for _ in range(2))})
+    children = [steps[first:last] for first, last in pairwise(cuts)]
+    together: list[Step] = []
+    for child in children:
+        names = {step.name for step in child}
+        outside = {name for step in child for name in step.depends_on} - names
+        together += [
+            replace(step, depends_on=tuple(sorted(outside | set(step.depends_on))))
+            for step in child
+        ]
+    holders = tuple(tuple(step.name for step in child) for child in children)
+    limits = (
+        ConcurrencyLimit("parallelism", random.randint(1, 2), holders, waits_with_place=True),
+        ConcurrencyLimit("semaphore", random.randint(1, 2), holders),
+        ConcurrencyLimit("lock", 1, holders[::2]),
+    )
+    return together, tuple(random.sample(limits, random.randint(1, 3)))
+
+
 @st.composite
-def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6) -> Case:
+def cases(
+    draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6, limits: Limits = Limits.ALL
+) -> Case:
     """A run and a cluster."""
     random = draw(st.randoms(use_true_random=False))
     kind = random.choice(kinds)
@@ -99,11 +145,18 @@ def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6) -> Case:
                 body, after, width, parallelism, inner, per_iteration=random.random() < 0.5
             )
             steps, groups = [*before, *looped], (*groups, *loops)
+    children = steps
+    stated: tuple[ConcurrencyLimit, ...] = ()
+    if limits is Limits.ALL and kind != "kfp" and random.randrange(3) == 0:
+        children, stated = _children(random, steps)
+    if limits is not Limits.NONE and random.randrange(2):
+        stated += _limits(random, steps)
     run = RunGraph(
         name="random",
         source=SOURCES[kind],
-        steps=tuple(steps),
+        steps=tuple(children),
         groups=groups,
+        limits=stated,
         claims=tuple(RunClaim(name, random.choice(ACCESS_MODES)) for name in CLAIMS),
         direct_transfers=kind == "direct",
     )

@@ -187,8 +187,8 @@ def test_the_cases_have_all_that_the_kernel_tells_apart():
     arrays = [each.arrays for each in problems]
     assert sum(each.run_weight.size > 1 for each in arrays) >= 3
     assert sum(each.feasible.shape[0] > 256 for each in arrays) >= 1
-    assert sum((each.iteration_parent >= 0).any() for each in arrays) >= 3
-    assert sum((each.iteration_started).any() for each in arrays) >= 1
+    assert sum((np.diff(each.holders_start) > 1).any() for each in arrays) >= 3
+    assert sum(each.holder_started.any() for each in arrays) >= 1
     assert sum(((each.fixed_node >= 0) & ~each.is_running).any() for each in arrays) >= 2
     assert sum(each.nodes > 100 for each in problems) >= 4
     assert sum(each.nodes > 64 and each.nodes % 64 > 0 for each in problems) >= 4

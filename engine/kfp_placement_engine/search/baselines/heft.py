@@ -26,15 +26,15 @@ def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
     a gap between other steps if all requested resources are free there. Under `ready` dispatch only
     its nodes count: a step that is ready does not wait for its turn.
 
-    HEFT does not know the limits of loops. Under `ordered` dispatch of a run with such limits, the
-    order in which the steps start under `ready` dispatch is simulated too, and the better schedule
-    is returned.
+    HEFT does not know limits of how much is under way at once. Under `ordered` dispatch of a run
+    with such limits, the order in which the steps start under `ready` dispatch is simulated too,
+    and the better schedule is returned.
     """
     placement = heft_placement(problem)
     schedule = simulate(problem, placement)
-    if problem.dispatch != "ordered" or not problem.arrays.loop_parallelism.size:
+    if problem.dispatch != "ordered" or not problem.arrays.limit_most.size:
         return schedule
-    # In HEFT's own order, iterations would wait for others that their loop has not admitted yet.
+    # In HEFT's own order, iterations would wait for others that their loop has not let in yet.
     free = simulate(replace(problem, dispatch="ready"), placement)
     other = simulate(problem, Placement.of_schedule(problem, free.start, free.node))
     return other if better(other.terms, schedule.terms) else schedule

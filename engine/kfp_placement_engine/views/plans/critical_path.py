@@ -26,6 +26,7 @@ _KINDS = {
     PieceKind.NODE_FULL: "waiting for room",
     PieceKind.VOLUME: "waiting for volumes",
     PieceKind.LOOP_LIMIT: "waiting at loop limits",
+    PieceKind.LIMIT: "waiting at limits",
     PieceKind.HELD_BACK: "held back by the plan",
     PieceKind.PAST: "before planning",
 }
@@ -124,6 +125,7 @@ def _sentence(piece: CriticalPiece, names: Mapping[str, str]) -> str:
         PieceKind.NODE_FULL: f"{step} waits for room{on}{until}",
         PieceKind.VOLUME: f"{step} waits for volume {cause}{on}",
         PieceKind.LOOP_LIMIT: f"{step} waits: loop {cause} is at its limit",
+        PieceKind.LIMIT: f"{step} waits: {cause} is at its limit",
         PieceKind.HELD_BACK: f"{step} waits{on}: the plan keeps the room"
         + f" for {cause}" * bool(cause),
         PieceKind.PAST: "before the moment of planning",
