@@ -80,7 +80,7 @@ def made_up(shape: Shape, *, with_workers: bool = False) -> Outcome:
     run = made_up_run(shape)
     if with_workers:
         steps = (
-            step if number % _WORKERS_EVERY else replace(step, workers=_WORKERS)
+            step if number % _WORKERS_EVERY else replace(step, workers=(_WORKERS,))
             for number, step in enumerate(run.steps)
         )
         run = replace(run, steps=tuple(steps))
@@ -178,7 +178,7 @@ def _pods_of(
         if step.name in ended:
             continue
         start = -math.inf if step.name in running else row.start_seconds
-        for group in (PodGroup(1, row.requests), *([step.workers] if step.workers else [])):
+        for group in (PodGroup(1, row.requests), *step.workers):
             taken = {name: group.count * amount for name, amount in group.requests.items()}
             yield start, row.finish_seconds, Counter({**taken, "pods": group.count})
 

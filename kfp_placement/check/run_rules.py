@@ -32,9 +32,16 @@ _MAX_NAMES = 5
 """Outputs that one message names."""
 
 _REFUSED = frozenset(
-    {"invalid-label", "parameter-name", "pod-resources", "request-above-limit", "start-limit"}
+    {
+        "invalid-label",
+        "made-pods-without-room",
+        "parameter-name",
+        "pod-resources",
+        "request-above-limit",
+        "start-limit",
+    }
 )
-"""Codes of the readers' notices about pods that Kubernetes or Argo, or runs that KFP refuses."""
+"""Codes of notices about pods that are refused or never start, or about runs that are refused."""
 
 
 def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
@@ -138,7 +145,7 @@ def missing_accelerators(prepared: PreparedRun) -> Iterator[Finding]:
 def resources_without_domain(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield resources without a domain, which Kubernetes refuses: `A100`, not `nvidia.com/gpu`."""
     for step in container_tasks(prepared.run):
-        requested = {*step.requests, *(step.workers.requests if step.workers else ())}
+        requested = {*step.requests, *(name for each in step.workers for name in each.requests)}
         for name in sorted(requested - _NATIVE_RESOURCES):
             if "/" not in name and not name.startswith("hugepages-"):
                 yield Finding(

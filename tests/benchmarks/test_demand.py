@@ -38,7 +38,7 @@ def test_pods_of_one_shape_share_its_peak():
 
 
 def test_workers_are_counted():
-    run = a_run(a_step("launch", cpu=1, workers=PodGroup(3, {"cpu": 2000})))
+    run = a_run(a_step("launch", cpu=1, workers=(PodGroup(3, {"cpu": 2000}),)))
     outcome = measure("gang", run, a_cluster())
     assert (outcome.peak, outcome.gang_pods) == ((7000, 0), 4)
     assert is_good(outcome)

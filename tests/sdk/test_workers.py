@@ -112,8 +112,8 @@ def test_readers_find_both_in_the_package(tmp_path):
     first, second = read_run_file(tmp_path / "package.yaml").steps
     assert (first.queue, first.priority, second.queue) == ("gpu", 10, "gpu")
     requests = {"cpu": 4000, "memory": 16 * 2**30, "nvidia.com/gpu": 1}
-    assert first.workers == PodGroup(3, requests)
-    assert second.workers is None
+    assert first.workers == (PodGroup(3, requests),)
+    assert second.workers == ()
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ def held(
         if planned.is_cached or step.name in ended:
             continue
         runs = step.name in running
-        yield Held(start, end, 1, planned.requests, step.workers is not None, runs)
-        if step.workers:
-            yield Held(start, end, step.workers.count, step.workers.requests, True, runs)
+        yield Held(start, end, 1, planned.requests, bool(step.workers), runs)
+        for group in step.workers:
+            yield Held(start, end, group.count, group.requests, True, runs)
 
 
 def most(pods: list[Held], first: float) -> dict[str, int]:

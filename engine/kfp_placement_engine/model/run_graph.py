@@ -226,7 +226,7 @@ class Step:
         priority: importance of the run among others, as said of this step; the largest of a run's
             steps counts.
         queue: name of the RunQueue in which the run waits, as said of this step, or "".
-        workers: pods that the step makes itself while it runs; None = none.
+        workers: pods that the step makes itself while it runs, by what they request.
         node_selector: labels that a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.
@@ -272,7 +272,7 @@ class Step:
     max_latency_ms: float | None = None
     priority: int = 0
     queue: str = ""
-    workers: PodGroup | None = None
+    workers: tuple[PodGroup, ...] = ()
     node_selector: Labels = field(default_factory=dict)
     affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()

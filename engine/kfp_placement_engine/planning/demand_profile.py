@@ -87,7 +87,7 @@ class _Row(NamedTuple):
 
 def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
     """Yield the pods of the steps, and the workers that steps make."""
-    workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
+    workers = {step.name: step.workers for step in graph.steps if step.workers}
     ends: dict[str, float] = {}
     # Steps that others wait for come first.
     for step in plan.steps:
@@ -101,10 +101,10 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
         ends[step.name] = end
         if step.is_cached:
             continue
-        made = workers.get(step.name)
-        yield _Row(step.name, start, end, step.requests, in_gang=made is not None)
-        if made is not None:
-            yield _Row(step.name, start, end, made.requests, made.count, in_gang=True)
+        made = workers.get(step.name, ())
+        yield _Row(step.name, start, end, step.requests, in_gang=bool(made))
+        for group in made:
+            yield _Row(step.name, start, end, group.requests, group.count, in_gang=True)
 
 
 @dataclass(frozen=True)

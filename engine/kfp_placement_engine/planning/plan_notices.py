@@ -14,20 +14,47 @@ from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.units.durations import format_duration
-from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.units.quantities import format_resource, format_resources
+from kfp_placement_engine.units.resources import Resources, with_pod
 
 _NAMED = 5
 """Largest number of names in a notice."""
 
 
-def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:
-    """Return the notices about marks, locations and images."""
+def notices_of(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> list[Notice]:
+    """Return the notices about marks, locations, images and pods that steps make."""
     return [
         *_unmarked_steps(graph, lowered.options.marked_only),
         *near_marks(graph.steps, lowered.options.latency_ruled_types),
         *unused_locations(graph.steps, lowered.options.latency_ruled_types),
         *_unknown_images(graph, lowered),
+        *_pods_without_room(graph, cluster),
     ]
+
+
+def _pods_without_room(graph: RunGraph, cluster: Cluster) -> Iterable[Notice]:
+    """Return notices on pods that steps make and that have no room together, even alone."""
+    # Iterations that make the same share their workers.
+    makers = {(step.task, id(step.workers)): step for step in graph.steps if step.workers}
+    notices: dict[Notice, None] = {}
+    for step in makers.values():
+        for group in step.workers:
+            room = sum(_fitting(group.requests, node.allocatable) for node in cluster.nodes)
+            if room < group.count:
+                each = " ".join(f"{k}={v}" for k, v in format_resources(group.requests).items())
+                fit = f"no more than {room:,} of the" if room else "no node has room for one of the"
+                message = (
+                    f"{fit} {_count(group.count, 'pod')} that it makes ({each} each)"
+                    f"{' have room at once' if room else ''}, even if nothing else runs"
+                )
+                notices[Notice("made-pods-without-room", message, step.task)] = None
+    return notices
+
+
+def _fitting(requests: Resources, allocatable: Resources) -> int:
+    """Return the number of pods that an empty node has room for."""
+    needs = with_pod(requests)
+    return min(allocatable.get(name, 0) // amount for name, amount in needs.items() if amount)
 
 
 def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:

@@ -165,7 +165,12 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             for step in steps
             if step.start_seconds is None and step.progress is ProgressState.WAITING
         ),
-        notices=(*graph.notices, *cluster.notices, *lowered.notices, *notices_of(graph, lowered)),
+        notices=(
+            *graph.notices,
+            *cluster.notices,
+            *lowered.notices,
+            *notices_of(graph, cluster, lowered),
+        ),
         limits=_limits(run, parts) if parts.limits else RunLimits(),
         grounds=Grounds(
             assumptions=used_assumptions(graph, cluster, lowered),

@@ -25,13 +25,17 @@ GPU = "nvidia.com/gpu"
 STATES = ("ended", "ended", "running", "waiting")
 """States that a step may be in; the first is twice as likely."""
 
-WORKERS = st.builds(
-    PodGroup,
-    count=st.integers(1, 4),
-    requests=st.sampled_from(
-        [{}, {"cpu": 500}, {"cpu": 500, GPU: 1}, {GPU: 1, "cpu": 500, "memory": 0}]
+WORKERS = st.lists(
+    st.builds(
+        PodGroup,
+        count=st.integers(1, 4),
+        requests=st.sampled_from(
+            [{}, {"cpu": 500}, {"cpu": 500, GPU: 1}, {GPU: 1, "cpu": 500, "memory": 0}]
+        ),
     ),
-)
+    min_size=1,
+    max_size=2,
+).map(tuple)
 
 
 def quick(run: RunGraph, cluster: Any, **options: Any) -> Plan:
@@ -89,9 +93,9 @@ def assert_as_reference(plan: Plan, run: RunGraph, *names: Names) -> None:
         assert comparable(left) == comparable(reference_demand(plan, run, ended, running))
 
 
-def with_workers(run: RunGraph, made: Mapping[int, PodGroup | None]) -> RunGraph:
+def with_workers(run: RunGraph, made: Mapping[int, tuple[PodGroup, ...]]) -> RunGraph:
     """The run with workers of some of its steps."""
-    steps = (replace(step, workers=made.get(at)) for at, step in enumerate(run.steps))
+    steps = (replace(step, workers=made.get(at, ())) for at, step in enumerate(run.steps))
     return replace(run, steps=tuple(steps))
 
 
@@ -128,7 +132,7 @@ def test_the_demand_of_larger_runs_is_that_of_the_reference(kind, steps, count):
     """Whole, when a half of the steps have ended, and at random; every seventh makes workers."""
     shape = Shape(kind, steps, count)
     workers = PodGroup(3, {"cpu": 2000, GPU: 1})
-    run = with_workers(made_up_run(shape), dict.fromkeys(range(0, steps, 7), workers))
+    run = with_workers(made_up_run(shape), dict.fromkeys(range(0, steps, 7), (workers,)))
     plan = quick(run, made_up_cluster(shape))
     rng = random.Random(steps)
     drawn = (any_names(run, lambda: rng.choice(STATES)) for _ in range(3))
@@ -213,7 +217,7 @@ def test_a_driver_counts_until_its_step_or_a_step_of_its_group_begins():
 
 def test_workers_are_held_from_the_start_to_the_end_of_their_step():
     run = a_run(
-        a_step("launch", cpu=1, workers=PodGroup(3, {"cpu": 4000, GPU: 1})),
+        a_step("launch", cpu=1, workers=(PodGroup(3, {"cpu": 4000, GPU: 1}),)),
         a_step("evaluate", "launch", cpu=2),
     )
     plan = quick(run, a_cluster(a_node(cpu=8)), assumptions=ROUND_NUMBERS)
@@ -235,7 +239,7 @@ def test_amounts_beyond_all_clusters_do_no_harm():
     """An annotation may say anything that Kubernetes can hold."""
     huge = {"memory": 2**63 - 1, "cpu": 2**63 - 1}
     plan = a_plan(*(a_row(name, requests=huge) for name in "ab"))
-    run = a_run(*(a_step(name, workers=PodGroup(1000, huge)) for name in "ab"))
+    run = a_run(*(a_step(name, workers=(PodGroup(1000, huge),)) for name in "ab"))
     peak = DemandProfile(plan, run).left().peak
     assert 2**60 < peak["memory"] < 2**63
     assert peak["pods"] == 2002

@@ -423,7 +423,7 @@ def test_a_limit_of_the_policy_s_is_as_hard_as_one_of_the_author_s():
 
 
 def test_a_resource_needs_a_domain():
-    workers = PodGroup(2, {"cpu": 1000, "tpu": 1})
+    workers = (PodGroup(2, {"cpu": 1000, "tpu": 1}),)
     asking = a_step("asking", requests={"cpu": 1000, "memory": 1, "A100": 1})
     making = a_step("making", workers=workers)
     fine = a_step("fine", requests={"nvidia.com/gpu": 1, "hugepages-2Mi": 1})

@@ -1,6 +1,7 @@
 """A reader of Argo templates that run a pod, and so become leaves of the task tree."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -8,10 +9,10 @@ from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.tree.expressions import Constant, Expression
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime
 from kfp_placement_engine.readers.tree.leaf_resources import container_specs, init_containers
 from kfp_placement_engine.readers.tree.start_limits import SETTINGS
-from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.tasks import Leaf, MadeObject
 
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
 """Kinds of templates that run a pod; suspend, http and plugin do not."""
@@ -29,6 +30,9 @@ _TEMPLATE_LISTS = {
 """Lists of a template that its defaults are merged into, with the key of their entries."""
 
 _MAX_ATTEMPTS = 1000
+
+_MAKING_ACTIONS = ("create", "apply", "replace")
+"""Actions of a resource template after which its object exists."""
 
 _CONSTRAINTS = ("nodeSelector", "affinity", "tolerations")
 """Settings of where a pod may go."""
@@ -166,6 +170,7 @@ class _LeafReader:
             init_containers=init_containers(self._init_containers, self._tags.text),
             pod_resources=pod_resources(self._template, self._spec, self._patch),
             resource_claims=self._resource_claims(),
+            made_object=self._made_object(),
             labels=self._texts(metadata, "labels"),
             annotations=self._texts(metadata, "annotations"),
             node_selectors=self._present(
@@ -213,6 +218,18 @@ class _LeafReader:
         )
         stated = resource_claims(self._template, self._spec, self._patch)
         return tuple(dict.fromkeys((*stated, *used)))
+
+    def _made_object(self) -> MadeObject | None:
+        resource = self._template.fields("resource")
+        if resource.text("action") not in _MAKING_ACTIONS:
+            return None
+        conditions = (resource.get("successCondition"), resource.get("failureCondition"))
+        manifest: Expression = Runtime()
+        if text := resource.text("manifest"):
+            # A tag may stand for more than a value; if it does not, Argo fails the step.
+            with suppress(InputError):
+                manifest = self._tags.document(text, resource.where("manifest"))
+        return MadeObject(manifest, any(conditions))
 
     def _stated(self, key: str) -> Any:
         """Return what the template, or else the Workflow, says on where the pod may go."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.readers.text.place import scalar_text
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
+from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
@@ -20,6 +21,8 @@ from kfp_placement_engine.readers.tree.expressions import (
 )
 
 _TAG = re.compile(r"\{\{([^{}]*)\}\}")
+_MARK = "tag-of-argo-"
+_MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
 _GLOBAL = re.compile(r"^workflow\.parameters\.([^.\s]+)$")
 _OUTPUT = re.compile(
@@ -57,6 +60,22 @@ class TagReader:
             return Constant(plain) if len(plain) == len(entries) else Listed(entries)
         return self.text(value)
 
+    def document(self, text: str, place: Place) -> Expression:
+        """Translate a YAML document, in which a tag may be wherever a value is.
+
+        Raises:
+            InputError: the text is not YAML whatever the tags stand for.
+        """
+        tags: list[str] = []
+
+        def mark(match: re.Match[str]) -> str:
+            tags.append(match[0])
+            return f"{_MARK}{len(tags) - 1}."
+
+        data = _TAG.sub(mark, text).encode("utf-8", "replace")
+        document = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0]
+        return self.structure(_with_tags(document, dict(enumerate(tags))))
+
     def plain(self, value: Any) -> str:
         """Replace the tags whose values are known before the run; the others stay."""
         if not isinstance(value, str):
@@ -82,6 +101,17 @@ class TagReader:
         if match := _OUTPUT.match(tag):
             return TaskOutput(match.group(1), match.group(2) or match.group(3))
         return Runtime()
+
+
+def _with_tags(value: Any, tags: Mapping[int, str]) -> Any:
+    """Return a document with the tags in place of their marks."""
+    if isinstance(value, dict):
+        return {key: _with_tags(entry, tags) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_with_tags(entry, tags) for entry in value]
+    if not isinstance(value, str) or _MARK not in value:
+        return value
+    return _MARKED.sub(lambda mark: tags.get(int(mark[1]), mark[0]), value)
 
 
 def output_tasks(expression: Expression) -> list[str]:

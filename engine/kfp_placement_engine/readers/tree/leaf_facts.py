@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
 from kfp_placement_engine.model.step_names import listed
@@ -25,7 +26,12 @@ from kfp_placement_engine.readers.kubernetes.constraints import (
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
-from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
+from kfp_placement_engine.readers.tree.leaf_resources import (
+    GAP,
+    gapless,
+    read_made_pods,
+    read_resources,
+)
 from kfp_placement_engine.readers.tree.start_limits import limit_warnings, shortest_limit
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
@@ -94,6 +100,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.affinities,
         *leaf.tolerations,
         *leaf.start_limits.values(),
+        *([leaf.made_object.manifest] if leaf.made_object else []),
         *filter(None, amounts),
     ]
     return {name for expression in expressions for name in input_names(expression)}
@@ -147,7 +154,7 @@ class _LeafRead:
             "max_latency_ms": hints.max_latency_ms,
             "priority": hints.priority or 0,
             "queue": hints.queue or "",
-            "workers": hints.workers,
+            "workers": self._workers(hints),
         }
         return LeafFacts(step_fields, hints, tuple(self._warnings))
 
@@ -178,6 +185,16 @@ class _LeafRead:
                 message = f"its {setting} is known only at run time and is not used"
                 self._warnings.append(("unknown-constraint", message))
         return limits
+
+    def _workers(self, hints: StepHints) -> tuple[PodGroup, ...]:
+        """Return the pods that the step makes: what the author says on them comes first."""
+        if hints.workers is not None:
+            return (hints.workers,)
+        if self._leaf.made_object is None:
+            return ()
+        groups, warnings = read_made_pods(self._leaf.made_object, self._scope, self._leaf.place)
+        self._warnings.extend(warnings)
+        return groups
 
     def _node_selector(self) -> dict[str, str]:
         selector: dict[str, str] = {}

@@ -1,23 +1,38 @@
 """A reader of a step's requests from those of its containers, with warnings about bad ones."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.kubernetes.pods import (
     Container,
     is_pod_level,
     pod_level_requests,
     total_requests,
 )
+from kfp_placement_engine.readers.kubernetes.workloads import made_pods
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
-from kfp_placement_engine.readers.tree.tasks import InitContainer, Leaf, ResourceSpec
-from kfp_placement_engine.readers.tree.values import known_text
-from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
+from kfp_placement_engine.readers.tree.tasks import InitContainer, Leaf, MadeObject, ResourceSpec
+from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, known_text
+from kfp_placement_engine.units.quantities import (
+    MIN_MEMORY_BYTES,
+    format_resource,
+    format_resources,
+    parse_resource,
+)
 from kfp_placement_engine.units.resources import Amounts, Resources, add_to, raise_to
+
+_MOST_FIELDS = 3
+"""Largest number of fields that one warning names."""
+
+_SPOKEN_VOWEL = re.compile(r"[AEFHILMNORSX][A-Z]|[AEIOo]")
+"""Beginning of a kind before which one says `an`: `MPIJob` begins with the letter M."""
 
 GAP = "{{"
 """Beginning of the placeholders that KFP and Argo fill in at run time."""
@@ -137,6 +152,59 @@ class _Requests:
                 add_to(requests, {name: amount})
                 self.warnings.extend(_surprises(name, amount, limit))
         return requests
+
+
+def read_made_pods(
+    made: MadeObject, scope: Scope, place: Place
+) -> tuple[tuple[PodGroup, ...], tuple[tuple[str, str], ...]]:
+    """Return the pods of an object that a step makes, and codes and messages of warnings.
+
+    Args:
+        made: the object.
+        scope: values of the step's inputs.
+        place: place of the step in its file, for messages.
+
+    Raises:
+        InputError: the object is malformed.
+    """
+    value = made.manifest.evaluate(scope)
+    if not isinstance(value, KnownValue) or not isinstance(value.value, dict):
+        message = "what it makes is known only at run time: pods of that are not in the plan"
+        return (), (("made-pods", message),)
+    manifest = Fields(value.value, place.field("manifest"))
+    pods = made_pods(manifest, UNKNOWN)
+    subject = f"it makes {_one(manifest.text('kind') or 'object')}"
+    if pods.groups is None:
+        return (), (("made-pods", f"{subject}: pods of it are not in the plan"),)
+    warnings = []
+    if pods.unknown:
+        fields = f"{listed(pods.unknown, _MOST_FIELDS)} of what it makes"
+        message = f"{fields} is known only at run time and counts as if it were not there"
+        warnings.append(("unknown-resources", message))
+    if pods.groups:
+        warnings.append(("made-pods", f"{subject}: {_made_text(pods.groups, made.is_awaited)}"))
+    return pods.groups, tuple(warnings)
+
+
+def _one(kind: str) -> str:
+    """Return a kind with its article."""
+    return f"{'an' if _SPOKEN_VOWEL.match(kind) else 'a'} {kind:.80}"
+
+
+def _made_text(groups: Iterable[PodGroup], is_awaited: bool) -> str:
+    total: Amounts = {}
+    for group in groups:
+        add_to(total, {name: group.count * amount for name, amount in group.requests.items()})
+    count = sum(group.count for group in groups)
+    amounts = " ".join(f"{name}={text}" for name, text in format_resources(total).items())
+    pods = f"its {count:,} pod{'' if count == 1 else 's'} ({amounts or 'nothing requested'})"
+    verb = "is" if count == 1 else "are"
+    if is_awaited:
+        return f"{pods} {verb} not in the plan; queues count them from its start to its end"
+    return (
+        f"{pods} {verb} not in the plan, and it ends without waiting for them, since it has no"
+        " successCondition"
+    )
 
 
 def gapless(text: str | None) -> str | None:

@@ -71,6 +71,19 @@ class InitContainer:
 
 
 @dataclass(frozen=True)
+class MadeObject:
+    """An object of Kubernetes that a step makes, such as an MPIJob.
+
+    Attributes:
+        manifest: expression for the object.
+        is_awaited: whether the step ends only when the object has reached a state.
+    """
+
+    manifest: Expression
+    is_awaited: bool
+
+
+@dataclass(frozen=True)
 class Leaf:
     """A task that runs a pod; its expressions are evaluated with the task's own inputs.
 
@@ -82,6 +95,7 @@ class Leaf:
         init_containers: init containers of its pod, in their order.
         pod_resources: requests and limits of its pod as a whole, as written.
         resource_claims: names of claims for devices (dynamic resource allocation), not counted.
+        made_object: object that the step makes; None = none.
         labels, annotations: labels and annotations of the pod, by the author.
         node_selectors: expressions for mappings of node labels, of which later ones win.
         affinities: expressions for Kubernetes' node affinities.
@@ -108,6 +122,7 @@ class Leaf:
     init_containers: tuple[InitContainer, ...] = ()
     pod_resources: Mapping[str, Any] = field(default_factory=dict)
     resource_claims: tuple[str, ...] = ()
+    made_object: MadeObject | None = None
     labels: Mapping[str, Expression] = field(default_factory=dict)
     annotations: Mapping[str, Expression] = field(default_factory=dict)
     node_selectors: tuple[Expression, ...] = ()
