@@ -119,6 +119,7 @@ _READERS: Mapping[str, Check] = {
     "assumptions": _instance(
         Assumptions, "kfp_placement_engine.plans.assumptions.Assumptions(...)"
     ),
+    "branches": _MAPPING,
     "budget": _mark_values.duration,
     "compare": _names,
     "confidence": _mark_values.check_by(parse_confidence),

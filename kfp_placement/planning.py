@@ -48,6 +48,7 @@ class PlanRequest:
         package: the package of the run, where `run_file` is a Workflow without it; None = none.
         arguments: values of pipeline parameters.
         loop_widths: number of iterations by loop, where it is known only at run time.
+        branches: whether a branch is taken whose condition is known only at run time, by branch.
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
         durations_file: a file of run times by step; `durations` win over them.
         assume_cached: steps whose result is taken to be in KFP's cache.
@@ -65,6 +66,7 @@ class PlanRequest:
     package: InputFile | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
+    branches: Mapping[str, bool] = field(default_factory=dict)
     durations: Mapping[str, object] = field(default_factory=dict)
     durations_file: Path | None = None
     assume_cached: Iterable[str] = ()
@@ -229,6 +231,7 @@ def _read(
     reading = ReadOptions(
         arguments=request.arguments,
         loop_widths=request.loop_widths,
+        branches=request.branches,
         learned_widths=learned_widths or {},
         package=pipeline,
         default_loop_width=assumptions_of(

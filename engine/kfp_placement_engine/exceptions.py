@@ -10,6 +10,7 @@
     │   └── RequestError       a request that does not go with the run or the cluster
     │       ├── UnknownStepError   a step that the run does not have
     │       ├── UnknownLoopError   a loop that the run does not have, or has twice
+    │       ├── UnknownBranchError  a branch that the run does not have, or has twice
     │       ├── ChangeError        a change of run or cluster that cannot be planned
     │       └── ArgumentError      an argument that the run does not take, or of the wrong type
     ├── InputNotFoundError     a file, module or data set that is not there
@@ -45,6 +46,10 @@ class UnknownStepError(RequestError):
 
 class UnknownLoopError(RequestError):
     """A loop that the run does not have, or has twice; the message names the run's loops."""
+
+
+class UnknownBranchError(RequestError):
+    """A branch that the run does not have, or has twice; the message names the run's branches."""
 
 
 class ChangeError(RequestError):

@@ -18,6 +18,7 @@ def check(
     *,
     package: Any = None,
     arguments: Mapping[str, Any] | None = None,
+    branches: Mapping[str, bool] | None = None,
     history: "str | PathLike[str] | None" = None,
     namespace: str | None = None,
 ) -> "CheckReport":
@@ -35,6 +36,7 @@ def check(
             its description holds a PlacementPolicy, the policy's types and rules count.
         package: package of the run, as for `preview`.
         arguments: values of pipeline parameters, as for a run.
+        branches: whether a branch is taken, as for `preview`.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
         namespace: namespace of the run; by default its own, if it names one, else with `"live"` the
@@ -56,6 +58,7 @@ def check(
     options = {
         "package": package,
         "arguments": arguments,
+        "branches": branches,
         "history": NONE if history is None else history,
         "namespace": namespace,
     }

@@ -241,6 +241,33 @@ argument_option = click.option(
 )
 """Option `--arg`, for the parameters that a run is started with."""
 
+
+def _branches(_ctx: click.Context, param: click.Parameter, values: _Texts) -> dict[str, bool]:
+    """Return which branches are taken: `good`, `good=true` or `good=false`."""
+    words = {"": True, "=true": True, "=false": False}
+    result: dict[str, bool] = {}
+    for value in values:
+        name, equals, text = value.rpartition("=") if "=" in value else (value, "", "")
+        taken = words.get(equals + text.lower())
+        if not name or taken is None:
+            raise click.BadParameter(f"{value!r}: write it as good or good=false", param=param)
+        if name in result:
+            raise click.BadParameter(f"{name!r} is given twice", param=param)
+        result[name] = taken
+    return result
+
+
+branch_option = click.option(
+    "--branch",
+    "branches",
+    multiple=True,
+    metavar="BRANCH[=false]",
+    callback=_branches,
+    help="A branch that is taken (with =false: not taken), if its condition is known only at run"
+    " time: condition-1, or its own name. Repeatable.",
+)
+"""Option `--branch`, for conditions that only a run decides."""
+
 package_option = click.option(
     "--package",
     metavar="FILE",

@@ -28,6 +28,7 @@ def preview(
     package: Any = None,
     durations: "Mapping[str, str | float | timedelta] | None" = None,
     loop_widths: Mapping[str, int] | None = None,
+    branches: Mapping[str, bool] | None = None,
     assume_cached: Iterable[str] = (),
     namespace: str | None = None,
     budget: "str | float | timedelta | None" = None,
@@ -57,6 +58,8 @@ def preview(
             Workflow of KFP 3, which has no images and requests of its steps.
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
+        branches: whether a branch is taken whose condition is known only at run time: `{"good":
+            True}`. If it is, the branches that it excludes are not.
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: namespace of the run, whose volume claims it uses; by default the run's own, if
             it names one, else with `"live"` the context's, else the only one of the history.
@@ -99,6 +102,7 @@ def preview(
         "package": package,
         "durations": durations,
         "loop_widths": loop_widths,
+        "branches": branches,
         "assume_cached": assume_cached,
         "namespace": namespace,
         "budget": budget,

@@ -6,11 +6,14 @@ from kfp_placement_engine.model.run_graph import RunGraph, StepKind
 
 
 def outline_of(graph: RunGraph) -> RunGraph:
-    """The outline of a run; only containers lose what they request."""
+    """The outline of a run; only containers lose what they request.
+
+    The texts of conditions, which tell branches apart, are in the package.
+    """
     steps = tuple(
-        replace(step, requests={}, image="", component="", unknown_resources=())
+        replace(step, requests={}, image="", component="", unknown_resources=(), branches=())
         if step.kind is StepKind.CONTAINER
-        else step
+        else replace(step, branches=())
         for step in graph.steps
     )
     return replace(graph, steps=steps, is_outline=True)

@@ -64,8 +64,10 @@ def read_wfformat(document: RawMapping, name: str, options: ReadOptions) -> RunG
             numbers.
         LimitError: the instance has more tasks or dependencies than allowed.
     """
-    if options.arguments or options.loop_widths:
-        raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
+    if options.arguments or options.loop_widths or options.branches:
+        raise ArgumentError(
+            f"{name}: a workflow instance takes no arguments, loop widths or branches"
+        )
     instance = Fields(document, Place(name))
     workflow = instance.fields("workflow")
     read_tasks = _tasks if "specification" in workflow else _older_tasks

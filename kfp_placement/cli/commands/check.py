@@ -15,6 +15,7 @@ from kfp_placement.cli.option_types import (
     NAMESPACE,
     FormatType,
     argument_option,
+    branch_option,
     output_option,
     package_option,
 )
@@ -50,6 +51,7 @@ was found, or the input cannot be read.
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
 @argument_option
+@branch_option
 @package_option
 @click.option(
     "--history",
@@ -80,6 +82,7 @@ def check(
     run: str,
     cluster: str | None,
     arguments: dict[str, str],
+    branches: dict[str, bool],
     package: str | None,
     history: str | None,
     output_format: str,
@@ -109,7 +112,7 @@ def check(
         )
         from kfp_placement.check.rules import checked
 
-        report = checked(replace(request, arguments=arguments), progress)
+        report = checked(replace(request, arguments=arguments, branches=branches), progress)
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 

@@ -24,6 +24,7 @@ from kfp_placement.cli.option_types import (
     FormatType,
     NamesType,
     argument_option,
+    branch_option,
     changes,
     output_option,
     package_option,
@@ -106,6 +107,7 @@ _PLANNER_OPTIONS = (
     " example.  [default: example:equal]",
 )
 @argument_option
+@branch_option
 @package_option
 @click.option(
     "--duration",

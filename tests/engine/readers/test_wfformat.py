@@ -189,5 +189,5 @@ def test_outputs_that_no_child_reads_take_no_time():
 
 def test_arguments_have_no_meaning_here():
     for options in ({"arguments": {"x": 1}}, {"loop_widths": {"x": 1}}):
-        with pytest.raises(InputError, match="neither arguments nor loop widths"):
+        with pytest.raises(InputError, match="no arguments, loop widths or branches"):
             read(instance([A]), **options)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kfp_placement_engine.readers.formulas.computed import read_computed
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
@@ -16,14 +17,16 @@ from kfp_placement_engine.readers.tree.expressions import (
     Runtime,
     Selected,
     TaskOutput,
+    TaskPhase,
     text_with_gaps,
     within,
 )
 
-_TAG = re.compile(r"\{\{([^{}]*)\}\}")
+_TAG = re.compile(r"\{\{(=(?:[^}]|\}(?!\}))*|[^{}]*)\}\}")
 _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
+_STATUS = re.compile(r"^(?:workflow|(?:tasks|steps)\.([^.\s]+))\.status$")
 _GLOBAL = re.compile(r"^workflow\.parameters\.([^.\s]+)$")
 _OUTPUT = re.compile(
     r"^(?:tasks|steps)\.([^.\s]+)\.outputs\.(?:(?:parameters|artifacts)\.([^.\s]+)|(result))$"
@@ -87,6 +90,8 @@ class TagReader:
         return str(expression.value) if isinstance(expression, Constant) else match.group(0)
 
     def _tag(self, tag: str) -> Expression:
+        if tag.startswith("="):
+            return read_computed(tag[1:], self._tag)
         if tag in self._variables:
             return Constant(self._variables[tag])
         if match := _GLOBAL.match(tag):
@@ -100,6 +105,11 @@ class TagReader:
             return Selected(LoopItem(), tag.removeprefix("item."))
         if match := _OUTPUT.match(tag):
             return TaskOutput(match.group(1), match.group(2) or match.group(3))
+        if match := _STATUS.match(tag):
+            return TaskPhase(match.group(1) or "")
+        if tag == "retries":
+            # A plan is of first attempts.
+            return Constant("0")
         return Runtime()
 
 

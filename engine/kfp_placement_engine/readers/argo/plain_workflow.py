@@ -1,7 +1,7 @@
 """A reader of plain Argo Workflows: DAG and steps templates with our labels on their pods."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
@@ -25,6 +25,7 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
+from kfp_placement_engine.readers.formulas.conditions import WhenCondition, read_depends
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, unknown_parameter
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, scalar_text
@@ -37,6 +38,7 @@ from kfp_placement_engine.readers.tree.expressions import (
 )
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import (
+    Condition,
     Dag,
     Leaf,
     Loop,
@@ -50,6 +52,9 @@ from kfp_placement_engine.readers.tree.tasks import (
 )
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
+
+_ALL_OF = re.compile(r"\s*[A-Za-z0-9_][A-Za-z0-9_-]*(?:\s*&&\s*[A-Za-z0-9_][A-Za-z0-9_-]*)*\s*")
+_LOOPS = ("withItems", "withParam", "withSequence")
 
 
 def plain_workflow_tree(
@@ -191,9 +196,10 @@ class _PlainReader:
         tasks: dict[str, Task] = {}
         if template.get("dag") is not None:
             entries = list(template.fields("dag").each("tasks"))
-            names = {entry.name("name") for entry in entries}
+            siblings = {entry.name("name"): entry for entry in entries}
             for entry in entries:
-                self._add_task(tasks, entry, self._dag_dependencies(entry, names), spec)
+                depends_on = self._dag_dependencies(entry, siblings.keys())
+                self._add_task(tasks, entry, depends_on, spec, _trigger(entry, siblings))
         else:
             before: Names = ()
             for group in template.entries("steps"):
@@ -207,7 +213,7 @@ class _PlainReader:
         defaults = template_defaults(template, self._tags)
         return Dag(tasks, self._outputs(template), defaults, template.place)
 
-    def _dag_dependencies(self, entry: Fields, names: set[str]) -> Names:
+    def _dag_dependencies(self, entry: Fields, names: Collection[str]) -> Names:
         task = entry.at(": task {:.80}", entry.text("name"))
         listed = list(task.texts("dependencies"))
         listed.extend(_DEPENDENCY.findall(task.text("depends")))
@@ -218,21 +224,28 @@ class _PlainReader:
         return tuple(dict.fromkeys(listed))
 
     def _add_task(
-        self, tasks: dict[str, Task], entry: Fields, depends_on: Names, spec: Fields
+        self,
+        tasks: dict[str, Task],
+        entry: Fields,
+        depends_on: Names,
+        spec: Fields,
+        trigger: Condition | None = None,
     ) -> None:
         name = entry.name("name")
         task = entry.at(": task {:.80}", name)
         if name in tasks:
             raise entry.error(f"two tasks are called {name:.80}")
         inputs, artifacts = self._arguments(task)
-        body = self._task_body(task, spec)
+        body, when = self._task_body(task, spec), task.text("when")
         tasks[name] = Task(
             name=name,
             body=body,
             depends_on=depends_on,
             inputs=inputs,
             artifacts={**self._outside_artifacts(task), **artifacts},
-            condition=task.text("when"),
+            condition=WhenCondition(when, self._tags.text(when)) if when else None,
+            trigger=trigger,
+            continues_after=_continues_after(task),
             loop=self._loop(task),
         )
         hook = task.fields("hooks").fields("exit")
@@ -341,3 +354,25 @@ class _PlainReader:
 
 def _is_dag(template: Fields) -> bool:
     return template.get("dag") is not None or template.get("steps") is not None
+
+
+def _trigger(entry: Fields, siblings: Mapping[str, Fields]) -> Condition | None:
+    """Return the condition on the ends of other tasks; None = all of them, as usual."""
+    depends = entry.text("depends")
+    if not depends or _ALL_OF.fullmatch(depends):
+        return None
+
+    def continues_after(task: str) -> frozenset[str]:
+        return _continues_after(siblings[task]) if task in siblings else frozenset()
+
+    def is_loop(task: str) -> bool:
+        return task in siblings and any(key in siblings[task] for key in _LOOPS)
+
+    return read_depends(depends, continues_after, is_loop)
+
+
+def _continues_after(task: Fields) -> frozenset[str]:
+    """Return the phases of failures after which Argo still goes on."""
+    goes_on = task.fields("continueOn")
+    phases = {"failed": "Failed", "error": "Error"}
+    return frozenset(phase for key, phase in phases.items() if goes_on.get(key))

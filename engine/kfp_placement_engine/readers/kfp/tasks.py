@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kfp_placement_engine.readers.formulas.conditions import CelCondition
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
@@ -121,7 +122,7 @@ def read_task(
     item_input = spec.fields("parameterIterator").text("itemInput")
     if item_input:
         inputs[item_input] = LoopItem()
-    trigger = spec.fields("triggerPolicy")
+    condition = spec.fields("triggerPolicy").text("condition")
     shown = spec.fields("taskInfo").text("name")[:MAX_DISPLAY_NAME]
     return Task(
         name=name,
@@ -131,7 +132,8 @@ def read_task(
         inputs=inputs,
         own_inputs=own_inputs,
         artifacts=_artifacts(spec),
-        condition=trigger.text("condition"),
+        # The driver of a loop evaluates it before there are items; no SDK makes such conditions.
+        condition=CelCondition(condition, inputs if loop is None else {}) if condition else None,
         loop=loop,
         display_name="" if shown == name or not shown.strip() else shown,
     )

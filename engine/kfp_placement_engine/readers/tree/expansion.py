@@ -10,10 +10,19 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.readers.tree.decisions import (
+    AFTER_SUCCESS,
+    AFTER_SUCCESS_OR_SKIP,
+    RUNS,
+    BranchDecider,
+    Decision,
+)
 from kfp_placement_engine.readers.tree.expansion_results import (
+    AfterFailureResult,
     DagResult,
     LeafResult,
     LoopResult,
@@ -70,6 +79,8 @@ class _Position:
         iteration: loop indexes, outermost first.
         items: digest of the item of each of these loops, or its index if the item is not known.
         conditions: condition expressions, outermost first.
+        branches: branches of choices, outermost first.
+        after_failure: whether the position is only reached after a failure.
         upstream: steps that must have ended before anything here starts, sorted.
         exit_task: whether the position is inside an exit task.
         assumed: whether the position is inside an iteration of a loop of assumed width.
@@ -80,6 +91,8 @@ class _Position:
     iteration: tuple[int, ...] = ()
     items: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    after_failure: bool = False
     upstream: Names = ()
     exit_task: bool = False
     assumed: bool = False
@@ -92,12 +105,15 @@ class _Expander:
         self._options = options
         self._notices = NoticeCollector(tree.notices)
         self._widths = LoopWidths(options, self._notices)
+        usual_ends = AFTER_SUCCESS if self._has_drivers else AFTER_SUCCESS_OR_SKIP
+        self._decider = BranchDecider(options, self._notices, usual_ends)
         self._facts = LeafFactsReader()
         self._claims = ClaimRegistry(tree.run_claims, self._notices)
         self._data = DataIndex()
         self._steps: dict[str, Step] = {}
         self._groups: dict[str, Group] = {}
         self._dependencies = 0
+        self._skipped = False
         self._error = tree.root.place.error
 
     def run(self) -> RunGraph:
@@ -107,9 +123,15 @@ class _Expander:
         missing = {name: Missing(name) for name in tree.missing_arguments}
         inputs = missing | _known_values(tree.root.defaults) | _known_values(tree.arguments)
         self._dag(tree.root, _Position(), inputs, {})
+        self._widths.check_used()
+        self._decider.check_used()
+        if not self._steps and self._skipped:
+            raise self._error(
+                "no step runs, since the conditions of all branches with steps are known to be"
+                " false; give other arguments, if that is not what you mean"
+            )
         if not self._steps:
             raise self._error("holds no step; nothing can be planned")
-        self._widths.check_used()
         return RunGraph(
             name=tree.name,
             source=tree.source,
@@ -137,20 +159,42 @@ class _Expander:
 
         scope = Scope(inputs, partial(output, "parameters"))
         artifact_scope = Scope(artifacts, partial(output, "artifacts"))
-        for task in ordered_tasks(dag):
+        tasks = ordered_tasks(dag)
+        decisions = self._decider.decide(tasks, scope, position.prefix)
+        # In a run without failures, nothing waits for a task that runs after a failure.
+        late: dict[str, Names] = {}
+        for task in tasks:
+            decision = decisions.get(task.name, RUNS)
             waits = task.depends_on + task.exit_of
-            upstream = (
-                _union([results[name].sinks for name in waits]) if waits else position.upstream
-            )
-            conditions = position.conditions + ((task.condition,) if task.condition else ())
+            ends = [results[name].sinks for name in waits]
+            if decision.after_failure and late:
+                ends += [late[name] for name in waits if name in late]
+            upstream = _union(ends) if waits else position.upstream
             here = replace(
                 position,
                 upstream=upstream,
-                conditions=conditions,
+                conditions=position.conditions + decision.conditions,
+                branches=position.branches + decision.branches,
+                after_failure=position.after_failure or decision.after_failure,
                 exit_task=position.exit_task or bool(task.exit_of),
             )
-            results[task.name] = self._task(task, here, scope, artifact_scope)
+            if not decision.runs:
+                result = self._dead(task, here, decision)
+            else:
+                result = self._task(task, here, scope, artifact_scope)
+            if decision.after_failure:
+                late[task.name] = result.sinks
+                result = AfterFailureResult(result, upstream)
+            results[task.name] = result
         return DagResult(dag, results, _sinks(dag, results, position.upstream))
+
+    def _dead(self, task: Task, position: _Position, decision: Decision) -> TaskResult:
+        """Expand a task that never runs: KFP evaluates its condition in the driver of its group."""
+        self._skipped = True
+        if decision.is_skipped and isinstance(task.body, Dag) and self._has_drivers:
+            name = position.prefix + task.name
+            self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
+        return NoResult(position.upstream)
 
     def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         if task.body is None:
@@ -201,8 +245,16 @@ class _Expander:
             self._add_group(group)
             position = replace(position, group=name)
         iterations: list[TaskResult] = []
+        condition = task.condition
+        if condition is None or not condition.of_item or condition.text not in position.conditions:
+            condition = None
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
+            item_scope = replace(scope, item=item)
+            holds = None if condition is None else condition.holds(item_scope)
+            if holds is False:
+                self._skipped = True
+                continue
             iteration = f"{task.name}[{index}]"
             inner = position.group
             if isinstance(task.body, Dag) and self._has_drivers:
@@ -221,9 +273,9 @@ class _Expander:
                 group=inner,
                 iteration=(*position.iteration, index),
                 items=(*position.items, _item_key(item, index)),
+                conditions=position.conditions[:-1] if holds else position.conditions,
                 assumed=position.assumed or width.assumed,
             )
-            item_scope = replace(scope, item=item)
             iterations.append(self._body(task, inside, iteration, item_scope, artifacts))
         return LoopResult(tuple(iterations), position.upstream)
 
@@ -252,6 +304,8 @@ class _Expander:
             component=leaf.component,
             assumed=position.assumed,
             conditions=position.conditions,
+            branches=position.branches,
+            after_failure=position.after_failure,
             exit_task=position.exit_task,
             display_name=task.display_name,
             inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),

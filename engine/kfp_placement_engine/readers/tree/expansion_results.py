@@ -48,6 +48,23 @@ class NoResult:
 
 
 @dataclass(frozen=True)
+class AfterFailureResult:
+    """Result of a task that runs only after a failure: a run that goes well ends without it.
+
+    Attributes:
+        result: result of the task if it runs.
+        sinks: steps that must have ended before the task is known not to run.
+    """
+
+    result: TaskResult
+    sinks: Names
+
+    def output(self, kind: OutputKind, key: str) -> Value:
+        """Return an output of the task."""
+        return self.result.output(kind, key)
+
+
+@dataclass(frozen=True)
 class DagResult:
     """Result of a DAG, whose outputs are those of some of its tasks."""
 

@@ -5,6 +5,7 @@ iteration: to a `KnownValue`, to a value that a step produces, or to an unknown 
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -20,6 +21,10 @@ from kfp_placement_engine.readers.tree.values import (
     plain_value,
 )
 
+ANY_PHASE: Final = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
+"""Phases in which Argo may end a task: not run because of its condition (`Skipped`), or because of
+the tasks that it waits for (`Omitted`)."""
+
 MAX_SEQUENCE = 100_000
 """Length of the longest number sequence; runs are limited to far fewer steps."""
 
@@ -34,11 +39,13 @@ class Scope:
         inputs: values of the enclosing DAG's (or the leaf's own) inputs.
         output: function that returns the value of an output of a sibling task.
         item: current loop item.
+        phases: function that returns the phases in which a sibling task may end; "" = the run.
     """
 
     inputs: Mapping[str, Value] = field(default_factory=dict)
     output: Callable[[str, str], Value] = lambda _task, _key: UNKNOWN
     item: Value = UNKNOWN
+    phases: Callable[[str], frozenset[str]] = lambda _task: ANY_PHASE
 
 
 class Expression(Protocol):
@@ -87,6 +94,18 @@ class TaskOutput:
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
         return scope.output(self.task, self.key)
+
+
+@dataclass(frozen=True)
+class TaskPhase:
+    """The phase in which another task of the same DAG ends; "" = the phase of the run."""
+
+    task: str
+
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value in a scope."""
+        phases = scope.phases(self.task)
+        return KnownValue(next(iter(phases))) if len(phases) == 1 else UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -162,6 +181,21 @@ class Mapped:
 
 
 @dataclass(frozen=True)
+class Composed(ABC):
+    """A value that is computed of others.
+
+    Attributes:
+        parts: expressions that it depends on.
+    """
+
+    parts: tuple[Expression, ...]
+
+    @abstractmethod
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value in a scope."""
+
+
+@dataclass(frozen=True)
 class NumberSequence:
     """Numbers as Argo's withSequence makes them: `count` of them, or all up to `end`.
 
@@ -195,7 +229,7 @@ def within(expression: Expression) -> Iterator[Expression]:
     yield expression
     parts: Iterable[Expression] = ()
     match expression:
-        case Joined(parts) | Listed(parts):
+        case Joined(parts) | Listed(parts) | Composed(parts):
             pass
         case Mapped(pairs):
             parts = (entry for _, entry in pairs)

@@ -1,16 +1,12 @@
 """Widths of loops: the number of iterations that each loop of a run gets."""
 
-import re
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
-
-_SHOWN = 5
-_INDEX = re.compile(r"\[(?:\d+|\*)\]")
 
 
 class Width(NamedTuple):
@@ -33,8 +29,7 @@ class LoopWidths:
     def __init__(self, options: ReadOptions, notices: NoticeCollector) -> None:
         self._options = options
         self._notices = notices
-        self._display_names: dict[str, str] = {}
-        self._used: dict[str, set[str]] = {}
+        self._given = GivenNames(options.loop_widths, "loop", UnknownLoopError)
 
     def width(
         self,
@@ -56,8 +51,7 @@ class LoopWidths:
         Raises:
             LimitError: the loop has more iterations than a run may have steps.
         """
-        self._display_names[task] = display_name
-        given = self._given(name, task, display_name)
+        given = self._given.value(name, task, display_name)
         if items is not None:
             width = Width(len(items), assumed=False)
             if given is not None and given != width.iterations:
@@ -89,25 +83,7 @@ class LoopWidths:
         Raises:
             UnknownLoopError: a name is that of no loop of the run, or of several loops.
         """
-        for name in self._options.loop_widths:
-            named = sorted(self._used.get(name, ()))
-            if len(named) > 1:
-                raise UnknownLoopError(
-                    f"{len(named)} loops of this run are called {name!r:.80}; name one of"
-                    f" {listed(named, _SHOWN)}"
-                )
-            if not named:
-                loops = ((task, task, display) for task, display in self._display_names.items())
-                raise UnknownLoopError(StepNames(loops, noun="loop").why_unresolved(name))
-
-    def _given(self, name: str, task: str, display_name: str) -> int | None:
-        path = _INDEX.sub("", task)
-        given = self._options.loop_widths
-        keys = [key for key in (name, task, path, display_name) if key and key in given]
-        for key in keys:
-            # A path is one loop, whatever its indexes; an author's name may stand for several.
-            self._used.setdefault(key, set()).add(task if key == display_name else key)
-        return given[keys[0]] if keys else None
+        self._given.check_used()
 
 
 def _assumed(width: int, task: str, parameter: str) -> str:

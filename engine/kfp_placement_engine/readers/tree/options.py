@@ -37,6 +37,9 @@ class ReadOptions:
             for all of them.
         learned_widths: widths of such loops in past runs, by the loop's path (with `[*]`);
             `loop_widths` win, and loops that the run does not have do not matter.
+        branches: whether a branch whose condition is known only at run time is taken, by the name
+            of the branch as for loops: `condition-1`, or the author's name. If one is taken, those
+            that exclude it are not.
         package: pipeline spec of the run, for a Workflow that does not hold it; None = unknown.
         templates: WorkflowTemplates that a Workflow may refer to.
         entrypoint: name of the template that a Workflow runs; "" = the one that it names itself.
@@ -49,6 +52,7 @@ class ReadOptions:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     learned_widths: Mapping[str, LearnedWidth] = field(default_factory=dict)
+    branches: Mapping[str, bool] = field(default_factory=dict)
     package: Mapping[str, Any] | None = None
     templates: ArgoObjects = ArgoObjects()
     entrypoint: str = ""
@@ -57,10 +61,13 @@ class ReadOptions:
     max_dependencies: int = 30_000_000
 
     def __post_init__(self) -> None:
-        """Refuse widths that no loop can have."""
+        """Refuse widths that no loop can have, and branches that are neither taken nor not."""
         widths = {**self.loop_widths, "default_loop_width": self.default_loop_width}
         for name, width in widths.items():
             if isinstance(width, bool) or not isinstance(width, int) or width < 0:
                 raise InputError(
                     f"loop width {name} = {width!r:.40}; it must be a whole number, 0 or more"
                 )
+        for name, taken in self.branches.items():
+            if not isinstance(taken, bool):
+                raise InputError(f"branch {name} = {taken!r:.40}; it must be true or false")

@@ -8,12 +8,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Notice, StepKind
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
+from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope
 
 NOWHERE = Place("")
 """Place of a task that is not read from a file."""
@@ -161,6 +162,24 @@ class Loop:
     parallelism: int = 0
 
 
+class Condition(Protocol):
+    """A condition without which a task does not run; looking at it never raises."""
+
+    @property
+    def text(self) -> str:
+        """The condition as in the file, for people."""
+
+    @property
+    def of_item(self) -> bool:
+        """True if the condition depends on the item of the loop that the task itself is."""
+
+    def holds(self, scope: Scope) -> bool | None:
+        """Return whether it holds in the DAG around the task; None = known only at run time."""
+
+    def needs(self, scope: Scope) -> Needs:
+        """Return values without which it does not hold, as far as they are known."""
+
+
 Names = tuple[str, ...]
 """Names of tasks, steps or inputs."""
 
@@ -202,7 +221,10 @@ class Task:
         inputs: input parameters, evaluated in the enclosing DAG.
         own_inputs: input parameters made from the task's other inputs (text with gaps).
         artifacts: input artifacts, evaluated in the enclosing DAG.
-        condition: condition without which the task is skipped; "" = none.
+        condition: condition without which the task is skipped; None = there is none.
+        trigger: condition on the ends of the tasks that it waits for, without which it is omitted;
+            None = the usual one of the workflow engine.
+        continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
     """
@@ -214,7 +236,9 @@ class Task:
     inputs: Mapping[str, Expression] = field(default_factory=dict)
     own_inputs: Mapping[str, Expression] = field(default_factory=dict)
     artifacts: Mapping[str, Expression] = field(default_factory=dict)
-    condition: str = ""
+    condition: Condition | None = None
+    trigger: Condition | None = None
+    continues_after: frozenset[str] = frozenset()
     loop: Loop | None = None
     display_name: str = ""
 

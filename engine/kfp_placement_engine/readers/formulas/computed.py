@@ -1,0 +1,66 @@
+"""Argo's `{{=...}}`: text that is computed of parameters, items and outputs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from typing_extensions import override
+
+from kfp_placement_engine.readers.formulas.evaluation import value_of
+from kfp_placement_engine.readers.formulas.functions import json_text
+from kfp_placement_engine.readers.formulas.syntax import (
+    EXPR,
+    FormulaSyntaxError,
+    Node,
+    parse,
+    variables,
+)
+from kfp_placement_engine.readers.tree.expressions import Composed, Expression, Runtime, Scope
+from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, Value, known_text
+
+_MAX_CHARACTERS = 4096
+"""Length of the longest formula, which may be computed once for each step of a run."""
+
+
+@dataclass(frozen=True)
+class Computed(Composed):
+    """A value that an expression in expr-lang makes of others, which are text there.
+
+    Attributes:
+        node: syntax tree of the expression.
+        paths: names of `parts` in the expression.
+    """
+
+    node: Node
+    paths: tuple[str, ...]
+
+    @override
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value in a scope, as the text that Argo puts in place of the expression."""
+        sources = dict(zip(self.paths, self.parts, strict=True))
+
+        def lookup(path: str) -> Any:
+            text = known_text(sources[path].evaluate(scope))
+            return UNKNOWN if text is None else text
+
+        value = value_of(self.node, lookup, EXPR)
+        if value is UNKNOWN or value is None:
+            return UNKNOWN
+        return KnownValue(value if isinstance(value, str) else json_text(value))
+
+
+def read_computed(text: str, source: Callable[[str], Expression]) -> Expression:
+    """Read the text between `{{=` and `}}`.
+
+    Args:
+        text: the expression.
+        source: function that returns the expression for a name such as `inputs.parameters.x`.
+    """
+    if len(text) > _MAX_CHARACTERS:
+        return Runtime()
+    try:
+        node = parse(text, EXPR)
+    except FormulaSyntaxError:
+        return Runtime()
+    paths = tuple(dict.fromkeys(variables(node)))
+    return Computed(tuple(source(path) for path in paths), node, paths)
