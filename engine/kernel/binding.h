@@ -43,9 +43,12 @@ static void begin(const Problem *p, State *s, int64_t activity, double now) {
         }
     double pulled = now;
     if (a->image >= 0) {
-        double *there = s->image_ready_at + a->image * p->nodes + node;
-        if (isinf(*there)) *there = now + p->image_bytes[a->image] / p->pull_rate[node];
-        pulled = later_of(now, *there);
+        double there = image_ready_seconds(p, s, activity, a->image, node);
+        if (isinf(there)) {
+            there = now + p->image_bytes[a->image] / p->pull_rate[node];
+            pull_image(p, s, activity, a->image, node, there);
+        }
+        pulled = later_of(now, there);
     }
     of->begin = now;
     of->pull_seconds = pulled - now;
@@ -65,14 +68,35 @@ static inline void change_free(const Problem *p, State *s, int64_t shape, int64_
         s->free[node * p->resources + resource] -= times * request[resource];
 }
 
+/* The same for a pod in a branch: free is what the outcome that takes most leaves. */
+static void reserve_in_branch(const Problem *p, State *s, int64_t shape, int64_t node, int64_t times) {
+    const int64_t width = p->resources;
+    for (int64_t i = 0; i < width; i++) s->change[i] = times * s->t->requests[shape * width + i];
+    for (int64_t i = 0; i < 2; i++) s->change[width + i] = times * s->t->scored_requests[shape * 2 + i];
+    change_use(p, s, s->t->branch_of_shape[shape], node);
+    for (int64_t i = 0; i < width; i++) s->free[node * width + i] -= s->change[i];
+    for (int64_t i = 0; i < 2; i++) s->scored[node * 2 + i] += s->change[width + i];
+    count_room(s, s->change, 1);
+}
+
 /* Give a pod room on a node (times 1), or take it back (times -1). */
 static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t node, int64_t times) {
     const int64_t shape = s->t->of[activity].shape;
+    note_change(s, node);
+    if (s->t->branch_of_shape[shape] >= 0) {
+        reserve_in_branch(p, s, shape, node, times);
+        return;
+    }
     change_free(p, s, shape, node, times);
     s->scored[node * 2] += times * s->t->scored_requests[shape * 2];
     s->scored[node * 2 + 1] += times * s->t->scored_requests[shape * 2 + 1];
-    note_change(s, node);
-    count_room(p, s, shape, -times);
+    count_room(s, s->t->requests + shape * p->resources, times);
+}
+
+/* Let a pod hold its claims (times 1), or give them back (times -1). */
+static void hold_claims(const Problem *p, State *s, int64_t activity, int64_t times) {
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+        s->claim_holders[p->claims[i]] += change_holders(p, s, activity, p->claims[i], times);
 }
 
 /* Reserve the requests; a pod whose volume is attached elsewhere holds its room and waits for it. */
@@ -83,9 +107,7 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
     of->waiting = 0;
     if (of->cause < 0 || s->of[of->cause].end < now) of->cause = (int32_t)s->last_end[node];
     reserve(p, s, activity, node, 1);
-    if (s->t->of[activity].mounts_volumes)
-        for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
-            s->claim_holders[p->claims[i]] += 1;
+    if (s->t->of[activity].mounts_volumes) hold_claims(p, s, activity, 1);
     if (volumes_free(p, s, activity)) begin(p, s, activity, now);
 }
 
@@ -102,10 +124,8 @@ static void leave(const Problem *p, State *s, int64_t activity, double now) {
     s->last_end[node] = activity;
     touch(s, node);
     if (!s->t->of[activity].mounts_volumes) return;
-    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
-        s->claim_users[p->claims[i]] -= 1;
-        s->claim_holders[p->claims[i]] -= 1;
-    }
+    hold_claims(p, s, activity, -1);
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) s->claim_users[p->claims[i]] -= 1;
     for (int64_t other = 0; other < p->activities; other++)
         if (s->of[other].node >= 0 && isinf(s->of[other].begin) && volumes_free(p, s, other)) begin(p, s, other, now);
 }

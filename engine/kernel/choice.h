@@ -6,7 +6,7 @@
 /* VolumeRestrictions: return whether a bound pod has a claim that only one pod at a time may have. */
 static int awaits_claim(const Problem *p, const State *s, int64_t activity) {
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
-        if (p->exclusive[p->claims[i]] && s->claim_holders[p->claims[i]] > 0) return 1;
+        if (p->exclusive[p->claims[i]] && holders_for(p, s, activity, p->claims[i]) > 0) return 1;
     return 0;
 }
 
@@ -49,7 +49,7 @@ static inline double finish_seconds(const Problem *p, const State *s, int64_t ac
     double begin = now;
     int64_t image = s->t->of[activity].image;
     if (image >= 0) {
-        double there = s->image_ready_at[image * p->nodes + node];
+        double there = image_ready_seconds(p, s, activity, image, node);
         begin = isinf(there) ? now + p->image_bytes[image] / p->pull_rate[node] : later_of(now, there);
     }
     if (p->direct) begin = later_of(begin, s->marked[node] == s->mark ? arrival_seconds(p, s, activity, node) : remote);
@@ -89,7 +89,8 @@ static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, in
         if (finish <= in_time) finish = -finish;
         if (best >= 0 && excess == best_excess && finish > best_finish) continue;
         int64_t size = p->allocatable[node * p->resources];
-        double left = (double)(s->free[node * p->resources] - s->t->requests[s->t->of[activity].shape * p->resources]) /
+        const int64_t shape = s->t->of[activity].shape;
+        double left = (double)(*room_for(p, s, shape, node) - s->t->requests[shape * p->resources]) /
                       (double)(size > 1 ? size : 1);
         int better = excess != best_excess   ? excess < best_excess
                      : finish != best_finish ? finish < best_finish

@@ -28,7 +28,7 @@ static void set_limit(const Problem *p, State *s, double limit) {
 
 /* Take in the end of an activity, once it is known. */
 static inline void count_end(const Problem *p, State *s, int64_t activity) {
-    if (isinf(s->cost_limit)) return;
+    if (isinf(s->cost_limit) || p->after_failure[activity]) return;
     const int64_t run = s->t->of[activity].run;
     const double least = s->of[activity].end + s->t->of[activity].least_after;
     if (least > s->least_completion[run]) {
@@ -36,14 +36,16 @@ static inline void count_end(const Problem *p, State *s, int64_t activity) {
         s->least_completion[run] = least;
     }
     if (s->of[activity].node < 0 || isinf(s->idle_limit)) return;
+    /* Longer work of one branch may fit beside that of another one. */
+    if (p->branch[activity] >= 0) return;
     const double longer = s->of[activity].end - s->of[activity].start - s->t->of[activity].least_seconds;
     s->idle_limit -= longer * (double)s->t->requests[s->t->of[activity].shape * p->resources + s->t->scarcest];
 }
 
-/* Take in that a pod of the shape gives room back (times 1) or takes it (times -1). */
-static inline void count_room(const Problem *p, State *s, int64_t shape, int64_t times) {
+/* Take in that amounts of room are taken, or given back if they are negative. */
+static inline void count_room(State *s, const int64_t *taken, int64_t times) {
     if (isinf(s->idle_limit)) return;
-    s->idle_room += (double)(times * s->t->requests[shape * p->resources + s->t->scarcest]);
+    s->idle_room -= (double)(times * taken[s->t->scarcest]);
 }
 
 /* Go on to `now`; room that was idle until then is lost. */

@@ -74,7 +74,7 @@ static void cost_terms(const Problem *p, const State *s, double *terms) {
             continue;
         }
         double *completion = completion_of + p->run[activity];
-        if (s->of[activity].end > *completion) *completion = s->of[activity].end;
+        if (s->of[activity].end > *completion && !p->after_failure[activity]) *completion = s->of[activity].end;
         if (s->of[activity].node < 0) continue;
         terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->of[activity].node];
         busy += occupied_seconds(p, s->t, activity, s->of[activity].node);

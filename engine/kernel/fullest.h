@@ -34,7 +34,7 @@ static void add_pods(Filling *f, int64_t first, double value) {
     }
     for (int64_t i = first; i < f->shapes; i++) {
         const int64_t shape = s->live[i];
-        const double left = (double)s->free[f->node * f->p->resources + f->resource];
+        const double left = (double)room_for(f->p, s, shape, f->node)[f->resource];
         if (value + left * f->worth[i] <= f->best_value * (1 + 1e-12) || f->sets <= 0) return;
         if (s->cursor[i] >= f->waiting[i] || !admits(f->p, s, shape, f->node)) continue;
         f->sets -= 1;
@@ -49,7 +49,7 @@ static void add_pods(Filling *f, int64_t first, double value) {
 /* Return the most pods of a queue that the node could take without others. */
 static int64_t count_waiting(const Problem *p, const State *s, int64_t shape, int64_t node) {
     int64_t most = INT64_MAX, count = 0;
-    const int64_t *request = s->t->requests + shape * p->resources, *room = s->free + node * p->resources;
+    const int64_t *request = s->t->requests + shape * p->resources, *room = room_for(p, s, shape, node);
     for (int64_t resource = 0; resource < p->resources; resource++)
         if (request[resource] > 0 && room[resource] / request[resource] < most) most = room[resource] / request[resource];
     for (int64_t activity = s->first[shape]; activity >= 0 && count < most; activity = s->of[activity].later) count += 1;

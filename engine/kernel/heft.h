@@ -85,6 +85,7 @@ static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start
     if (image >= 0) h->pulled[image * p->nodes + best] = 1;
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
         if (p->exclusive[p->claims[i]]) h->claim_end[p->claims[i]] = h->end[activity];
+    if (p->after_failure[activity]) return 1;
     return take_room(h->profiles + best, request, p->resources, start[activity], h->end[activity]);
 }
 

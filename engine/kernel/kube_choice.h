@@ -6,7 +6,7 @@
 
 /* Return whether the node holds the image under the pod's name for it. */
 static inline int shows_image(const Problem *p, const State *s, int64_t activity, int64_t node, double now) {
-    return s->image_ready_at[s->t->of[activity].image * p->nodes + node] <= now &&
+    return image_ready_seconds(p, s, activity, s->t->of[activity].image, node) <= now &&
            p->image_scored[s->t->of[activity].class * p->nodes + node];
 }
 

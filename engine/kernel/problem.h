@@ -1,7 +1,7 @@
 /* The placement problem as the kernel sees it; the fields mirror problem.ProblemArrays, in its order.
  *
  * A = activities, N = nodes, R = resources, K = classes, G = genes, E = edges, I = images,
- * V = claims, L = holders, M = limits. Matrices are row-major. */
+ * V = claims, L = holders, M = limits, B = branches, C = choices. Matrices are row-major. */
 #pragma once
 
 #include <stdint.h>
@@ -37,6 +37,11 @@ typedef struct {
     const uint8_t *holder_started;      /* [L] has had its place since before time zero */
     const int64_t *limit_start;         /* [M + 1] first holder of each limit */
     const int64_t *limit_most;          /* [M] */
+    const int64_t *branch;              /* [A] innermost branch around it, -1 = none */
+    const int64_t *branch_choice;       /* [B] */
+    const int64_t *choice_around;       /* [C] branch around the choice, -1 = none */
+    const uint8_t *choice_aside;        /* [C] pods in it take no room of pods outside */
+    const uint8_t *after_failure;       /* [A] the end of its run does not wait for it */
     const int64_t *free;                /* [N, R] */
     const int64_t *allocatable;         /* [N, R] */
     const int64_t *scored_used;         /* [N, 2] */
@@ -67,7 +72,7 @@ typedef struct {
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
     int64_t exclusive_claims;           /* number of exclusive claims */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
-    int64_t holders_count, limits, runs;
+    int64_t holders_count, limits, runs, branches, choices;
 } Problem;
 
 #define TERMS 5 /* terms of the objective, compared one after another */

@@ -5,14 +5,14 @@
  * kube-scheduler lists them: by place. */
 #pragma once
 
+#include "branches.h"
 #include "scores.h"
-#include "state.h"
 
 enum { NO_ROOM = INT16_MIN };
 
 /* NodeResourcesFit and the static filters. */
 static inline int admits(const Problem *p, const State *s, int64_t shape, int64_t node) {
-    const int64_t *needed = s->t->needed + shape * p->resources, *room = s->free + node * p->resources;
+    const int64_t *needed = s->t->needed + shape * p->resources, *room = room_for(p, s, shape, node);
     for (int64_t resource = 0; resource < p->resources; resource++)
         if (needed[resource] > room[resource]) return 0;
     return p->feasible[s->t->class_of_shape[shape] * p->nodes + node];
@@ -55,8 +55,9 @@ static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
 
 /* Return the default profile's score of a node's room: LeastAllocated and BalancedAllocation. */
 static int64_t room_score(const Problem *p, const State *s, int64_t shape, int64_t node) {
-    const int64_t *request = s->t->requests + shape * p->resources, *room = s->free + node * p->resources;
-    const int64_t *scored_request = s->t->scored_requests + shape * 2, *scored = s->scored + node * 2;
+    const int64_t *request = s->t->requests + shape * p->resources, *room = room_for(p, s, shape, node);
+    const int64_t *scored_request = s->t->scored_requests + shape * 2;
+    const int64_t scored[] = {scored_for(p, s, shape, node, 0), scored_for(p, s, shape, node, 1)};
     const int64_t cpu = p->allocatable[node * p->resources], memory = p->allocatable[node * p->resources + 1];
     int64_t score = RESOURCES_FIT_WEIGHT *
                     least_allocated(scored[0] + scored_request[0], scored[1] + scored_request[1], cpu, memory);

@@ -123,12 +123,14 @@ static double serial_pass(const Problem *p, Serial *x, int64_t *genes, int mirro
             seconds = occupied_seconds(p, p->tables, activity, node);
             const double gap = earliest_gap(x->profiles + node, request, p->resources, start, seconds);
             if (isfinite(gap)) start = gap;
-            if (!take_room(x->profiles + node, request, p->resources, start, start + seconds)) return -1.0;
+            if (!p->after_failure[activity] &&
+                !take_room(x->profiles + node, request, p->resources, start, start + seconds))
+                return -1.0;
         }
         x->start[activity] = start;
         x->end[activity] = start + seconds;
         if (mirrored) serial_release(p, x, genes, activity, node);
-        length = fmax(length, x->end[activity]);
+        if (!p->after_failure[activity]) length = fmax(length, x->end[activity]);
     }
     return length;
 }

@@ -23,6 +23,13 @@ typedef struct {
     int64_t code;                 /* number of the activity and the kind of event */
 } Event;
 
+/* What the pods inside a branch or a choice take of a place at present. */
+typedef struct {
+    int64_t key;                  /* 0 = nothing is there */
+    int32_t first;                /* of a choice: its first branch in use, -1 = none */
+    int32_t next, previous;       /* of a branch in use: its neighbours in this list, -1 = none */
+} Use;
+
 /* The arrays of a State, each with its number of elements. */
 #define STATE_ARRAYS(FIELD)                                                                                        \
     FIELD(Progress, of, p->activities)                                                                             \
@@ -62,6 +69,10 @@ typedef struct {
     FIELD(int64_t, changed, 2 * p->activities + 2)       /* nodes in the order in which their room changed */      \
     FIELD(uint64_t, fit, t->shapes * t->words)           /* places of nodes with room for the shape */             \
     FIELD(int64_t, fit_count, t->shapes)                 /* how many these are */                                  \
+    FIELD(Use, use, t->uses)                             /* of places by branches and choices, see branches.h */   \
+    FIELD(int64_t, used, t->uses * (p->resources + 2))   /* their amounts */                                       \
+    FIELD(int64_t, seen, p->resources + 2)               /* room as pods of a branch see it, and scored amounts */ \
+    FIELD(int64_t, change, p->resources + 2)             /* of amounts in use */                                   \
     FIELD(int16_t, score, t->shapes * p->nodes)          /* kube-scheduler's for the room, by place */             \
     FIELD(int64_t, fit_changes, t->shapes)               /* changes that these know of, -1 = not filled */         \
     FIELD(int64_t, score_changes, t->shapes)                                                                       \
@@ -148,6 +159,7 @@ static void state_reset(State *s, const Problem *p) {
     for (int64_t shape = 0; shape < s->t->shapes; shape++) s->fit_changes[shape] = s->score_changes[shape] = -1;
     s->next_start = s->fresh_count = s->queued_count = s->filled_count = s->changed_count = 0;
     s->later_size = s->now_size = s->touched_count = s->created_count = 0;
+    for (int64_t slot = 0; slot < s->t->uses; slot++) s->use[slot].key = 0;
     s->due = 0;
     s->unfinished = a;
 }

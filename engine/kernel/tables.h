@@ -23,6 +23,7 @@ typedef struct Tables {
     const int64_t *needed;              /* [S, R] INT64_MIN where a pod requests nothing */
     const int64_t *scored_requests;     /* [S, 2] */
     const int64_t *class_of_shape;      /* [S] */
+    const int64_t *branch_of_shape;     /* [S] -1 = none */
     const uint8_t *tells_apart;         /* [K] */
     const int64_t *kind_of;             /* [N] */
     const int32_t *predecessors_start;  /* [A + 1] */
@@ -40,6 +41,7 @@ typedef struct Tables {
     int64_t kinds;                      /* 0 = too many for a table */
     int64_t nodes_scored;
     int64_t words;                      /* of a set of nodes, 64 in each */
+    int64_t uses;                       /* a power of two, see branches.h; 0 = no pod is in a branch */
 } Tables;
 
 /* One instruction, where fmax takes several to see to what is not a number. */
@@ -63,6 +65,7 @@ void find_least_times(const Problem *p) {
     for (int64_t i = p->activities - 1; i >= 0; i--) {
         const int64_t activity = p->topological[i];
         const Activity *of = t->of + activity;
+        if (p->after_failure[activity]) continue;
         const double least = of->least_seconds + of->least_after;
         t->least_completion[of->run] = later_of(t->least_completion[of->run], least);
         for (int32_t edge = t->predecessors_start[activity]; edge < t->predecessors_start[activity + 1]; edge++) {

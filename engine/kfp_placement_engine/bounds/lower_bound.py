@@ -16,6 +16,10 @@ It is the largest of these bounds, each by name:
   the node's speed; where the extra `bounds` is installed and the sets are few enough;
 - each of them with `-rounded` behind its name: rounded up to the common divisor of all times, where
   there is one (`time_grid`).
+
+Where branches exclude each other, a schedule ends with its latest outcome: the critical path is the
+longest of all outcomes, and the other bounds are those of the outcome with most work. What runs
+only after a failure is left out.
 """
 
 import math
@@ -29,6 +33,7 @@ from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
 from kfp_placement_engine.bounds.nested_holders import together_seconds
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.plans.comparison import Bound, Bounds
+from kfp_placement_engine.problem.outcomes import one_outcome, without
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -78,8 +83,10 @@ def lower_bounds(
     A bound that rounding up does not change is there only once.
     """
     usable = usable_nodes(problem)
-    paths = paths_of(problem, least_seconds(problem, usable))
+    paths = _paths(problem, usable)
     divisor = common_divisor(problem, usable)
+    work = problem.arrays.requests * paths.shortest[:, None]
+    problem = without(problem, ~one_outcome(problem.arrays, work))
     bounds = [
         Bound(paths.critical_seconds, "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
@@ -140,6 +147,12 @@ def _pattern_bounds(
     return [Bound(pattern + around, "pattern-lp")]
 
 
+def _paths(problem: PlacementProblem, usable: Booleans) -> Paths:
+    """Return the longest paths of what ends of runs wait for."""
+    problem = without(problem, problem.arrays.after_failure)
+    return paths_of(problem, least_seconds(problem, usable))
+
+
 def critical_path_bounds(problem: PlacementProblem, runs: int) -> Bounds:
     """Return the critical path of each run, a cheap bound that does not see the other runs.
 
@@ -147,7 +160,7 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> Bounds:
         problem: problem of several runs.
         runs: number of runs, from the first on, whose bounds are returned.
     """
-    paths = paths_of(problem, least_seconds(problem, usable_nodes(problem)))
+    paths = _paths(problem, usable_nodes(problem))
     longest = np.zeros(problem.arrays.run_weight.size)
     np.maximum.at(longest, problem.arrays.run, paths.end + paths.tail)
     return tuple(

@@ -1,9 +1,18 @@
 """The run's pods as a graph of activities: drivers of groups and steps, and the steps."""
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.lowering.branches import (
+    Path,
+    Waits,
+    has_branches,
+    path_of,
+    paths_of_groups,
+)
 from kfp_placement_engine.model.active_runs import StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 
@@ -28,6 +37,7 @@ class Activity(NamedTuple):
         entered_group: index of the group that begins with it, -1 = none.
         run: index of its run.
         running: progress of the pod, or None if it does not run yet.
+        path: branches around the pod, outermost first.
     """
 
     name: str
@@ -37,6 +47,7 @@ class Activity(NamedTuple):
     entered_group: int = -1
     run: int = 0
     running: StepProgress | None = None
+    path: Path = ()
 
     @property
     def is_join(self) -> bool:
@@ -65,23 +76,42 @@ def activities_of(graph: RunGraph) -> list[Activity]:
         PlanningError: a step depends on one that does not exist.
     """
     of_group = {group.name: index for index, group in enumerate(graph.groups)}
+    paths: dict[str, Path] = {}
+    if has_branches(graph):
+        paths = paths_of_groups(graph)
+        graph = _with_waits(graph, paths)
     steps = _StepIndexes(graph)
     activities = []
     for index, group in enumerate(graph.groups):
         around = (of_group[group.parent],) if group.name else ()
         before = around + steps.ends_of(group.depends_on, f"group {group.name!r}")
         name = (group.name or ROOT_NAME) if group.has_driver else ""
-        activities.append(Activity(name, None, index, before, index))
+        path = paths.get(group.name, ())
+        activities.append(Activity(name, None, index, before, index, path=path))
     for step in graph.steps:
         inside = of_group.get(step.group, -1)
         before = steps.ends_of(step.depends_on, f"step {step.name!r}")
         if inside >= 0:
             before = (inside, *before)
+        path = path_of(step)
         if step.has_driver:
-            activities.append(Activity(step.name, None, inside, before))
+            activities.append(Activity(step.name, None, inside, before, path=path))
             before = (len(activities) - 1,)
-        activities.append(Activity(step.name, step, inside, before))
+        activities.append(Activity(step.name, step, inside, before, path=path))
     return activities + [Activity("", None, -1, before) for before in steps.joined()]
+
+
+def _with_waits(graph: RunGraph, paths: Mapping[str, Path]) -> RunGraph:
+    """Return the run with what steps and groups wait for in spite of their branches."""
+    waits = Waits(graph)
+    return replace(
+        graph,
+        steps=tuple(replace(each, depends_on=waits.of_step(each.name)) for each in graph.steps),
+        groups=tuple(
+            replace(each, depends_on=waits.of_group(each.depends_on, paths[each.name]))
+            for each in graph.groups
+        ),
+    )
 
 
 class _StepIndexes:

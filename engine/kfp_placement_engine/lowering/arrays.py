@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.branches import branch_arrays
 from kfp_placement_engine.lowering.classes import PodClasses
 from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
@@ -105,6 +106,7 @@ def _arrays(parts: Parts) -> ProblemArrays:
         **parts.edges._asdict(),
         **parts.nodes._asdict(),
         **parts.limits.arrays._asdict(),
+        **branch_arrays([each.path for each in activities], run_of.tolist())._asdict(),
         transfer_bytes=transfer_edges(
             activities, parts.options.assumptions, direct_transfers=parts.direct_transfers
         ),

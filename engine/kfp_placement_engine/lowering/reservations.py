@@ -54,6 +54,7 @@ def with_reservations(
         run=np.array([run for run, _ in rooms], np.int64),
         fixed_node=np.array([index[room.node] for _, room in rooms], np.int64),
         is_running=np.array([room.start_seconds <= 0 for _, room in rooms], np.bool_),
+        branch=none,
         run_weight=np.array([run.weight for run in reserved], np.float64),
         containers=np.ones(len(kinds), np.int64),
         feasible=np.ones((len(kinds), width), np.bool_),

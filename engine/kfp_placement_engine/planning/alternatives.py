@@ -43,7 +43,7 @@ def move_step(
 def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
     """Return [runs] the end of each run's last activity that ends; 0 if none does."""
     ends = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(ends, problem.arrays.run[schedule.finished], schedule.end[schedule.finished])
+    np.maximum.at(ends, problem.arrays.run[schedule.awaited], schedule.end[schedule.awaited])
     return ends
 
 

@@ -38,7 +38,7 @@ def critical_path(run: int, lowered: Lowered, schedule: Schedule) -> tuple[Criti
     if not own.any() or (own & never).any():
         return ()
     walk = _Walk(lowered, schedule, Waits(problem, schedule))
-    last = int(np.where(own & schedule.finished, schedule.end, -np.inf).argmax())
+    last = int(np.where(own & schedule.awaited, schedule.end, -np.inf).argmax())
     return walk.back_from(last, lowered.runs[run].release_seconds)
 
 

@@ -77,7 +77,7 @@ def bounds_of(
         return critical_path_bounds(problem, runs)
     # Schedules may contain reserved rooms as well, which are behind the run's own activities.
     ends = [
-        float(each.end[: problem.activities].max(initial=0.0))
+        float(each.end[: problem.activities][each.awaited[: problem.activities]].max(initial=0.0))
         for each in schedules
         if each.finished.all()
     ]

@@ -64,7 +64,7 @@ def figures_of(
         unplaced=int((own & missing).sum()),
         latency_excess_ms=math.inf if is_unknown else float(excess.sum()),
         latency_ms=math.inf if is_unknown else float(np.nansum(latencies)),
-        makespan_seconds=float(schedule.end[own & schedule.finished].max(initial=0.0)),
+        makespan_seconds=float(schedule.end[own & schedule.awaited].max(initial=0.0)),
         moves_volumes=_moves_volumes(problem, schedule, run),
         use=mean_use(run, problem, schedule, release_seconds),
     )

@@ -96,7 +96,7 @@ def _pods_at_work(
     """Return the pods that take room on these nodes while the run lasts; None without any."""
     arrays = problem.arrays
     since = max(0.0, release_seconds)
-    until = float(schedule.end[(arrays.run == run) & schedule.finished].max(initial=0.0))
+    until = float(schedule.end[(arrays.run == run) & schedule.awaited].max(initial=0.0))
     taking = np.flatnonzero(schedule.finished & (schedule.node >= 0))
     taking = taking[open_nodes[schedule.node[taking]]]
     if until <= since or not taking.size:

@@ -58,6 +58,8 @@ _NUMBERS = (
     "holders_count",
     "limits",
     "runs",
+    "branches",
+    "choices",
 )
 
 
@@ -185,6 +187,8 @@ def native_of(problem: PlacementProblem) -> NativeProblem:
     native.holders_count = arrays.holder_size.size
     native.limits = arrays.limit_most.size
     native.runs = arrays.run_weight.size
+    native.branches = arrays.branch_choice.size
+    native.choices = arrays.choice_around.size
     native.tables = ctypes.pointer(_Tables(tables_of(problem)))
     KERNEL.find_least_times(ctypes.byref(native))
     _prepared[problem] = native

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kfp_placement_engine.problem.outcomes import branch_depths, one_outcome
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -60,6 +61,7 @@ class ProblemTables(NamedTuple):
             fits there whatever is left.
         scored_requests: [S, 2] CPU and memory as kube-scheduler's resource scores count them.
         class_of_shape: [S] a class of the shape.
+        branch_of_shape: [S] innermost branch around its pods, -1 = none.
         tells_apart: [K] whether preferred taints or affinity differ between nodes.
         kind_of: [N] kind of the node.
         predecessors_start, predecessors, successors_start, successors: [A + 1], [E] edges of the
@@ -77,6 +79,7 @@ class ProblemTables(NamedTuple):
         kinds: number of kinds; 0 = many.
         nodes_scored: number of feasible nodes that kube-scheduler scores.
         words: number of 64-bit words of a set of nodes.
+        uses: size of the kernel's table of what branches use, a power of two; 0 = no branches.
     """
 
     of: Array
@@ -84,6 +87,7 @@ class ProblemTables(NamedTuple):
     needed: Integers
     scored_requests: Integers
     class_of_shape: Integers
+    branch_of_shape: Integers
     tells_apart: Booleans
     kind_of: Integers
     predecessors_start: Array
@@ -103,6 +107,7 @@ class ProblemTables(NamedTuple):
     kinds: int
     nodes_scored: int
     words: int
+    uses: int
 
 
 def tables_of(problem: PlacementProblem) -> ProblemTables:
@@ -124,6 +129,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         needed=np.where(requests > 0, requests, _NOTHING),
         scored_requests=arrays.scored_requests[pods],
         class_of_shape=arrays.class_of[pods],
+        branch_of_shape=arrays.branch[pods],
         tells_apart=np.asarray(
             arrays.preferred_taints.any(axis=1) | arrays.preferred_weight.any(axis=1)
         ),
@@ -145,14 +151,28 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         kinds=node_of_kind.size,
         nodes_scored=nodes_scored(nodes),
         words=-(-nodes // 64),
+        uses=_uses(arrays),
     )
 
 
 def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
-    """Return [K] the shape of each class, and [S] a pod of each shape.
+    """Return [A] the shape of each activity, -1 = virtual, and [S] a pod of each shape.
 
-    Pods of a shape request the same, on the same nodes, and their balance counts or does not.
+    Pods of a shape request the same, on the same nodes, in the same branch, and their balance
+    counts or does not.
     """
+    shape_of_class, pods = _shapes_of_classes(arrays)
+    shape_of = np.where(arrays.virtual, -1, shape_of_class[arrays.class_of])
+    if not arrays.branch_choice.size:
+        return shape_of, pods
+    real = np.flatnonzero(~arrays.virtual)
+    rows = shape_of[real] * (arrays.branch_choice.size + 1) + arrays.branch[real] + 1
+    _, first, shape_of[real] = np.unique(rows, return_index=True, return_inverse=True)
+    return shape_of, real[first]
+
+
+def _shapes_of_classes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
+    """Return [K] the shape of each class, branches apart, and a pod of each of these shapes."""
     pods = np.flatnonzero(~arrays.virtual)
     classes, first = np.unique(arrays.class_of[pods], return_index=True)
     requests = np.hstack([arrays.requests, arrays.scored_requests])[pods[first]]
@@ -192,7 +212,7 @@ def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats
         of[name] = getattr(arrays, name)
     of["holders_start"], of["holders_end"] = arrays.holders_start[:-1], arrays.holders_start[1:]
     of["class"] = arrays.class_of
-    of["shape"] = np.where(arrays.virtual, -1, shape_of[arrays.class_of])
+    of["shape"] = shape_of
     of["is_virtual"], of["is_running"] = arrays.virtual, arrays.is_running
     of["mounts_volumes"] = np.diff(arrays.claims_start) > 0
     of["release_seconds"], of["least_seconds"] = arrays.release_seconds, least_seconds
@@ -204,13 +224,26 @@ def _scarcest(arrays: ProblemArrays, least_seconds: Floats) -> tuple[int, float,
     scarcest, most_room, most_work = -1, 0.0, 0.0
     if arrays.is_running.any():
         return scarcest, most_room, most_work
-    pods = ~arrays.virtual
+    seconds = np.where(arrays.virtual, 0.0, least_seconds)
+    amounts = np.asarray(arrays.requests * seconds[:, None], np.float64)
+    pods = ~arrays.virtual & one_outcome(arrays, amounts)
     for resource in range(arrays.requests.shape[1]):
         room = _sum(np.maximum(0.0, arrays.free[:, resource]))
-        work = _sum(arrays.requests[pods, resource] * least_seconds[pods])
+        work = _sum(amounts[pods, resource])
         if room > 0.0 and (scarcest < 0 or work * most_room > most_work * room):
             scarcest, most_room, most_work = resource, room, work
     return scarcest, most_room, most_work
+
+
+def _uses(arrays: ProblemArrays) -> int:
+    """Return the size of a hash table for what branches and choices use: at most half is full."""
+    if not arrays.branch_choice.size:
+        return 0
+    depths = branch_depths(arrays)
+    inside = np.flatnonzero((arrays.branch >= 0) & ~arrays.virtual)
+    places = 1 + np.diff(arrays.claims_start)[inside] + (arrays.image[inside] >= 0)
+    most = 2 * int((depths[arrays.branch[inside]] * places).sum())
+    return 1 << (2 * most).bit_length()
 
 
 def _sum(numbers: Floats) -> float:

@@ -87,7 +87,9 @@ def simulate(
         np.ascontiguousarray(progress[name]) for name in ("start", "begin", "end", "pull_seconds")
     )
     node, cause = (progress[name].astype(np.int64) for name in ("node", "cause"))
-    return Schedule(start, begin, end, node, pull_seconds, cause, terms)
+    return Schedule(
+        start, begin, end, node, pull_seconds, cause, terms, problem.arrays.after_failure
+    )
 
 
 def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:

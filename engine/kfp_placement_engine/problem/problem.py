@@ -4,7 +4,7 @@ A run's pods become *activities*: every step and every KFP driver pod. `lowering
 nothing changes them afterwards. In the axes below A = activities, N = nodes, R = resources, K =
 classes of activities that look alike to a node, G = genes, I = images, V = volume claims, L =
 holders, M = limits of how many holders are under way at once, E = edges, U = uses of claims, H =
-uses of holders.
+uses of holders, B = branches, C = choices.
 """
 
 import math
@@ -64,6 +64,14 @@ class ProblemArrays(NamedTuple):
         holder_started: [L] whether it has had its place since before time zero.
         limit_start: [M + 1] first holder of each limit.
         limit_most: [M] number of holders that may be under way at once.
+        branch: [A] innermost branch around it, -1 = none. A run takes at most one branch of each
+            choice, so that pods of different branches may have the same room at the same time.
+        branch_choice: [B] choice that the branch belongs to.
+        choice_around: [C] branch that the choice is in, -1 = none.
+        choice_aside: [C] whether pods inside take no room of those outside: they run only after a
+            failure.
+        after_failure: [A] whether it runs only after a failure, so that the end of its run does not
+            wait for it.
         free: [N, R] room at time zero.
         allocatable: [N, R] size of the node.
         scored_used: [N, 2] room taken, as the resource scores count it.
@@ -116,6 +124,11 @@ class ProblemArrays(NamedTuple):
     holder_started: Annotated[Booleans, "L"]
     limit_start: Annotated[Integers, "M + 1"]
     limit_most: Annotated[Integers, "M"]
+    branch: Annotated[Integers, "A"]
+    branch_choice: Annotated[Integers, "B"]
+    choice_around: Annotated[Integers, "C"]
+    choice_aside: Annotated[Booleans, "C"]
+    after_failure: Annotated[Booleans, "A"]
     free: Annotated[Integers, "N", "R"]
     allocatable: Annotated[Integers, "N", "R"]
     scored_used: Annotated[Integers, "N", "2"]

@@ -37,6 +37,7 @@ class Schedule:
         pull_seconds: [A] time of waiting for the image.
         cause: [A] activity whose end let this one start, -1 = none.
         terms: [5] terms of the objective, see `fitness`.
+        after_failure: [A] whether it runs only after a failure; ends of runs do not wait for it.
     """
 
     start: Floats
@@ -46,6 +47,7 @@ class Schedule:
     pull_seconds: Floats
     cause: Integers
     terms: Floats
+    after_failure: Booleans
 
     @property
     def finished(self) -> Booleans:
@@ -53,7 +55,12 @@ class Schedule:
         return np.asarray(np.isfinite(self.end))
 
     @property
+    def awaited(self) -> Booleans:
+        """[A] Whether it ends, and the end of its run waits for it."""
+        return np.asarray(self.finished & ~self.after_failure)
+
+    @property
     def makespan_seconds(self) -> float:
-        """End of the last activity that ends; 0 if none does."""
-        ends = self.end[self.finished]
+        """Latest end of what ends of runs wait for; 0 if nothing ends."""
+        ends = self.end[self.awaited]
         return float(ends.max()) if ends.size else 0.0

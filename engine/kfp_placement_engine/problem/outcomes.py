@@ -1,0 +1,86 @@
+"""Outcomes of runs: in each, a run takes one branch of each choice that it comes to, or none.
+
+A module of its own because lower bounds and the kernel's tables rest on the same outcome.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    ProblemArrays,
+    shares_of,
+)
+
+
+def branch_depths(arrays: ProblemArrays) -> Integers:
+    """Return [B] how many branches are around each, itself included."""
+    depths = np.ones(arrays.branch_choice.size, np.int64)
+    for branch, choice in enumerate(arrays.branch_choice.tolist()):
+        around = int(arrays.choice_around[choice])
+        # Branches come after those around them.
+        if around >= 0:
+            depths[branch] = depths[around] + 1
+    return depths
+
+
+def one_outcome(arrays: ProblemArrays, amounts: Floats) -> Booleans:
+    """Return [A] the activities of the outcome that takes most, without what is after failures.
+
+    Args:
+        arrays: arrays of the problem.
+        amounts: [A, R] amounts that activities take; of each choice the branch is taken whose sums
+            have the largest share of all.
+    """
+    if not arrays.branch_choice.size:
+        return ~arrays.after_failure
+    inside = np.flatnonzero(arrays.branch >= 0)
+    sums = np.zeros((arrays.branch_choice.size, amounts.shape[1]))
+    np.add.at(sums, arrays.branch[inside], shares_of(amounts[inside], amounts.sum(axis=0)))
+    taken_of = _largest_branches(arrays, sums)
+    taken = np.zeros(arrays.branch_choice.size + 1, np.bool_)
+    # The last row is for -1, no branch.
+    taken[-1] = True
+    for branch, choice in enumerate(arrays.branch_choice.tolist()):
+        taken[branch] = taken_of[choice] == branch and taken[arrays.choice_around[choice]]
+    return np.asarray(taken[arrays.branch] & ~arrays.after_failure)
+
+
+def without(problem: PlacementProblem, activities: Booleans) -> PlacementProblem:
+    """Return the problem in which some of its activities, [A], need neither a pod nor time."""
+    arrays = problem.arrays
+    if not activities.any():
+        return problem
+    left_out = arrays._replace(
+        virtual=arrays.virtual | activities,
+        duration_seconds=np.where(activities, 0.0, arrays.duration_seconds),
+        gene=np.where(activities, -1, arrays.gene),
+        image=np.where(activities, -1, arrays.image),
+    )
+    return replace(problem, arrays=left_out)
+
+
+def _largest_branches(arrays: ProblemArrays, sums: Floats) -> dict[int, int]:
+    """Return for each choice its branch of the largest sum; to the sums inner choices are added.
+
+    Args:
+        arrays: arrays of the problem.
+        sums: [B, R] sums of what is right inside each branch.
+    """
+    largest: dict[int, int] = {}
+    inside: dict[int, list[int]] = {}
+    for choice, around in enumerate(arrays.choice_around.tolist()):
+        inside.setdefault(around, []).append(choice)
+    choices = arrays.branch_choice.tolist()
+    # From the inside out: a branch comes before all branches inside it.
+    for branch in reversed(range(len(choices))):
+        for choice in inside.get(branch, ()):
+            sums[branch] += sums[largest[choice]]
+        rival = largest.setdefault(choices[branch], branch)
+        if sums[branch].max() >= sums[rival].max():
+            largest[choices[branch]] = branch
+    return largest

@@ -1,0 +1,219 @@
+"""Runs with branches that exclude each other: one schedule for all outcomes, checked in each."""
+
+from dataclasses import replace
+from itertools import islice
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine import BASELINES, GeneticParams, Schedule, lower_bound
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.model.concurrency import Branch
+from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
+from tests.engine.planning.invariants import Checker
+from tests.engine.planning.random_runs import DISPATCHES, cases
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_chain,
+    a_cluster,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    lowered,
+    plan_of,
+)
+from tests.support.outcomes import outcome_of, outcomes, with_branches
+from tests.support.reference_simulation import Reference, keys_of
+
+QUICK = GeneticParams(exact_below=0, population_size=4)
+MOST_OUTCOMES = 20
+HOUR = 3600
+ONE_GPU = a_cluster(a_node("gpu", cpu=8, extended={"nvidia.com/gpu": 1}))
+
+
+def in_branch(name, *after, branch, choice="c", around=(), **changes):
+    """A step in a branch of a choice."""
+    return a_step(name, *after, branches=(*around, Branch(choice, branch)), **changes)
+
+
+def on_gpu(name, *after, branch, hours, **changes):
+    """A step that takes the only GPU."""
+    gpu = {"nvidia.com/gpu": 1}
+    return in_branch(name, *after, branch=branch, seconds=hours * HOUR, extended=gpu, **changes)
+
+
+def as_seen_by(low, part, schedule):
+    """The rows of a schedule of all outcomes that one outcome has."""
+    row_of = {key: row for row, key in enumerate(keys_of(low))}
+    rows = [row_of[key] for key in keys_of(part)]
+    needs_none = np.array([each.is_join for each in part.activities])
+    return Schedule(
+        schedule.start[rows],
+        schedule.begin[rows],
+        schedule.end[rows],
+        np.where(needs_none, -1, schedule.node[rows]),
+        schedule.pull_seconds[rows],
+        schedule.cause[rows],
+        schedule.terms,
+        np.zeros(len(rows), np.bool_),
+    )
+
+
+def planned_rows(low, placement):
+    """Planned node and rank of each step that has a gene."""
+    genes = low.problem.arrays.gene
+    rows = np.flatnonzero(genes >= 0).tolist()
+    nodes = placement.gene_nodes[genes[rows]].tolist()
+    names = [low.activities[row].name for row in rows]
+    planned = dict(zip(names, (low.problem.node_names[node] for node in nodes), strict=True))
+    return planned, dict(zip(names, placement.priority[rows].tolist(), strict=True))
+
+
+def parts_of(case, run, **options):
+    """Each outcome, but not too many: its problem, and its reference."""
+    for taken in islice(outcomes(run), MOST_OUTCOMES):
+        part = outcome_of(run, taken)
+        if part.steps:
+            reference = Reference(part, case.cluster, ROUND_NUMBERS, LATENCY_RULED_TYPES)
+            yield lowered(part, case.cluster, **options), reference
+
+
+@settings(max_examples=200)
+@given(case=cases(most_steps=8), dispatch=DISPATCHES, seed=st.integers(0, 10**6))
+def test_a_plan_holds_in_every_outcome(case, dispatch, seed):
+    """In each there is room, for claims too, and no bound is above the latest end.
+
+    In the plan's order no outcome ends later than the schedule of all.
+    """
+    run = with_branches(case.run, Random(seed))
+    low = lowered(run, case.cluster, dispatch=dispatch)
+    result = solve(low.problem, MaxGenerations(3), 1, QUICK)
+    schedule, latest = result.schedule, result.schedule.makespan_seconds
+    if low.problem.unplaceable.any():
+        return
+    assert lower_bound(low.problem).seconds <= latest
+    for part, reference in parts_of(case, run, dispatch=dispatch):
+        checker = Checker(reference, part, as_seen_by(low, part, schedule), ours=False)
+        assert [fault for fault in checker.faults() if "is on" not in fault] == []
+        if dispatch == "ordered" and not run.groups:
+            again = reference.simulate(dispatch, *planned_rows(low, result.placement))
+            assert max(pod.end for pod in again.values()) <= latest
+
+
+@settings(max_examples=60)
+@given(
+    case=cases(most_steps=8),
+    way=st.sampled_from(["kube-default", "fifo", "heft", "list", "backfill", "fullest"]),
+    seed=st.integers(0, 10**6),
+)
+def test_other_ways_of_deciding_hold_in_every_outcome(case, way, seed):
+    run = with_branches(case.run, Random(seed))
+    low = lowered(run, case.cluster)
+    problem = low.problem
+    if problem.unplaceable.any():
+        return
+    order = np.arange(problem.activities, dtype=np.float64)
+    first = np.array([np.flatnonzero(row)[0] for row in problem.arrays.allowed], np.int64)
+    others = {
+        "list": lambda: simulate_list(problem, order),
+        "fullest": lambda: simulate_fullest(problem, order),
+        "backfill": lambda: simulate_planned(problem, first, order),
+    }
+    schedule = others[way]() if way in others else BASELINES[way](problem, 0)
+    for part, reference in parts_of(case, run):
+        checker = Checker(reference, part, as_seen_by(low, part, schedule), ours=False)
+        assert [fault for fault in checker.faults() if "is on" not in fault] == []
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_branches_share_the_only_gpu(dispatch):
+    """If takes 3 h, Else 2 h: the run takes 3 h, whatever happens, and no plan is shorter."""
+    run = a_run(on_gpu("if", branch="if", hours=3), on_gpu("else", branch="else", hours=2))
+    plan = plan_of(run, ONE_GPU, generations=5, dispatch=dispatch, compare=tuple(BASELINES))
+    assert plan.figures.makespan_seconds == 3 * HOUR
+    assert plan.comparison.lower_bound.seconds == pytest.approx(3 * HOUR)
+    ends = {name: each.makespan_seconds for name, each in plan.comparison.baselines.items()}
+    assert ends == dict.fromkeys(BASELINES, 3 * HOUR)
+
+
+def test_a_branch_takes_what_the_largest_of_its_own_choices_takes():
+    """Of 4 cores `a` and its inner choice take 1 + 2, `b` takes 3: one core is left."""
+    a = Branch("outer", "a")
+    run = a_run(
+        in_branch("a0", choice="outer", branch="a"),
+        in_branch("a1", choice="inner", branch="x", around=(a,), cpu=2),
+        in_branch("a2", choice="inner", branch="y", around=(a,), cpu=1),
+        in_branch("b", choice="outer", branch="b", cpu=3),
+        a_step("always"),
+    )
+    assert plan_of(run, a_cluster(a_node(cpu=4)), generations=5).figures.makespan_seconds == 10
+    assert plan_of(run, a_cluster(a_node(cpu=3)), generations=5).figures.makespan_seconds == 20
+
+
+def test_steps_of_different_choices_do_not_share_room():
+    run = a_run(in_branch("a", choice="c", branch="if"), in_branch("b", choice="d", branch="if"))
+    assert plan_of(run, a_cluster(a_node(cpu=1)), generations=5).figures.makespan_seconds == 20
+
+
+def test_a_step_does_not_wait_for_a_branch_that_excludes_its_own():
+    """`if` then `else`, one after another, as steps of Argo are; `last` waits for both."""
+    run = a_run(
+        a_step("first"),
+        in_branch("if", "first", branch="if", seconds=30),
+        in_branch("else", "if", branch="else", seconds=20),
+        a_step("last", "else"),
+    )
+    plan = plan_of(run, a_cluster(a_node(cpu=1)), generations=5)
+    assert {step.name: step.start_seconds for step in plan.steps} == {
+        "first": 0,
+        "if": 10,
+        "else": 10,
+        "last": 40,
+    }
+
+
+def test_a_pod_at_a_time_has_a_claim_in_each_outcome():
+    claim = RunClaim("lock", ("ReadWriteOncePod",))
+    steps = [in_branch(name, branch=name, claims=["lock"]) for name in ("if", "else")]
+    run = replace(a_run(*steps, a_step("always", claims=["lock"])), claims=(claim,))
+    assert plan_of(run, a_cluster(a_node()), generations=5).figures.makespan_seconds == 20
+
+
+def test_a_branch_does_not_count_on_the_image_that_another_one_has_pulled():
+    """The image takes 2 s; `else` begins later, and would find it if both ran."""
+    run = a_run(
+        in_branch("if", branch="if", image="tool:1"),
+        a_step("wait", seconds=5),
+        in_branch("else", "wait", branch="else", image="tool:1"),
+        in_branch("more", "else", branch="else", image="tool:1"),
+    )
+    problem = a_problem(run, a_cluster(a_node()))
+    pulls = solve(problem, MaxGenerations(3)).schedule.pull_seconds.tolist()
+    assert pulls == [2.0, 0.0, 2.0, 0.0]
+
+
+def test_the_end_does_not_wait_for_what_runs_only_after_a_failure():
+    """It gets the room that others leave, and takes none of theirs."""
+    run = a_run(
+        *a_chain(10, 10),
+        a_step("alarm", "s0", seconds=500, after_failure=True),
+        a_step("last", "s1", "alarm"),
+    )
+    plan = plan_of(run, a_cluster(a_node(cpu=1)), generations=5)
+    assert plan.figures.makespan_seconds == 30
+    assert plan.comparison.lower_bound.seconds == pytest.approx(30)
+    alarm = plan.step("alarm")
+    assert (alarm.node, alarm.start_seconds) == ("n1", 20)
+
+
+def test_many_branches_of_one_choice_are_planned_in_time():
+    steps = [in_branch(f"s{number}", branch=str(number)) for number in range(10_000)]
+    plan = plan_of(a_run(*steps), a_cluster(a_node(cpu=1), a_node("n2", cpu=1)), quick=True)
+    assert plan.figures.makespan_seconds == 10
