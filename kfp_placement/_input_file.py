@@ -3,10 +3,14 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import RunError, UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
+
+if TYPE_CHECKING:
+    from kfp_placement_engine.readers.tree.options import ArgoObjects
 
 LIVE = "live"
 """Name in place of a file: the cluster of the kubeconfig."""
@@ -23,6 +27,35 @@ class InputFile:
 
     name: str
     data: bytes
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder in whose files a run of Argo is, with the templates that it refers to.
+
+    Attributes:
+        name: name of the folder for messages.
+        objects: objects of Argo in its files.
+    """
+
+    name: str
+    objects: "ArgoObjects"
+
+
+def run_input(run: object) -> InputFile | RunFolder:
+    """Read what describes a run: as `input_of`, or a folder of Argo's files.
+
+    Raises:
+        UsageError: the value is something else.
+        EngineError: the file or the folder cannot be read.
+    """
+    if not isinstance(run, str | os.PathLike) or not os.path.isdir(run):
+        return input_of(run)
+    # Here and not above: most runs are in one file.
+    from kfp_placement_engine.readers.argo_files import read_argo_objects
+
+    name = os.fsdecode(run)
+    return RunFolder(name, read_argo_objects(name))
 
 
 def input_of(run: object) -> InputFile:

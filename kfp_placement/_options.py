@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement import _mark_values
-from kfp_placement._input_file import LIVE, input_of
+from kfp_placement._input_file import LIVE, input_of, run_input
 from kfp_placement._kube_versions import read_kube_version
 from kfp_placement._mark_values import Check, Given
 from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.histories import HistorySource
+from kfp_placement.live.run_templates import TemplateSources, read_templates
 from kfp_placement.planning import PlanRequest
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.plan_options import PlanOptions
@@ -52,12 +53,19 @@ def read_request(
     PlanOptions(**planning)
     where = known_cluster(cluster) if needs_cluster or cluster is not None else None
     past, api = arguments.pop("history", None), None if where is None else where.api
-    if past == LIVE and api is None:
+    sources = arguments.pop("templates", ())
+    if LIVE in (past, *sources) and api is None:
         from kfp_placement.live.connection import ClusterApi
 
         api = ClusterApi.connect()
-    history = HistorySource(past, api)
-    return PlanRequest(input_of(pipeline), where, history=history, options=planning, **arguments)
+    return PlanRequest(
+        run_input(pipeline),
+        where,
+        templates=read_templates(sources, api) if sources else TemplateSources(),
+        history=HistorySource(past, api),
+        options=planning,
+        **arguments,
+    )
 
 
 def _only(fits: Callable[[object], bool], expected: str) -> Check:
@@ -89,6 +97,16 @@ def _names(given: Given) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in names):
         raise _unfit(given, "a list of names")
     return names
+
+
+def _paths(given: Given) -> tuple[str, ...]:
+    """Read a list of paths, or a single path; `live` is one, too."""
+    values: Any = (given.value,) if isinstance(given.value, str | os.PathLike) else given.value
+    is_many = isinstance(values, Iterable) and not isinstance(values, Mapping)
+    paths: tuple[Any, ...] = tuple(values) if is_many else (None,)
+    if not all(isinstance(path, str | os.PathLike) and path != "" for path in paths):
+        raise _unfit(given, "a path, 'live', or a list of these")
+    return tuple(map(os.fsdecode, paths))
 
 
 def _version(given: Given) -> tuple[int, int]:
@@ -124,6 +142,7 @@ _READERS: Mapping[str, Check] = {
     "compare": _names,
     "confidence": _mark_values.check_by(parse_confidence),
     "durations": _MAPPING,
+    "entrypoint": _instance(str, "the name of a template"),
     "generations": _WHOLE,
     "history": _PATH,
     "kube_version": _version,
@@ -132,6 +151,7 @@ _READERS: Mapping[str, Check] = {
     "namespace": _instance(str, "a text"),
     "package": lambda given: input_of(given.value),
     "seed": _WHOLE,
+    "templates": _paths,
 }
 """Reader of each option that is checked here."""
 

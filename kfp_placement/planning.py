@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement._input_file import InputFile
+from kfp_placement._input_file import InputFile, RunFolder
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.histories import HistorySource, LoadedPast, read_past
+from kfp_placement.live.run_templates import TemplateSources
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
@@ -29,8 +30,8 @@ from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.readers.run_files import read_pipeline, read_run
-from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.run_files import read_pipeline, read_run, read_run_among
+from kfp_placement_engine.readers.tree.options import ArgoObjects, ReadOptions
 
 if TYPE_CHECKING:
     from kfp_placement_engine.model.history import LearnedWidth
@@ -43,9 +44,11 @@ class PlanRequest:
     """Request to plan or check a run before it starts; all but the file has defaults.
 
     Attributes:
-        run_file: the file that describes the run, as read.
+        run_file: the file or folder that describes the run, as read.
         where: the cluster to plan on; None = none, where a run is only checked.
         package: the package of the run, where `run_file` is a Workflow without it; None = none.
+        templates: sources of the templates that a run of Argo refers to.
+        entrypoint: template that a run of Argo begins with; "" = the one that it names itself.
         arguments: values of pipeline parameters.
         loop_widths: number of iterations by loop, where it is known only at run time.
         branches: whether a branch is taken whose condition is known only at run time, by branch.
@@ -61,9 +64,11 @@ class PlanRequest:
         best_changes: whether to find the single changes that help most, instead of `changes`.
     """
 
-    run_file: InputFile
+    run_file: InputFile | RunFolder
     where: KnownCluster | None = None
     package: InputFile | None = None
+    templates: TemplateSources = field(default_factory=TemplateSources)
+    entrypoint: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, bool] = field(default_factory=dict)
@@ -234,11 +239,29 @@ def _read(
         branches=request.branches,
         learned_widths=learned_widths or {},
         package=pipeline,
+        templates=_templates(request),
+        entrypoint=request.entrypoint,
         default_loop_width=assumptions_of(
             cluster, options_on(cluster, request.asked_options)
         ).loop_width,
     )
+    if isinstance(run_file, RunFolder):
+        return read_run_among(run_file.objects, run_file.name, reading)
     return read_run(run_file.data, name=run_file.name, options=reading, progress=progress)
+
+
+def _templates(request: PlanRequest) -> ArgoObjects:
+    """Return the templates beside a run; to fetch them, the run is read twice."""
+    run_file, sources = request.run_file, request.templates
+    if sources.api is None:
+        return sources.given
+    if isinstance(run_file, RunFolder):
+        objects = run_file.objects.objects
+    else:
+        from kfp_placement_engine.readers.argo_files import argo_objects
+
+        objects = tuple(argo_objects(run_file.data, run_file.name))
+    return sources.beside(objects, request.namespace or "")
 
 
 def _with_learned_widths(request: PlanRequest, run: RunGraph, past: LoadedPast) -> RunGraph:

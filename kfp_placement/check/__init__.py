@@ -3,7 +3,7 @@
 The rules are listed in `rules`, which says where to add one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ def check(
     cluster: Any = None,
     *,
     package: Any = None,
+    templates: "str | PathLike[str] | Iterable[str | PathLike[str]] | None" = None,
+    entrypoint: str | None = None,
     arguments: Mapping[str, Any] | None = None,
     branches: Mapping[str, bool] | None = None,
     history: "str | PathLike[str] | None" = None,
@@ -35,6 +37,8 @@ def check(
         cluster: cluster, as for `preview`; without one, nodes and locations are not checked. If
             its description holds a PlacementPolicy, the policy's types and rules count.
         package: package of the run, as for `preview`.
+        templates: files and folders of templates of Argo, as for `preview`.
+        entrypoint: template that a Workflow of Argo begins with, in place of its own.
         arguments: values of pipeline parameters, as for a run.
         branches: whether a branch is taken, as for `preview`.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
@@ -57,6 +61,8 @@ def check(
 
     options = {
         "package": package,
+        "templates": templates,
+        "entrypoint": entrypoint,
         "arguments": arguments,
         "branches": branches,
         "history": NONE if history is None else history,

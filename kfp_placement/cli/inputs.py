@@ -1,18 +1,21 @@
 """Reading of the inputs RUN, CLUSTER and `--history` of the commands that plan or check a run."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kfp_placement._input_file import LIVE, InputFile, read_input
+from kfp_placement._input_file import LIVE, InputFile, read_input, run_input
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement.clusters.reading import KnownCluster
+    from kfp_placement.live.connection import ClusterApi
+    from kfp_placement.live.run_templates import TemplateSources
     from kfp_placement.planning import PlanRequest
     from kfp_placement_engine.plans.progress import Progress
 
@@ -27,6 +30,7 @@ def read_inputs(
     progress: "Progress",
     *,
     package: str | None = None,
+    templates: Sequence[str] = (),
     needs_cluster: bool = True,
 ) -> "PlanRequest":
     """Read the inputs of `plan` or `check` into a request without further options.
@@ -38,6 +42,7 @@ def read_inputs(
         target: cluster that `live` stands for.
         progress: receiver of reports on how far reading is.
         package: option `--package`; None = not given.
+        templates: values of option `--with`.
         needs_cluster: whether an example cluster is used if none is given.
 
     Raises:
@@ -45,14 +50,15 @@ def read_inputs(
         ClusterError: the live cluster refuses, or gives no answer.
         EngineError: a file does not exist or cannot be read.
     """
-    sources = {"RUN": run, "CLUSTER": cluster, "the history": history, "the package": package}
-    piped = [name for name, source in sources.items() if source == STDIN]
+    sources = [("RUN", run), ("CLUSTER", cluster), ("the history", history)]
+    sources += [("the package", package), *(("a file of templates", each) for each in templates)]
+    piped = [name for name, source in sources if source == STDIN]
     if len(piped) > 1:
         both = " and ".join(piped[:2])
         raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
-    live = connect_live(cluster, target, history)
+    live = connect_live(cluster, target, (history, *templates))
     # Before the cluster is read: a wrong name is reported at once.
-    run_file = read_package(run)
+    run_file = run_input(run) if Path(run).is_dir() else read_package(run)
     beside = None if package is None else read_package(package)
     from kfp_placement.histories import HistorySource
     from kfp_placement.planning import PlanRequest
@@ -62,7 +68,23 @@ def read_inputs(
     api = None if live is None else live.api
     given = None if history is None else named_history(history)
     source = HistorySource(given, api)
-    return PlanRequest(run_file, where, beside, namespace=target.namespace, history=source)
+    return PlanRequest(
+        run_file,
+        where,
+        beside,
+        _templates(templates, api),
+        namespace=target.namespace,
+        history=source,
+    )
+
+
+def _templates(names: Sequence[str], api: "ClusterApi | None") -> "TemplateSources":
+    from kfp_placement.live.run_templates import TemplateSources, read_templates
+    from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
+
+    if not names:
+        return TemplateSources()
+    return read_templates((_stdin(RUN_MAX_BYTES) if each == STDIN else each for each in names), api)
 
 
 def read_package(run: str) -> InputFile:
@@ -87,20 +109,20 @@ def read_package(run: str) -> InputFile:
 
 
 def connect_live(
-    cluster: str | None, target: Target, history: str | None = None
+    cluster: str | None, target: Target, others: Sequence[str | None] = ()
 ) -> Connection | None:
     """Connect to the live cluster if an input is `live`; return None if none is.
 
     Args:
         cluster: option `--cluster`; None = not given.
         target: cluster that `live` stands for.
-        history: option `--history`; None = not given.
+        others: values of `--history` and `--with`; None = not given.
 
     Raises:
         click.UsageError: a kubeconfig or context is given though no input is `live`.
         ClusterError: there is no usable kubeconfig.
     """
-    if LIVE in (cluster, history):
+    if LIVE in (cluster, *others):
         return connect(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:

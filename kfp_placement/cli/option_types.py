@@ -277,6 +277,26 @@ package_option = click.option(
 )
 """Option `--package`, for what a Workflow does not hold."""
 
+with_option = click.option(
+    "--with",
+    "templates",
+    multiple=True,
+    metavar="FILE|FOLDER|live",
+    type=INPUT_FILE,
+    help="Where the WorkflowTemplates are that a Workflow of Argo refers to: a file, a folder, -"
+    " for stdin, or live, which fetches them from the cluster of the kubeconfig. Repeatable.",
+)
+"""Option `--with`, for templates in other objects."""
+
+entrypoint_option = click.option(
+    "--entrypoint",
+    metavar="NAME",
+    default="",
+    help="The template that a Workflow or WorkflowTemplate of Argo begins with.  [default:"
+    " spec.entrypoint]",
+)
+"""Option `--entrypoint`, for objects that have templates for others."""
+
 output_option = click.option(
     "--output",
     metavar="FILE",

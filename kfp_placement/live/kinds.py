@@ -14,11 +14,17 @@ from kfp_placement_engine.contract.keys import (
     QUEUE_NAMES,
     REQUEST_NAMES,
 )
-from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
+from kfp_placement_engine.readers.argo.keys import (
+    CLUSTER_TEMPLATE_NAMES,
+    TEMPLATE_NAMES,
+    WORKFLOW_NAMES,
+)
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject, Kind
 
 CORE_EVENTS = Kind("v1", "events", "Event")
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
+TEMPLATE_KINDS = {each.kind: Kind(*each) for each in (TEMPLATE_NAMES, CLUSTER_TEMPLATE_NAMES)}
+"""Kinds of Argo's templates, by their names in objects."""
 WORKFLOW_METADATA = replace(WORKFLOWS, metadata_only=True)
 PLACEMENTS = Kind(*PLACEMENT_NAMES)
 PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)

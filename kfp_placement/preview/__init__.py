@@ -26,6 +26,8 @@ def preview(
     arguments: Mapping[str, Any] | None = None,
     *,
     package: Any = None,
+    templates: "str | PathLike[str] | Iterable[str | PathLike[str]] | None" = None,
+    entrypoint: str | None = None,
     durations: "Mapping[str, str | float | timedelta] | None" = None,
     loop_widths: Mapping[str, int] | None = None,
     branches: Mapping[str, bool] | None = None,
@@ -49,13 +51,17 @@ def preview(
     Where the cluster's description holds its PlacementPolicy, the plan follows it.
 
     Args:
-        pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
+        pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package,
+            a Workflow of Argo, or a folder with one.
         cluster: a `Cluster`; the path or URL of a Cluster file or of what `kubectl get
             nodes,pods,pvc,pv -A -o yaml` prints; the same as text or as a mapping; `"live"`, the
             cluster of the kubeconfig; None = the example cluster `equal`, and the plan says so.
         arguments: values of pipeline parameters, as for a run.
         package: pipeline of the run, or the path of its package, where `pipeline` is the path of a
             Workflow of KFP 3, which has no images and requests of its steps.
+        templates: files and folders of the WorkflowTemplates that a Workflow of Argo refers to: a
+            path or a list of paths; `"live"` fetches them from the cluster of the kubeconfig.
+        entrypoint: template that a Workflow of Argo begins with, in place of its own.
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
         branches: whether a branch is taken whose condition is known only at run time: `{"good":
@@ -100,6 +106,8 @@ def preview(
     options = {
         "arguments": arguments,
         "package": package,
+        "templates": templates,
+        "entrypoint": entrypoint,
         "durations": durations,
         "loop_widths": loop_widths,
         "branches": branches,

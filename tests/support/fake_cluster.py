@@ -14,6 +14,7 @@ from kfp_placement.live.kinds import (
     POLICIES,
     RUN_QUEUES,
     RUN_REQUESTS,
+    TEMPLATE_KINDS,
     WORKFLOWS,
 )
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind
@@ -24,6 +25,7 @@ KINDS = {
     for kind in [
         *(NAMESPACES, NODES, PODS, CORE_EVENTS, WORKFLOWS),
         *(PLACEMENTS, POLICIES, LOCATIONS, RUN_QUEUES, RUN_REQUESTS, HISTORIES),
+        *TEMPLATE_KINDS.values(),
     ]
 }
 """Kinds of the objects that a cluster of plain dicts holds, by name."""

@@ -168,9 +168,9 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     if len(platforms) > 1:
         raise InputError(f"{name}: holds several platform parts; give one package")
     run, run_format = _only(runs, name)
-    if run_format is not _Format.WORKFLOW and options.entrypoint:
+    if run_format is not _Format.WORKFLOW and (options.entrypoint or options.templates.objects):
         raise RequestError(
-            f"{name}: is {run_format}, which has no templates to choose from; give an entrypoint"
+            f"{name}: is {run_format}, which has no templates of Argo; give them and an entrypoint"
             " with an Argo Workflow only"
         )
     if options.package is not None and run_format is not _Format.WORKFLOW:

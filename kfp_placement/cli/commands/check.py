@@ -16,8 +16,10 @@ from kfp_placement.cli.option_types import (
     FormatType,
     argument_option,
     branch_option,
+    entrypoint_option,
     output_option,
     package_option,
+    with_option,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ Examples:
   kfp-placement check pipeline.yaml
   kfp-placement check pipelines:taxi --cluster cluster.yaml
   kfp-placement check workflow.yaml --package pipeline.yaml
+  kfp-placement check workflow.yaml --with templates/
   kfp-placement check pipeline.yaml --cluster live
   kfp-placement check pipeline.yaml --history history.yaml
   kfp-placement check pipeline.yaml -o json
@@ -53,6 +56,8 @@ was found, or the input cannot be read.
 @argument_option
 @branch_option
 @package_option
+@with_option
+@entrypoint_option
 @click.option(
     "--history",
     metavar="FILE|live|none",
@@ -84,6 +89,8 @@ def check(
     arguments: dict[str, str],
     branches: dict[str, bool],
     package: str | None,
+    templates: tuple[str, ...],
+    entrypoint: str,
     history: str | None,
     output_format: str,
     output: Path | None,
@@ -108,11 +115,13 @@ def check(
             Target(**target),
             progress,
             package=package,
+            templates=templates,
             needs_cluster=False,
         )
         from kfp_placement.check.rules import checked
 
-        report = checked(replace(request, arguments=arguments, branches=branches), progress)
+        request = replace(request, arguments=arguments, branches=branches, entrypoint=entrypoint)
+        report = checked(request, progress)
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 

@@ -26,17 +26,20 @@ from kfp_placement.cli.option_types import (
     argument_option,
     branch_option,
     changes,
+    entrypoint_option,
     output_option,
     package_option,
     pairs,
     parse_width,
+    with_option,
 )
 from kfp_placement_engine.units.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 _EPILOG = """\b
-RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
-a pipeline in Python (module:pipeline or file.py:pipeline), or - for stdin.
+RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a folder with one and with the
+templates that it refers to, a workflow in wfformat (JSON), a pipeline in Python (module:pipeline or
+file.py:pipeline), or - for stdin.
 CLUSTER is what kubectl prints, a Cluster file (see `cluster`) by path or URL, - for stdin, `live`,
 which reads the cluster of the kubeconfig (nothing is written), or an example (example:equal,
 example:uneven, example:edge):
@@ -50,6 +53,8 @@ Examples:
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
   kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
   kfp-placement plan workflow.yaml --package pipeline.yaml --cluster cluster.yaml
+  kfp-placement plan workflow.yaml --with templates/ --cluster cluster.yaml
+  kfp-placement plan library.yaml --entrypoint sync --arg what=all
   kfp-placement plan pipeline.yaml --cluster live -n team-a
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --history history.yaml --at 10:14
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if best
@@ -109,6 +114,8 @@ _PLANNER_OPTIONS = (
 @argument_option
 @branch_option
 @package_option
+@with_option
+@entrypoint_option
 @click.option(
     "--duration",
     "durations",
@@ -244,6 +251,7 @@ def plan(
     run: str,
     cluster: str | None,
     package: str | None,
+    templates: tuple[str, ...],
     history: str | None,
     at: datetime | None,
     output_format: str | None,
@@ -269,7 +277,9 @@ def plan(
     options = {name: request_fields.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
     with ProgressLine() as progress:
-        request = read_inputs(run, cluster, history, target, progress, package=package)
+        request = read_inputs(
+            run, cluster, history, target, progress, package=package, templates=templates
+        )
         request = replace(request, options=options, **request_fields)
         from kfp_placement.planning import planned
 

@@ -9,7 +9,7 @@ WORKFLOW_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflows", "Workflow")
 
 TEMPLATE_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflowtemplates", "WorkflowTemplate")
 CLUSTER_TEMPLATE_NAMES = KindNames(
-    f"{GROUP}/{VERSION}", "clusterworkflowtemplates", "ClusterWorkflowTemplate"
+    f"{GROUP}/{VERSION}", "clusterworkflowtemplates", "ClusterWorkflowTemplate", namespaced=False
 )
 
 TEMPLATE_KINDS = (TEMPLATE_NAMES.kind, CLUSTER_TEMPLATE_NAMES.kind)

@@ -284,7 +284,7 @@ class _PlainReader:
         templates = self._library.templates(source)
         if template in templates or "{{" in template:
             return templates, template
-        if self._library.knows(source):
+        if self._library.holds(source):
             raise reference.error(f"{source} has no template {template!r:.80}")
         return None, str(source)
 

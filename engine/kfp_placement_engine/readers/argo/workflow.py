@@ -48,13 +48,15 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     workflow = Fields(document, Place(name))
     metadata, stored = run_metadata(workflow), workflow.flat("status").flat("storedTemplates")
     library = TemplateLibrary(options.templates.objects, stored, metadata.text("namespace"))
-    spec = run_spec(workflow, library, options.entrypoint)
+    spec = run_spec(workflow, library, options)
     dialect = readable_dialect(spec.raw, workflow.mapping("metadata"), spec.place)
     if dialect.is_kfp and options.arguments:
         raise ArgumentError(
             f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
             "pipeline package instead"
         )
+    if dialect.is_kfp and options.entrypoint:
+        raise RequestError(f"{name}: KFP chose the entrypoint of this Workflow; give none")
     unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
     notices += [Notice("ignored-objects", text) for text in options.templates.unread]

@@ -106,7 +106,7 @@ class TemplateLibrary:
             self._scopes[source] = self._templates(source)
         return self._scopes[source]
 
-    def knows(self, source: TemplateSource) -> bool:
+    def holds(self, source: TemplateSource) -> bool:
         """Return whether an object itself is known, and not only what Argo has stored of it."""
         return source in self._objects and self._object(source) is not None
 

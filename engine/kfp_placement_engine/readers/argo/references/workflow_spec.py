@@ -4,6 +4,7 @@ Argo joins the specs by a strategic merge patch, in which the Workflow's own val
 (`JoinWorkflowSpec` of its package `workflow/util`). Defaults of Argo's configuration are not known.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from kfp_placement_engine.exceptions import RequestError
@@ -16,6 +17,7 @@ from kfp_placement_engine.readers.argo.references.template_library import (
 from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
+from kfp_placement_engine.readers.tree.options import ReadOptions
 
 GIVE_TEMPLATES = "give it with --with FILE, a folder or live (in Python templates=)"
 """Remedy in messages about a WorkflowTemplate that is not there."""
@@ -48,13 +50,13 @@ def run_metadata(workflow: Fields) -> Fields:
     return Fields(made, own.place)
 
 
-def run_spec(workflow: Fields, library: TemplateLibrary, entrypoint: str) -> Fields:
+def run_spec(workflow: Fields, library: TemplateLibrary, options: ReadOptions) -> Fields:
     """Return the spec of a run, at the place of its file.
 
     Args:
         workflow: object of Argo.
         library: templates outside of it.
-        entrypoint: name of the template that runs; "" = the one that the spec names.
+        options: settings, of which the entrypoint is used, and why templates could not be read.
 
     Raises:
         InputError: the object is malformed, or its steps are in an object that is not known.
@@ -64,9 +66,9 @@ def run_spec(workflow: Fields, library: TemplateLibrary, entrypoint: str) -> Fie
     if workflow.get("kind") == "CronWorkflow":
         spec = spec.flat("workflowSpec")
     if spec.get("workflowTemplateRef") is not None:
-        spec = _joined(workflow, spec, library)
-    if entrypoint:
-        return _with_entrypoint(spec, entrypoint)
+        spec = _joined(workflow, spec, library, options.templates.unread)
+    if options.entrypoint:
+        return _with_entrypoint(spec, options.entrypoint)
     if not spec.get("entrypoint"):
         is_library = workflow.get("kind") in TEMPLATE_KINDS
         what = f": a {workflow.get('kind')} of templates for others" if is_library else ""
@@ -90,14 +92,19 @@ def _with_entrypoint(spec: Fields, entrypoint: str) -> Fields:
     return Fields({**spec.raw, "entrypoint": entrypoint}, spec.place)
 
 
-def _joined(workflow: Fields, spec: Fields, library: TemplateLibrary) -> Fields:
+def _joined(
+    workflow: Fields, spec: Fields, library: TemplateLibrary, unread: Sequence[str]
+) -> Fields:
     stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
     if stored:
         return stored
     source = TemplateSource.of(spec.mapping("workflowTemplateRef"))
     base = library.spec(source)
     if base is None:
-        raise workflow.error(f"its steps are in {source}, which is not known; {GIVE_TEMPLATES}")
+        why = next((f" ({text})" for text in unread if str(source) in text), "")
+        raise workflow.error(
+            f"its steps are in {source}, which is not known{why}; {GIVE_TEMPLATES}"
+        )
     return Fields(joined_specs(base.raw, spec.raw), workflow.place)
 
 
