@@ -10,14 +10,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
-from kfp_placement_engine.model.constraints import is_not_ready, matches_affinity, untolerated_taint
+from kfp_placement_engine.model.constraints import (
+    is_not_ready,
+    matches_affinity,
+    runs_windows,
+    untolerated_taint,
+)
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.author_languages import AuthorLanguage, language_of
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.durations import given_round_trip_text
 from kfp_placement_engine.units.quantities import shown_value
-from kfp_placement_engine.units.resources import free_room, lacking, with_pod
+from kfp_placement_engine.units.resources import UNSTATED, free_room, lacking, with_pod
 
 _SOURCES = frozenset({"kfp-package", "argo-workflow"})
 """Runs that go to Kubernetes."""
@@ -27,6 +32,9 @@ GPU = "nvidia.com/gpu"
 
 _ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda|\b(?:tpu|gaudi|neuron)", re.IGNORECASE)
 """Resources that are accelerators; labels and taints of nodes that have them."""
+
+_PART = re.compile(r"\bmig-|[.-]shared\b", re.IGNORECASE)
+"""Parts of accelerators: MIG slices, and GPUs that several pods share."""
 
 _VALUES = 5
 """Values of a label that a sentence names."""
@@ -104,8 +112,14 @@ def _advice(step: Step, cluster: Cluster, language: AuthorLanguage) -> Iterator[
 
 def _missing_resources(step: Step, cluster: Cluster) -> Iterator[str]:
     for resource, amount in step.requests.items():
-        if amount > 0 and not any(node.allocatable.get(resource) for node in cluster.nodes):
-            yield f"no node offers {shown_value(resource)}"
+        if amount > 0 and not any(
+            node.allocatable.get(resource, UNSTATED.get(resource)) for node in cluster.nodes
+        ):
+            others = ""
+            if _may_be_accelerator(resource):
+                whole = {name for node in cluster.nodes for name in _offered(node, resource)}
+                others = f"; nodes offer {', '.join(sorted(whole)[:_VALUES])}" if whole else ""
+            yield f"no node offers {shown_value(resource)}{others}"
 
 
 def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:
@@ -161,7 +175,9 @@ def remedy(step: Step, cluster: Cluster, language: AuthorLanguage) -> str:
 
 def _lacking_on(step: Step, node: Node) -> _Lacking | None:
     """Return what lets a step onto a node; None if nothing does."""
-    if node.unschedulable or is_not_ready(node) or not matches_affinity(step.affinity, node):
+    if node.unschedulable or is_not_ready(node) or runs_windows(node):
+        return None
+    if not matches_affinity(step.affinity, node):
         return None
     accelerators, labels = _accelerators(step, node), _labels(step.node_selector, node)
     if accelerators is None or labels is None:
@@ -179,10 +195,23 @@ def _accelerators(step: Step, node: Node) -> Mapping[str, int] | None:
     if len(short) > 1 or not _may_be_accelerator(short[0]) or short[0] in node.allocatable:
         return None
     amount = step.requests[short[0]]
-    for name in node.allocatable:
-        if _ACCELERATED.search(name) and free[name] >= amount:
+    for name in _offered(node, short[0]):
+        if free[name] >= amount:
             return {name: amount}
     return None
+
+
+def _offered(node: Node, wanted: str) -> list[str]:
+    """Return the accelerators of a node, as parts only if the wanted name is one of a part.
+
+    Names of Vertex AI (`NVIDIA_TESLA_A100`) and labels of GKE (`nvidia-tesla-t4`) mean whole ones.
+    """
+    parts_too = bool(_PART.search(wanted))
+    return [
+        name
+        for name in node.allocatable
+        if _ACCELERATED.search(name) and (parts_too or not _PART.search(name))
+    ]
 
 
 def _may_be_accelerator(resource: str) -> bool:

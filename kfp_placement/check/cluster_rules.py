@@ -8,7 +8,13 @@ from dataclasses import replace
 
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.run_rules import of_notices
+from kfp_placement.check.tasks import container_tasks
 from kfp_placement.prepared_run import PreparedRun
+from kfp_placement_engine.lowering.pods import is_kfp
+from kfp_placement_engine.model.constraints import objections
+from kfp_placement_engine.model.run_graph import Step
+from kfp_placement_engine.units.resources import fits, with_pod
+from kfp_placement_engine.views.formatting import counted
 
 _GIVEN_BY_OTHER_RULES = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
@@ -32,4 +38,35 @@ def planner_notices(prepared: PreparedRun) -> Iterator[Finding]:
             yield replace(finding, level=Severity.ERROR) if is_lost else finding
 
 
-CLUSTER_RULES: tuple[Rule, ...] = (planner_notices,)
+def retries_without_nodes(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield steps of which each attempt wants a node of its own, with more attempts than nodes."""
+    for step in container_tasks(prepared.run):
+        if step.retry.on_other_nodes and step.attempt_limit > 1:
+            nodes = _fitting_nodes(step, prepared)
+            if 0 < nodes < step.attempt_limit:
+                yield Finding(
+                    Severity.WARNING,
+                    "retry-nodes",
+                    f"may be tried {step.attempt_limit:,} times, each time on another node"
+                    f" (nodeAntiAffinity), but {counted(nodes, 'node')} can take it: after"
+                    f" {counted(nodes, 'failure')} its pod waits forever; set limit:"
+                    f' "{nodes - 1}", or leave nodeAntiAffinity out',
+                    step.task,
+                )
+
+
+def _fitting_nodes(step: Step, prepared: PreparedRun) -> int:
+    """Return the number of nodes that can take a step when nothing else runs there."""
+    nodes, needs = prepared.cluster.nodes, with_pod(step.requests)
+    filtered = objections(
+        step.node_selector,
+        step.affinity,
+        step.tolerations,
+        nodes,
+        linux_only=is_kfp(prepared.run),
+    )
+    pairs = zip(nodes, filtered, strict=True)
+    return sum(each is None and fits(needs, node.allocatable) for node, each in pairs)
+
+
+CLUSTER_RULES: tuple[Rule, ...] = (planner_notices, retries_without_nodes)

@@ -16,6 +16,7 @@ from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import Notice, StartLimit, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
+from kfp_placement_engine.planning.hindrances.end_limits import late_by_hints
 from kfp_placement_engine.readers.tree.start_limits import LEAST_SECONDS
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.views.formatting import counted
@@ -34,6 +35,7 @@ _MAX_NAMES = 5
 _REFUSED = frozenset(
     {
         "invalid-label",
+        "invalid-resource",
         "made-pods-without-room",
         "parameter-name",
         "pod-resources",
@@ -114,9 +116,13 @@ def outlined_runs(prepared: PreparedRun) -> Iterator[Finding]:
 
 
 def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
-    """Yield steps with retries, which a stock KFP ignores when their code fails."""
+    """Yield steps whose retries a stock KFP ignores when their code fails.
+
+    A plain Workflow has a policy, by Argo's rules (`docs/retries.md`); KFP states none, so that
+    the defaults of its installation decide.
+    """
     for step in container_tasks(prepared.run):
-        if step.attempt_limit > 1:
+        if step.attempt_limit > 1 and not step.retry.policy:
             yield Finding(
                 Severity.WARNING,
                 "retry-ineffective",
@@ -204,6 +210,12 @@ def limited_starts(prepared: PreparedRun) -> Iterator[Finding]:
         )
 
 
+def late_ends(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield steps that take longer than they may; on a cluster the plan's notices say it."""
+    if not prepared.cluster.nodes:
+        yield from of_notices(late_by_hints(prepared.run))
+
+
 def floating_images(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield images without a fixed tag."""
     seen: set[str] = set()
@@ -281,6 +293,7 @@ RUN_RULES: tuple[Rule, ...] = (
     resources_without_domain,
     shared_volumes,
     limited_starts,
+    late_ends,
     floating_images,
     steps_without_marked_pod,
     backend_version,

@@ -21,7 +21,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import latency_rule
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Integers
-from kfp_placement_engine.units.resources import with_pod
+from kfp_placement_engine.units.resources import UNSTATED, with_pod
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def pod_classes(
             number = number_of_key[key] = number_of.setdefault(shape, len(number_of))
         of_activity.append(number)
     shapes = tuple(number_of)
-    resources = resource_names(shapes)
+    resources = tuple(name for name in resource_names(shapes) if _is_counted(name, cluster))
     return PodClasses(
         shapes=shapes,
         of_activity=np.array(of_activity, np.int64),
@@ -76,6 +76,11 @@ def pod_classes(
         requests=amounts([with_pod(dict(shape.requests)) for shape in shapes], resources),
         notices=_latency_notices(activities, cluster, ruled_types),
     )
+
+
+def _is_counted(resource: str, cluster: Cluster) -> bool:
+    """Return whether plans count a resource: disk only if a node states how much it has."""
+    return resource not in UNSTATED or any(resource in node.allocatable for node in cluster.nodes)
 
 
 def _latency_notices(

@@ -46,6 +46,7 @@ class PodShape:
         nearest: whether the pod goes to the node of least round trip.
         max_latency_ms: hard limit of the round trip, or None.
         claims: keys of the volume claims that it mounts (`volumes.VolumeRules`).
+        linux_only: whether its images are known to be for Linux, as KFP's are.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -59,6 +60,7 @@ class PodShape:
     nearest: bool = False
     max_latency_ms: float | None = None
     claims: tuple[str, ...] = ()
+    linux_only: bool = False
 
 
 def is_kfp(graph: RunGraph) -> bool:
@@ -78,14 +80,16 @@ def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
 
 def driver_shape() -> PodShape:
     """Return the shape of KFP's driver pods."""
-    return PodShape(_frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1), containers=3)
+    requests, scored = _frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1)
+    return PodShape(requests, scored, containers=3, linux_only=True)
 
 
 def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str, ...]) -> PodShape:
     """Return the shape of the step's pod under its latency rule; `claims` are keys of claims."""
     requests = requests_of(graph, step)
     if step.kind is not StepKind.CONTAINER:
-        return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=claims)
+        scored = _scored(requests, 1)
+        return PodShape(_frozen(requests), scored, containers=3, claims=claims, linux_only=True)
     on_argo = graph.source != "wfformat"
     containers = _KFP_CONTAINERS if is_kfp(graph) else _ARGO_CONTAINERS if on_argo else 1
     return PodShape(
@@ -100,6 +104,7 @@ def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str
         nearest=rule.nearest,
         max_latency_ms=step.max_latency_ms if rule.location else None,
         claims=claims,
+        linux_only=is_kfp(graph),
     )
 
 

@@ -12,7 +12,7 @@ from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import (
-    objection,
+    objections,
     preferred_weight,
     untolerated_preferred_taints,
 )
@@ -21,6 +21,7 @@ from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+from kfp_placement_engine.units.resources import UNSTATED
 
 UNKNOWN_EXCESS_MS = 1e6
 """Excess for a node of unknown latency; larger than any latency that a cluster can state."""
@@ -65,7 +66,8 @@ def amounts(rows: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Inte
 
 def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumptions) -> NodeTables:
     """Return the arrays of the cluster's nodes."""
-    allocatable = amounts([node.allocatable for node in cluster.nodes], resources)
+    sizes = [{**UNSTATED, **node.allocatable} for node in cluster.nodes]
+    allocatable = amounts(sizes, resources)
     used = amounts([node.used for node in cluster.nodes], resources)
     scored = [{**node.used, **node.scored_used} for node in cluster.nodes]
     return NodeTables(
@@ -159,7 +161,7 @@ def _static_tables(
         for claim, names in pinned.items()
     }
     for row, shape in enumerate(shapes):
-        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        rules = (shape.node_selector, shape.affinity, shape.tolerations, shape.linux_only)
         if rules not in filters:
             filters[rules] = _static_rules(cluster, shape)
         feasible[row], taints[row], weight[row] = filters[rules]
@@ -171,16 +173,13 @@ def _static_tables(
 
 def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers, Integers]:
     """Return the rows of `feasible`, `preferred_taints` and `preferred_weight` for one shape."""
-    selector = dict(shape.node_selector)
-    rows = [
-        (
-            objection(selector, shape.affinity, shape.tolerations, node) is None,
-            untolerated_preferred_taints(shape.tolerations, node),
-            preferred_weight(shape.affinity, node),
-        )
-        for node in cluster.nodes
-    ]
-    feasible, taints, weight = zip(*rows, strict=True)
+    nodes, selector = cluster.nodes, dict(shape.node_selector)
+    against = objections(
+        selector, shape.affinity, shape.tolerations, nodes, linux_only=shape.linux_only
+    )
+    taints = [untolerated_preferred_taints(shape.tolerations, node) for node in nodes]
+    weight = [preferred_weight(shape.affinity, node) for node in nodes]
+    feasible = [each is None for each in against]
     return np.array(feasible, np.bool_), np.array(taints, np.int64), np.array(weight, np.int64)
 
 

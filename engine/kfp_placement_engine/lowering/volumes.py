@@ -5,7 +5,7 @@ themselves may have the same name. For a run that is planned alone the keys are 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.lowering.activities import Activity, Indexes
@@ -14,6 +14,14 @@ from kfp_placement_engine.model.cluster import Claim, Cluster
 from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
 from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
 from kfp_placement_engine.model.step_names import listed
+
+_ZONE_LABELS = frozenset({"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"})
+
+_NAMED = 3
+"""Largest number of nodes, zones or claims that a reason names."""
+
+_LONGEST = 120
+"""Characters of a claim's name in a reason."""
 
 Names = Mapping[str, str]
 """Keys of claims by name, or the other way round."""
@@ -34,6 +42,8 @@ class VolumeRules:
         notices: notices for people.
         keys: claim name -> key, one mapping for each run.
         names: key -> claim name.
+        problems: key -> reason why no pod can mount the claim.
+        zones: key -> zones of the volume, if it names any.
     """
 
     binding: tuple[str, ...]
@@ -42,6 +52,32 @@ class VolumeRules:
     notices: tuple[Notice, ...]
     keys: tuple[Names, ...]
     names: Names
+    problems: Names
+    zones: Names
+
+    def place(self, claim: str) -> str:
+        """Return where a pinned claim is: `data-a, zone a`, or `data-a, on node-a only`."""
+        zone = self.zones.get(claim)
+        where = f"zone {zone}" if zone else f"on {self._reached_from(claim)}"
+        return f"{self.names[claim]:.{_LONGEST}}, {where}"
+
+    def _reached_from(self, claim: str) -> str:
+        nodes = sorted(self.pinned[claim])
+        return f"{listed(nodes, _NAMED)} only" if nodes else "no node"
+
+    def apart(self, claims: Iterable[str]) -> str:
+        """Return why no node reaches all claims, each of which some node reaches; "" = one does."""
+        reach = {claim: self.pinned[claim] for claim in sorted(claims) if self.pinned.get(claim)}
+        if len(reach) < 2 or frozenset.intersection(*reach.values()):
+            return ""
+        texts = [f"{self._reached_from(claim)}" for claim in reach]
+        names = [f"{self.names[claim]:.{_LONGEST}}" for claim in reach]
+        (first, at), *others = zip(names[:_NAMED], texts, strict=False)
+        parts = [f"{first} can be reached from {at}", *(f"{name} from {on}" for name, on in others)]
+        zones = [self.zones[claim] for claim in reach if claim in self.zones]
+        zoned = f" (zones {' and '.join(dict.fromkeys(zones))})" if len(zones) == len(reach) else ""
+        together = "both" if len(reach) == 2 else f"all {len(reach)}"
+        return f"{', '.join(parts)}; no node reaches {together}{zoned}"
 
     def mounted(self, activity: Activity) -> tuple[str, ...]:
         """Return the keys of the claims that a pod mounts."""
@@ -58,6 +94,8 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     exclusive: set[str] = set()
     pinned: NodesOfClaims = {}
     notices: list[Notice] = []
+    problems: dict[str, str] = {}
+    zones: dict[str, str] = {}
     for run, names in zip(runs, keys, strict=True):
         users = Counter(claim for step in run.graph.steps for claim in step.claims)
         for claim in run.graph.claims:
@@ -74,9 +112,15 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
                 binding.add(key)
                 if "ReadWriteOncePod" in modes:
                     exclusive.add(key)
-            nodes = None if existing is None else _allowed_nodes(existing, cluster, is_binding)
+            if existing is None:
+                continue
+            nodes = _allowed_nodes(existing, cluster, is_binding)
             if nodes is not None:
                 pinned[key] = nodes
+            if existing.problem:
+                problems[key] = existing.problem
+            if zone := _zones(existing):
+                zones[key] = zone
     pinned |= _running_users(runs, keys, binding, {node.name for node in cluster.nodes})
     return VolumeRules(
         binding=tuple(sorted(binding)),
@@ -85,6 +129,8 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
         notices=tuple(dict.fromkeys(notices)),
         keys=keys,
         names={key: name for row in keys for name, key in row.items()},
+        problems=problems,
+        zones=zones,
     )
 
 
@@ -178,7 +224,21 @@ def _ambiguous(candidates: list[Claim]) -> Notice:
     )
 
 
+def _zones(claim: Claim) -> str:
+    """Return the zones from which the claim's volume can be reached, or "" if it names none."""
+    zones = {
+        zone
+        for term in claim.required_terms or ()
+        for requirement in term.requirements
+        if requirement.key in _ZONE_LABELS and requirement.operator == "In"
+        for zone in requirement.values
+    }
+    return listed(sorted(zones), _NAMED)
+
+
 def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozenset[str] | None:
+    if claim.problem:
+        return frozenset()
     names = None
     if claim.required_terms is not None:
         names = {

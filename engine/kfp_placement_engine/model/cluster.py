@@ -59,6 +59,7 @@ class Claim:
         access_modes: access modes as in Kubernetes.
         required_terms: node affinity of the bound volume (any term must match), or None.
         used_on: names of the nodes where running pods mount it.
+        problem: reason why no pod can mount it, in kube-scheduler's words; "" = there is none.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Claim:
     access_modes: tuple[str, ...] = ()
     required_terms: tuple[NodeSelectorTerm, ...] | None = None
     used_on: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True)

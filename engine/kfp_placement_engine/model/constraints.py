@@ -3,10 +3,14 @@
 The rules are kube-scheduler v1.36.3's filters NodeUnschedulable, TaintToleration, NodeAffinity and
 NodeResourcesFit (`pkg/scheduler/framework/plugins`), object by object. The planner lowers them to
 tables once per problem; messages and the scheduler model call them directly.
+
+kube-scheduler knows nothing of platforms: a pod that does not select one may go to any node, and
+its images do not start on the wrong one. KFP's images are for Linux; those of plain Workflows may
+be for Windows, whose steps must select it (`docs/windows.md` of Argo).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.reasons import Reason, reason
@@ -29,6 +33,13 @@ AWAY_KEYS = frozenset({NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"})
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
+
+OS_LABEL = "kubernetes.io/os"
+ARCHITECTURE_LABEL = "kubernetes.io/arch"
+"""Labels that the kubelet gives to its node."""
+
+USUAL_ARCHITECTURE = "amd64"
+"""Architecture for which nearly all images are made."""
 
 MAX_LABEL_VALUE_LENGTH = 63
 """Characters of a label's value."""
@@ -133,6 +144,61 @@ def objection(
     if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):
         return reason("selector")
     return None
+
+
+def objections(
+    node_selector: Labels,
+    affinity: NodeAffinity,
+    tolerations: Iterable[Toleration],
+    nodes: Sequence[Node],
+    *,
+    linux_only: bool,
+) -> list[Reason | None]:
+    """Return the objection of each node to the pod, None where it has none.
+
+    Those of kube-scheduler's static filters come before those of nodes with Windows.
+    """
+    tolerations = tuple(tolerations)
+    filtered = [objection(node_selector, affinity, tolerations, node) for node in nodes]
+    return _with_platforms(filtered, nodes, linux_only=linux_only)
+
+
+def runs_windows(node: Node) -> bool:
+    """Return whether the node runs Windows; one without the label runs Linux."""
+    return _labelled(node, OS_LABEL) == "windows"
+
+
+def architecture(node: Node) -> str:
+    """Return the node's architecture, such as `arm64`; "" = it does not say."""
+    return _labelled(node, ARCHITECTURE_LABEL)
+
+
+def _labelled(node: Node, key: str) -> str:
+    """Return the value of a label, also under its older name."""
+    return node.labels.get(key) or node.labels.get(f"beta.{key}", "")
+
+
+def _with_platforms(
+    objections: Sequence[Reason | None], nodes: Sequence[Node], *, linux_only: bool
+) -> list[Reason | None]:
+    """Add the objections of nodes with Windows to those of kube-scheduler's filters.
+
+    Args:
+        objections: objection of each node to a pod by the filters; None = it has none.
+        nodes: the nodes.
+        linux_only: whether the pod's images are known to be for Linux. Those of other pods are
+            taken to be for Windows only if the pod selects nodes so that no other remain.
+    """
+    windows = [runs_windows(node) for node in nodes]
+    if not any(windows):
+        return list(objections)
+    for_linux = linux_only or any(
+        against is None and not other for against, other in zip(objections, windows, strict=True)
+    )
+    return [
+        reason("windows") if for_linux and against is None and other else against
+        for against, other in zip(objections, windows, strict=True)
+    ]
 
 
 def taint_text(taint: Taint) -> str:

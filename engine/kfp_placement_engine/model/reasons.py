@@ -44,7 +44,9 @@ SENTENCES: Mapping[str, str] = {
     "latency-best": f"lowest round trip{_FROM_USERS}",
     "latency-near": f"round trip within the tolerance of the lowest{_FROM_USERS}",
     "only-node": "the only node that can take it{others:others}",
-    "unschedulable": "none of {node_count:nodes} can take it ({objections:objections})",
+    "unschedulable": (
+        "none of {node_count:nodes} can take it ({objections:objections}){volumes:further}"
+    ),
     "quickest": "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
     "chosen": "one of {node_count:nodes} that take it; the search chose it for the whole run",
     "run-later": (
@@ -66,14 +68,16 @@ SENTENCES: Mapping[str, str] = {
     "cordoned": "node is cordoned",
     "taint": "untolerated taint {taint:text}",
     "selector": "node(s) didn't match node affinity/selector",
-    "volume": "its volume is elsewhere",
+    "windows": "runs Windows, and the images are for Linux",
+    "claim": "{problem:text}",
+    "volume": "its volume is elsewhere{claim:detail}",
     "latency": "round trip to {location:text} beyond {limit_ms:milliseconds}",
     "no-latency": "round trip to {location:text} unknown",
     "short": ("not enough {resource:text} (asks {requested:amount}, at most {free:amount} free)"),
 }
 """Sentence of each code; `{other:node}` is the field `other`, which is of the kind `node`.
 
-The last seven are objections of nodes. Nodes are positions in the plan's list of nodes, which may
+The last nine are objections of nodes. Nodes are positions in the plan's list of nodes, which may
 be rewritten; resources are in canonical units.
 """
 
@@ -277,6 +281,8 @@ _KINDS: Mapping[str, _Kind] = {
         lambda argument: None if argument == "" else _read_number(argument),
         lambda ms: "unknown latency" if ms is None else round_trip_text(ms),
     ),
+    "further": _Kind(_read_text, lambda text: f": {text}", is_optional=True),
+    "detail": _Kind(_read_text, lambda text: f" ({text})", is_optional=True),
     "amount": _Kind(_read_whole),
     "node": _Kind(_read_whole),
     "other": _Kind(_read_whole, lambda node: f" or {node}", is_optional=True),

@@ -180,6 +180,31 @@ class StartLimit(NamedTuple):
         return f"Argo fails it unless it runs within {limit} ({self.setting})"
 
 
+class EndLimit(NamedTuple):
+    """Limit of the time for which a pod, or a whole run, may last before it is killed.
+
+    Attributes:
+        seconds: time from the start of the pod on its node, with the image pull; of a run, from its
+            submission.
+        setting: setting that gives the limit, such as `activeDeadlineSeconds`.
+    """
+
+    seconds: float
+    setting: str
+
+
+class Retry(NamedTuple):
+    """Rules of a step's retries, beside their number.
+
+    Attributes:
+        policy: Argo's policy, such as `OnFailure`; "" = the one in the cluster's defaults.
+        on_other_nodes: whether each attempt runs on a node on which none has failed.
+    """
+
+    policy: str = ""
+    on_other_nodes: bool = False
+
+
 # With more than 30 fields, each step without slots would have a dict of 2 KB for itself.
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -232,8 +257,10 @@ class Step:
         tolerations: tolerated taints.
         claims: volume claims it mounts.
         start_limit: limit of the time until its pod runs; None = there is none, or it is not known.
+        end_limit: limit of the time that its pod may take; None = none, or it is not known.
         depends_on: names of the steps that must have ended before, flattened to leaves, sorted.
         attempt_limit: largest number of attempts (1 = no retry).
+        retry: rules of its retries.
         caching_enabled: whether its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         assumed_cached: whether a cache hit is assumed: its driver runs, its own pod is never made.
@@ -278,8 +305,10 @@ class Step:
     tolerations: tuple[Toleration, ...] = ()
     claims: tuple[str, ...] = ()
     start_limit: StartLimit | None = None
+    end_limit: EndLimit | None = None
     depends_on: tuple[str, ...] = ()
     attempt_limit: int = 1
+    retry: Retry = field(default_factory=Retry)
     caching_enabled: bool = False
     has_driver: bool = False
     assumed_cached: bool = False
@@ -346,6 +375,7 @@ class RunGraph:
         groups: parents first; empty where no driver pods run (wfformat, plain Argo Workflows).
         claims: volume claims of the run.
         limits: limits of what may be under way at once, beside the `parallelism` of groups.
+        end_limit: limit of the time that the run may take, exit tasks excluded; None = none.
         notices: warnings of the reader for people.
         direct_transfers: data moves from node to node (workflow formats) instead of through the
             object store.
@@ -362,6 +392,7 @@ class RunGraph:
     groups: tuple[Group, ...] = ()
     claims: tuple[RunClaim, ...] = ()
     limits: tuple[ConcurrencyLimit, ...] = ()
+    end_limit: EndLimit | None = None
     notices: tuple[Notice, ...] = ()
     direct_transfers: bool = False
     namespace: str = ""

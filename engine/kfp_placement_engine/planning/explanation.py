@@ -11,7 +11,7 @@ import numpy as np
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.constraints import objections
 from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.reasons import Argument, Reason, count_argument, reason
 from kfp_placement_engine.model.round_trips import latencies_to
@@ -85,8 +85,12 @@ class Explainer:
         if activity.running is not None:
             return reason("started")
         if self.lowered.problem.unplaceable[index]:
-            nodes, objections = len(self.cluster.nodes), self._objections(index)
-            return reason("unschedulable", node_count=nodes, objections=objections)
+            return reason(
+                "unschedulable",
+                node_count=len(self.cluster.nodes),
+                objections=self._objections(index),
+                volumes=self.lowered.volumes.apart(self._claims(index)) or None,
+            )
         if step.assumed_cached:
             return reason("cached")
         if self.lowered.problem.arrays.gene[index] < 0:
@@ -235,9 +239,12 @@ class Explainer:
             trips: node name -> round trip to the step's location.
         """
         shape, location = self._shape(index), self._step(index).location
-        pinned, limit = self.lowered.volumes.pinned, shape.max_latency_ms
-        if any(node not in pinned.get(claim, {node}) for claim in shape.claims):
-            return reason("volume")
+        volumes, limit = self.lowered.volumes, shape.max_latency_ms
+        for claim in shape.claims:
+            if claim in volumes.problems:
+                return reason("claim", problem=volumes.problems[claim])
+            if node not in volumes.pinned.get(claim, {node}):
+                return reason("volume", claim=volumes.place(claim))
         if not trips or limit is None:
             return None
         if node not in trips:
@@ -252,12 +259,15 @@ class Explainer:
 
     def _filtered(self, shape: PodShape) -> list[Reason | None]:
         """Return [N] why the static filters keep the shape off a node, None where they do not."""
-        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        rules = (shape.node_selector, shape.affinity, shape.tolerations, shape.linux_only)
         if rules not in self._filters:
-            self._filters[rules] = [
-                objection(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
-                for node in self.cluster.nodes
-            ]
+            self._filters[rules] = objections(
+                dict(shape.node_selector),
+                shape.affinity,
+                shape.tolerations,
+                self.cluster.nodes,
+                linux_only=shape.linux_only,
+            )
         return self._filters[rules]
 
     def _quickest(self, index: int) -> Reason:

@@ -181,7 +181,6 @@ def _without_units(entries: Sequence[NodeEntry]) -> list[Notice]:
 
 
 def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
-    extended = without_zeros(entry.extended)
     taints = entry.taints
     if entry.unschedulable and UNSCHEDULABLE_TAINT.key not in {taint.key for taint in taints}:
         taints = (*taints, UNSCHEDULABLE_TAINT)
@@ -195,7 +194,7 @@ def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
         node_name = entry.name if entry.count == 1 else f"{entry.name}-{number}"
         yield Node(
             name=node_name,
-            allocatable=node_size({**extended, **sizes}),
+            allocatable=node_size({**entry.extended, **sizes}),
             used=without_zeros(entry.used),
             scored_used=without_zeros({key: scored.get(key, 0) for key in ("cpu", "memory")}),
             labels={HOST_LABEL: node_name, **entry.labels},
@@ -235,7 +234,9 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
         if terms is not None:
             raise InputError(f"{place}: give node or nodeAffinity, not both")
         terms = (node_term(entry.node),)
-    return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
+    return Claim(
+        entry.name, entry.namespace, entry.access_modes, terms, entry.used_on, entry.problem
+    )
 
 
 def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:

@@ -69,6 +69,7 @@ class ClaimEntry:
         node: name of the node that its volume is bound to; "" = none.
         node_affinity: node selector terms of its volume, where more than one node reaches it.
         used_on: names of nodes on which running pods mount it.
+        problem: reason why no pod can mount it; "" = there is none.
     """
 
     name: str
@@ -77,6 +78,7 @@ class ClaimEntry:
     node: str = ""
     node_affinity: tuple[NodeSelectorTerm, ...] | None = None
     used_on: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ CLAIM = Form(
         "node": Place.text,
         "nodeAffinity": lambda place, value: read_terms(value, place),
         "usedOn": list_of(Place.text),
+        "problem": Place.text,
     },
     required=("name",),
 )

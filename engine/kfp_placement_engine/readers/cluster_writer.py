@@ -144,7 +144,7 @@ def _claim(claim: Claim, nodes: set[str]) -> _Entry:
             entry["node"] = node
         else:
             entry["nodeAffinity"] = [_term(term) for term in claim.required_terms]
-    return entry | _given({"usedOn": list(claim.used_on)})
+    return entry | _given({"usedOn": list(claim.used_on), "problem": claim.problem})
 
 
 def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:

@@ -132,6 +132,15 @@ def parse_whole(value: object) -> int:
     return parse_quantity(value)
 
 
+def is_whole(value: object) -> bool:
+    """Return whether a quantity is a whole number of units, such as `2` or `1k`.
+
+    Raises:
+        QuantityError: malformed or negative.
+    """
+    return _quantity(value, 1).denominator == 1
+
+
 def parse_cpu(value: object) -> int:
     """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
 

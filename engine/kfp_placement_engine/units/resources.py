@@ -4,8 +4,9 @@ All arithmetic on what pods request and nodes have is done here; where whole tab
 once, numpy does it (`lowering`, `problem`). What pods really request and what kube-scheduler's
 scores count for them are amounts of different kinds: they are never added to each other.
 
-An amount that is absent is 0. Nothing here changes what it is given, except for the functions whose
-name says so (`add_to`, `subtract_from`, `raise_to`): they are for sums over many pods.
+An amount that is absent is 0, except for the disk of a node (`UNSTATED`). Nothing here changes what
+it is given, except for the functions whose name says so (`add_to`, `subtract_from`, `raise_to`):
+they are for sums over many pods.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,18 @@ SCORED_DEFAULTS: Resources = {"cpu": 100, "memory": 200 * 2**20}
 
 Only scores use them, never the filter (`pkg/scheduler/util/pod_resources.go`).
 """
+
+DISK = "ephemeral-storage"
+"""Resource that every node has, and that people leave out where they describe one."""
+
+UNSTATED: Resources = {DISK: 2**47}
+"""Amounts that count where a node states none: as much as any pod asks for, 128 TiB.
+
+The sum over the nodes of the largest cluster is still within int64.
+"""
+
+HUGE_PAGES = "hugepages-"
+"""Beginning of the names of huge pages; the size of a page follows."""
 
 MAX_SUM = (2**63 - 1) // 2
 """Sums are cut here: beyond half of int64 nothing fits anyway, and the planner can still add."""
@@ -71,6 +84,14 @@ def is_extended(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name
 
 
+def is_overcommittable(name: str) -> bool:
+    """Return whether a container's limit of a resource may be above its request, or missing.
+
+    As `IsOvercommitAllowed` (`pkg/apis/core/helper/helpers.go`): devices and huge pages may not.
+    """
+    return not is_extended(name) and not name.startswith(HUGE_PAGES)
+
+
 def free_room(allocatable: Resources, used: Resources) -> Amounts:
     """Return the free room of a node, by resource; negative where more is taken."""
     return {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
@@ -79,6 +100,7 @@ def free_room(allocatable: Resources, used: Resources) -> Amounts:
 def lacking(requests: Resources, free: Resources) -> list[str]:
     """Return the names of resources with less free than requested, `pods` first.
 
+    Disk that a node does not state is never missing.
     A resource of which nothing is requested is never missing, even where more is taken than there
     is; every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
     """
@@ -86,7 +108,7 @@ def lacking(requests: Resources, free: Resources) -> list[str]:
     short += [
         name
         for name, amount in requests.items()
-        if name != "pods" and 0 < amount > free.get(name, 0)
+        if name != "pods" and 0 < amount > free.get(name, UNSTATED.get(name, 0))
     ]
     return short
 

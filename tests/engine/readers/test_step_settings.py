@@ -77,7 +77,6 @@ def step_of(read, *, resources=None, kubernetes=None, task=None, parameters=None
         ),
         ({"accelerator": {"type": "nvidia.com/gpu", "count": "1"}}, {"nvidia.com/gpu": 1}),
         ({"accelerator": {"type": "nvidia.com/gpu", "count": "0"}}, {}),
-        ({"accelerator": {"type": "nvidia.com/gpu"}}, {}),
     ],
 )
 def test_requests_are_what_the_driver_makes_of_resources(read, resources, requests):

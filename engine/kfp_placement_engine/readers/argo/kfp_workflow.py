@@ -30,6 +30,7 @@ from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_lea
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.tree.expressions import Expression
+from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Drivers,
@@ -81,6 +82,7 @@ def kfp_workflow_tree(
         missing_arguments=tuple(missing),
         drivers=Drivers.PER_LOOP if dialect is Dialect.KFP_3 else Drivers.PER_ITERATION,
         run_claims=run_claims(spec),
+        end_limit=run_limit(spec),
         notices=tuple(missing_notices(missing)),
         workflow=metadata.text("name"),
         namespace=metadata.text("namespace"),

@@ -5,13 +5,14 @@ from contextlib import suppress
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime
 from kfp_placement_engine.readers.tree.leaf_resources import container_specs, init_containers
-from kfp_placement_engine.readers.tree.start_limits import SETTINGS
+from kfp_placement_engine.readers.tree.start_limits import DEADLINE, SETTINGS
 from kfp_placement_engine.readers.tree.tasks import Leaf, MadeObject
 
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
@@ -145,6 +146,28 @@ def start_limits(template: Fields, tags: TagReader) -> dict[str, Expression]:
     return {setting: tags.text(value) for setting, value in given.items() if value is not None}
 
 
+def end_limits(template: Fields, patch: Fields, tags: TagReader) -> dict[str, Expression]:
+    """Return the limit of the time that a pod of the template may take, by setting.
+
+    Args:
+        template: the template with its defaults merged in.
+        patch: the `podSpecPatch`, which takes precedence.
+        tags: reader of tags.
+    """
+    seconds = patch.get(DEADLINE, template.get(DEADLINE))
+    return {} if seconds is None else {DEADLINE: tags.text(seconds)}
+
+
+def retry_rules(strategy: Fields) -> Retry:
+    """Return the policy that a retry strategy names, and whether it wants another node each time.
+
+    Raises:
+        InputError: the strategy is malformed.
+    """
+    elsewhere = strategy.fields("affinity").get("nodeAntiAffinity") is not None
+    return Retry(strategy.text("retryPolicy"), elsewhere)
+
+
 class _LeafReader:
     """Reader of one template that runs a pod; what it does not set, the Workflow's spec may."""
 
@@ -183,7 +206,9 @@ class _LeafReader:
             ),
             claims=self._claims(),
             start_limits=start_limits(self._template, self._tags),
+            end_limits=end_limits(self._template, self._patch, self._tags),
             attempt_limit=self._attempts(),
+            retry=self._retry(),
             caching_enabled=self._template.get("memoize") is not None,
             defaults=template_defaults(self._template, self._tags),
             place=self._template.place,
@@ -260,11 +285,23 @@ class _LeafReader:
         }
         return tuple(claim for name, claim in claims.items() if name in mounted)
 
-    def _attempts(self) -> int:
+    def _strategy(self) -> Fields | None:
+        """Return the retry strategy: the template's or else the Workflow's, or None."""
         holder = self._template if "retryStrategy" in self._template else self._spec
-        if holder.get("retryStrategy") is None:
+        return None if holder.get("retryStrategy") is None else holder.fields("retryStrategy")
+
+    def _retry(self) -> Retry:
+        strategy = self._strategy()
+        if strategy is None:
+            return Retry()
+        stated = retry_rules(strategy)
+        usual = "Always" if strategy.get("expression") else "OnFailure"
+        return stated._replace(policy=stated.policy or usual)
+
+    def _attempts(self) -> int:
+        strategy = self._strategy()
+        if strategy is None:
             return 1
-        strategy = holder.fields("retryStrategy")
         if strategy.get("limit") is None:
             # Argo then tries until it works.
             return _MAX_ATTEMPTS

@@ -37,6 +37,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     TaskOutput,
 )
 from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     Condition,
     Dag,
@@ -88,6 +89,7 @@ def plain_workflow_tree(
         arguments=parameters,
         missing_arguments=tuple(missing),
         run_claims=run_claims(spec),
+        end_limit=run_limit(spec),
         notices=(*missing_notices(missing), *dict.fromkeys(reader.notices)),
         workflow=workflow,
         namespace=namespace,

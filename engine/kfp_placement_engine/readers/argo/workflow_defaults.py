@@ -10,10 +10,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
+from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.plain_templates import (
+    end_limits,
     pod_resources,
     pod_spec_patch,
     resource_claims,
+    retry_rules,
     start_limits,
     with_defaults,
 )
@@ -72,7 +75,9 @@ class WorkflowDefaults:
         defaults = self._by_template.get(template)
         if defaults is None:
             defaults = self._by_template[template] = self._of_template(template)
-        leaf = replace(leaf, **defaults.of_pod) if defaults.of_pod else leaf
+        if defaults.of_pod:
+            own = {"end_limits": leaf.end_limits} if leaf.end_limits else {}
+            leaf = replace(leaf, **{**defaults.of_pod, **own})
         selector, tolerations, affinity = defaults.selector, defaults.tolerations, defaults.affinity
         if not selector and not tolerations and not affinity:
             return leaf
@@ -95,6 +100,8 @@ class WorkflowDefaults:
             "pod_resources": pod_resources(merged, self._spec, patch),
             "resource_claims": resource_claims(merged, self._spec, patch),
             "start_limits": start_limits(merged, self._tags),
+            "end_limits": end_limits(merged, patch, self._tags),
+            "retry": self._retry(merged),
         }
         return _TemplateDefaults(
             selector={
@@ -105,6 +112,11 @@ class WorkflowDefaults:
             affinity=merge(self._constraint(pod, "affinity"), self._patch.get("affinity")),
             of_pod={name: value for name, value in of_pod.items() if value},
         )
+
+    def _retry(self, template: Fields) -> Retry | None:
+        """Return the rules of retries if the Workflow states any; KFP itself states none."""
+        rules = retry_rules(template.fields("retryStrategy"))
+        return None if rules == Retry() else rules
 
     def _pod_template(self, template: str) -> str:
         """Return the name of the template that makes the pod.

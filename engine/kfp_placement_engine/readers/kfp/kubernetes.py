@@ -6,6 +6,7 @@ from typing import Any
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Input
+from kfp_placement_engine.readers.tree.start_limits import DEADLINE
 
 
 class KubernetesConfig:
@@ -61,6 +62,11 @@ class KubernetesConfig:
             else:
                 claim_names.append(self._parameter(entry))
         return tuple(claim_names)
+
+    def end_limits(self) -> dict[str, Expression]:
+        """Return the limit that `set_timeout` gives the pod; empty = there is none."""
+        seconds = self._config.count(DEADLINE)
+        return {"set_timeout": Constant(str(seconds))} if seconds else {}
 
     def _entries(self, setting: str, key: str) -> Iterable[Fields]:
         return self._config.each(key) if self.on_pod(setting) else ()

@@ -81,6 +81,7 @@ def container_leaf(
         affinities=config.affinities(),
         tolerations=config.tolerations(),
         claims=config.claims(),
+        end_limits=config.end_limits(),
         attempt_limit=1 + min(retries, _MAX_ATTEMPTS),
         caching_enabled=caching.flag("enableCache"),
         has_driver=True,
@@ -154,7 +155,8 @@ def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:
     ]
     kind = _either(accelerator, "resourceType", "type")
     count = _either(accelerator, "resourceCount", "count")
-    if kind != EMPTY and count not in (EMPTY, Constant("0")):
+    # Also where one of both is missing, which the reader of resources warns of.
+    if count != Constant("0") and (kind, count) != (EMPTY, EMPTY):
         specs.append(ResourceSpec(kind, None, count))
     return tuple(specs)
 

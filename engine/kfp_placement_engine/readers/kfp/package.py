@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import EndLimit, Notice
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
@@ -21,6 +21,7 @@ from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     WORKSPACE_CLAIM,
     Dag,
@@ -64,6 +65,7 @@ def package_tree(
         missing_arguments=tuple(missing),
         drivers=Drivers.PER_ITERATION,
         run_claims=reader.run_claims(),
+        end_limit=reader.end_limit(),
         notices=(*_version_notices(package), *missing_notices(missing), *reader.notices),
     )
 
@@ -94,6 +96,10 @@ class _PackageReader:
             return {}
         patch = config.fields("workspace").fields("kubernetes").fields("pvcSpecPatch")
         return {WORKSPACE_CLAIM: patch.texts("accessModes")}
+
+    def end_limit(self) -> EndLimit | None:
+        """Return the limit of the time that the run may take."""
+        return run_limit(self._platform.fields("pipelineConfig"))
 
     def dag(self, name: str, component: Fields) -> Dag:
         """Return the DAG of a component, as one object however often it is used."""

@@ -8,8 +8,8 @@ from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.text.fields import Fields
 
-VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...]]
-"""Terms of the nodes that reach a volume, by name of the volume."""
+VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...] | None]
+"""Terms of the nodes that reach a volume, by its name; None = all nodes do."""
 
 
 def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | None]:
@@ -34,7 +34,7 @@ def read_claim(
 
     Args:
         claim: object of the claim.
-        volumes: terms of the nodes that reach each volume.
+        volumes: terms of the nodes that reach each volume of the cluster; empty = not known.
         users: names of nodes on which running pods mount a claim.
 
     Raises:
@@ -53,7 +53,28 @@ def read_claim(
         access_modes=modes or status.texts("accessModes"),
         required_terms=volumes.get(volume) if volume else None,
         used_on=tuple(sorted(set(users.get(ClaimKey(namespace, name), ())))),
+        problem=_problem(claim, name, volume, volumes),
     )
+
+
+def _problem(claim: Fields, name: str, volume: str, volumes: VolumeTerms) -> str:
+    """Return why no pod can mount a claim, as the plugin VolumeBinding of kube-scheduler says it.
+
+    See `podHasPVCs` and `ErrReasonPVNotExist` in `framework/plugins/volumebinding`.
+    """
+    if claim.fields("status").text("phase") == "Lost":
+        lost = f"bound to non-existent persistentvolume {_quoted(volume)}"
+        return f"persistentvolumeclaim {_quoted(name)} {lost}"
+    if claim.fields("metadata").get("deletionTimestamp") is not None:
+        return f"persistentvolumeclaim {_quoted(name)} is being deleted"
+    if volume and volumes and volume not in volumes:
+        unavailable = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+        return f"{unavailable}: claim {_quoted(name)}, volume {_quoted(volume)}"
+    return ""
+
+
+def _quoted(name: str) -> str:
+    return f'"{name:.253}"'
 
 
 def mounted_claims(pod: Fields) -> list[ClaimKey]:

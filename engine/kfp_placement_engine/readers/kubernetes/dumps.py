@@ -223,7 +223,7 @@ def _read_claims(
     collected: _Collected, users: Mapping[ClaimKey, Iterable[str]]
 ) -> tuple[Claim, ...]:
     read = _each(collected, "PersistentVolume", lambda raw: read_volume(raw.at(", volume")))
-    volumes = {name: terms for name, terms in read if terms is not None}
+    volumes = dict(read)
     claims = _each(
         collected,
         "PersistentVolumeClaim",

@@ -13,7 +13,7 @@ from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.durations import parse_latency_ms
 from kfp_placement_engine.units.quantities import parse_quantity, parse_resource
-from kfp_placement_engine.units.resources import Resources, without_zeros
+from kfp_placement_engine.units.resources import DISK, Resources, without_zeros
 
 MAX_SPEED = 1000.0
 """Largest speed against the reference node; a larger one is a typing error."""
@@ -81,9 +81,13 @@ def _with_others(first: str, *others: str) -> str:
 
 
 def node_size(resources: Resources) -> dict[str, int]:
-    """Return a node's size: always CPU, memory and pods, and other resources if it has any."""
+    """Return a node's size: always CPU, memory and pods, and other resources if it has any.
+
+    Disk of 0 is kept: disk that is not stated is unknown.
+    """
     least = {name: resources.get(name, 0) for name in ("cpu", "memory", "pods")}
-    return {**least, **without_zeros(resources)}
+    disk = {DISK: resources[DISK]} if DISK in resources else {}
+    return {**least, **without_zeros(resources), **disk}
 
 
 def read_speed(value: object) -> float:

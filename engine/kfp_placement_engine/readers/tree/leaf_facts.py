@@ -32,7 +32,11 @@ from kfp_placement_engine.readers.tree.leaf_resources import (
     read_made_pods,
     read_resources,
 )
-from kfp_placement_engine.readers.tree.start_limits import limit_warnings, shortest_limit
+from kfp_placement_engine.readers.tree.start_limits import (
+    limit_warnings,
+    shortest_end,
+    shortest_limit,
+)
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
 
@@ -101,6 +105,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.tolerations,
         *leaf.start_limits.values(),
         *([leaf.made_object.manifest] if leaf.made_object else []),
+        *leaf.end_limits.values(),
         *filter(None, amounts),
     ]
     return {name for expression in expressions for name in input_names(expression)}
@@ -129,7 +134,10 @@ class _LeafRead:
         for kind, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
             self._warnings.extend(_no_text_warnings(kind, values))
         hints = self._hints(annotations)
-        limits = self._start_limits()
+        limits = self._known_limits(leaf.start_limits)
+        end_limits = self._known_limits(leaf.end_limits)
+        if "timeout" in limits:
+            end_limits["timeout"] = limits["timeout"]
         self._warnings.extend(limit_warnings(limits))
         seconds = hints.duration_seconds
         step_fields = {
@@ -142,6 +150,7 @@ class _LeafRead:
             "affinity": self._affinity(),
             "tolerations": self._tolerations(),
             "start_limit": shortest_limit(limits),
+            "end_limit": shortest_end(end_limits),
             "type": labels.get(TYPE_LABEL, ""),
             "location": labels.get(LOCATION_LABEL, ""),
             "scheduler": labels.get(SCHEDULER_LABEL, ""),
@@ -174,10 +183,10 @@ class _LeafRead:
         self._warnings.extend(("hints", f"its hints: {remark}") for remark in remarks)
         return hints
 
-    def _start_limits(self) -> dict[str, str]:
-        """Return the limits of the time until the pod runs that are known before the run."""
+    def _known_limits(self, expressions: Mapping[str, Expression]) -> dict[str, str]:
+        """Return the limits of the pod's time that are known before the run."""
         limits = {}
-        for setting, expression in self._leaf.start_limits.items():
+        for setting, expression in expressions.items():
             text = gapless(known_text(expression.evaluate(self._scope)))
             if text:
                 limits[setting] = text

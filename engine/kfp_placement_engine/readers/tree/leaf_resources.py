@@ -14,6 +14,11 @@ from kfp_placement_engine.readers.kubernetes.pods import (
     pod_level_requests,
     total_requests,
 )
+from kfp_placement_engine.readers.kubernetes.refused_resources import (
+    Amount,
+    half_accelerator,
+    refusals,
+)
 from kfp_placement_engine.readers.kubernetes.workloads import made_pods
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
@@ -139,18 +144,22 @@ class _Requests:
         requests: Amounts = {}
         for spec in specs:
             name = gapless(known_text(spec.name.evaluate(self._scope)))
-            if name is None:
-                self.unknown.append("accelerator")
+            request = _amount(name or "", spec.request, self._scope, self._place)
+            limit = _amount(name or "", spec.limit, self._scope, self._place)
+            if not name:
+                self.unknown.extend(["accelerator"] if name is None else [])
+                self.warnings.extend(half_accelerator(name, limit))
                 continue
-            request, request_is_known = _amount(name, spec.request, self._scope, self._place)
-            limit, limit_is_known = _amount(name, spec.limit, self._scope, self._place)
             # Kubernetes takes the limit for the request where only a limit is set.
-            amount = limit if request is None and request_is_known else request
-            if not request_is_known or (request is None and not limit_is_known):
+            counted = limit if request.is_known and request.value is None else request
+            if not counted.is_known:
                 self.unknown.append(name)
-            elif amount is not None:
-                add_to(requests, {name: amount})
-                self.warnings.extend(_surprises(name, amount, limit))
+            elif counted.value is not None:
+                add_to(requests, {name: counted.value})
+                self.warnings.extend(refusals(name, request, limit))
+                self.warnings.extend(_tiny_memory(name, counted.value))
+            elif spec.limit is not None and not is_pod_level(name):
+                self.warnings.extend(half_accelerator(name, limit))
         return requests
 
 
@@ -212,27 +221,17 @@ def gapless(text: str | None) -> str | None:
     return None if text is None or GAP in text else text
 
 
-def _amount(
-    name: str, expression: Expression | None, scope: Scope, place: Place
-) -> tuple[int | None, bool]:
-    """Return the amount, or None without one, and whether that is known before the run."""
+def _amount(name: str, expression: Expression | None, scope: Scope, place: Place) -> Amount:
     text = "" if expression is None else gapless(known_text(expression.evaluate(scope)))
-    if not text or not name:
-        return None, text is not None
+    if not text:
+        return Amount(is_known=text is not None)
     try:
-        return parse_resource(name, text), True
+        return Amount(text, parse_resource(name, text))
     except QuantityError as error:
         raise place.error(f"{error}", QuantityError) from error
 
 
-def _surprises(name: str, request: int, limit: int | None) -> Iterator[tuple[str, str]]:
-    if limit is not None and request > limit:
-        yield (
-            "request-above-limit",
-            f"its {name:.80} request {format_resource(name, request)} is above its limit"
-            f" {format_resource(name, limit)}: Kubernetes will refuse its pod; raise the limit or"
-            " ask for less",
-        )
+def _tiny_memory(name: str, request: int) -> Iterator[tuple[str, str]]:
     if name == "memory" and 0 < request < MIN_MEMORY_BYTES:
         yield (
             "tiny-memory",
@@ -246,7 +245,10 @@ def _pod_surprises(
 ) -> Iterator[tuple[str, str]]:
     limits = pod.resources("limits")
     for name, amount in of_pod.items():
-        yield from _surprises(name, amount, limits.get(name))
+        limit = limits.get(name)
+        most = Amount() if limit is None else Amount(format_resource(name, limit), limit)
+        yield from refusals(name, Amount(format_resource(name, amount), amount), most)
+        yield from _tiny_memory(name, amount)
         least = of_containers.get(name, 0)
         if amount < least:
             yield (

@@ -1,15 +1,20 @@
-"""Limits of the time until a step's pod runs, which a workflow engine sets.
+"""Limits of the time until a step's pod runs, and until it is killed.
 
 Argo's `pendingTimeout` and `timeout` count from the creation of a step's node: through gate, quota,
-image pull and init containers. Argo fails a step whose pod does not run by then.
+image pull and init containers. Argo fails a step whose pod does not run by then. `timeout` becomes
+the pod's `activeDeadlineSeconds` too, which the kubelet counts from the pod's start on its node.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.run_graph import StartLimit
+from kfp_placement_engine.model.run_graph import EndLimit, StartLimit
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS, parse_duration
+
+DEADLINE = "activeDeadlineSeconds"
+"""Field of pods, templates and Workflows that limits how long they may take."""
 
 SETTINGS = ("pendingTimeout", "timeout")
 """Fields of Argo's templates that limit the time until a pod runs."""
@@ -52,6 +57,31 @@ def shortest_limit(texts: Mapping[str, str]) -> StartLimit | None:
     limits = {setting: limit_seconds(text) for setting, text in texts.items()}
     readable = (StartLimit(seconds, key) for key, seconds in limits.items() if seconds is not None)
     return min(readable, default=None)
+
+
+def shortest_end(texts: Mapping[str, str]) -> EndLimit | None:
+    """Return the shortest limit of how long a pod or run may take; None = there is none.
+
+    Args:
+        texts: whole seconds or durations, by the name of their setting; others do not count.
+    """
+    limits = {setting: limit_seconds(text) for setting, text in texts.items()}
+    readable = (EndLimit(seconds, key) for key, seconds in limits.items() if seconds is not None)
+    return min(readable, default=None)
+
+
+def run_limit(holder: Fields) -> EndLimit | None:
+    """Return the limit of the time that a whole run may take; None = there is none.
+
+    Args:
+        holder: spec of a Workflow, or KFP's config of a pipeline.
+
+    Raises:
+        InputError: the limit is a mapping or a list.
+    """
+    limit = shortest_end({DEADLINE: holder.text(DEADLINE)})
+    # KFP terminates a run by a limit of 0.
+    return limit if limit and limit.seconds else None
 
 
 def limit_warnings(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:

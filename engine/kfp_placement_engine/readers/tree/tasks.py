@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.run_graph import Notice, StepKind
+from kfp_placement_engine.model.run_graph import EndLimit, Notice, Retry, StepKind
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import Needs
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope
@@ -108,7 +108,9 @@ class Leaf:
         access_modes: access modes of the claim that a createpvc task makes.
         claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
         start_limits: expressions for limits of the time until its pod runs, by Argo's setting.
+        end_limits: expressions for limits of the time that its pod may take, by setting.
         attempt_limit: largest number of attempts.
+        retry: rules of its retries.
         caching_enabled: whether its result may come from the cache.
         has_driver: whether a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
@@ -135,7 +137,9 @@ class Leaf:
     access_modes: Expression = EMPTY
     claim_name: Expression = EMPTY
     start_limits: Mapping[str, Expression] = field(default_factory=dict)
+    end_limits: Mapping[str, Expression] = field(default_factory=dict)
     attempt_limit: int = 1
+    retry: Retry = field(default_factory=Retry)
     caching_enabled: bool = False
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -271,6 +275,7 @@ class TaskTree:
         drivers: driver pods that KFP runs.
         run_claims: volume claims made for the run before its first step, with their access modes.
         notices: notices of the reader.
+        end_limit: limit of the time that the run may take.
         workflow, namespace, run_id, is_outline: values of the same fields of `RunGraph`.
     """
 
@@ -282,6 +287,7 @@ class TaskTree:
     drivers: Drivers = Drivers.NONE
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+    end_limit: EndLimit | None = None
     workflow: str = ""
     namespace: str = ""
     run_id: str = ""

@@ -1,0 +1,1 @@
+"""Notices about what keeps steps from running as planned: platforms and disk of nodes, limits."""
