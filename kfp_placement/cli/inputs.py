@@ -94,12 +94,15 @@ def read_package(run: str) -> InputFile:
         EngineError: the package does not exist or cannot be read.
     """
     from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
+    from kfp_placement_engine.readers.text.other_texts import OLD_KFP, is_old_kfp
 
     if run == STDIN:
         return _stdin(RUN_MAX_BYTES)
     if is_pipeline_name(run):
         return InputFile(run, compile_named(run))
     if run.endswith(".py"):
+        if Path(run).is_file() and is_old_kfp(Path(run).read_bytes()):
+            raise InputError(f"{run}: {OLD_KFP}")
         raise InputError(f"{run}: is Python; name the pipeline in it: {run}:NAME")
     if run.isidentifier() and not Path(run).exists():
         raise InputNotFoundError(

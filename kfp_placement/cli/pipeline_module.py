@@ -17,6 +17,7 @@ from typing import Any
 from kfp_placement.cli.terminal import warn
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.readers.text.other_texts import OLD_KFP, is_old_kfp
 
 _MAX_NAMES = 5
 """Pipelines of a module that a message names."""
@@ -103,6 +104,9 @@ def _imported(name: str) -> ModuleType:
 
 
 def _failed(name: str, error: BaseException) -> InputError:
+    frame = _own_frame(error)
+    if frame is not None and is_old_kfp(Path(frame.filename).read_bytes()):
+        return InputError(f"{_relative(frame.filename)}: {OLD_KFP}")
     return InputError(f"{name}: importing it failed{_line_of(error)}: {_described(error)}")
 
 
@@ -110,9 +114,14 @@ def _line_of(error: BaseException) -> str:
     """Return the last line of the author's code that led to an error: ` at taxi.py:12`, or ""."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" at {_relative(error.filename)}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_of_the_author(frame.filename)]
-    return f" at {_relative(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    frame = _own_frame(error)
+    return "" if frame is None else f" at {_relative(frame.filename)}:{frame.lineno}"
+
+
+def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the last frame of the author's code that led to an error; None = there is none."""
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame for frame in frames if _is_of_the_author(frame.filename)), None)
 
 
 def _is_of_the_author(file: str) -> bool:

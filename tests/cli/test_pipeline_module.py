@@ -62,6 +62,24 @@ def test_planned(run, planner, name):
     assert "side effects of an import" in result.stderr
 
 
+OLD_SDK = """
+import kfp.dsl as dsl
+
+@dsl.pipeline(name="old")
+def pipe():
+    dsl.ContainerOp(name="a", image="alpine:3.20")
+"""
+
+
+@pytest.mark.parametrize("name", ["broken_old.py", "broken_old.py:pipe", "broken_old:pipe"])
+def test_python_of_sdk_1_is_told_how_it_is_compiled(run, tmp_path, name):
+    (tmp_path / "broken_old.py").write_text(OLD_SDK, encoding="utf-8")
+    result = run("plan", name, "-c", CLUSTER)
+    assert result.exit_code == 1
+    assert "broken_old.py: is Python of KFP SDK 1.8" in result.stderr
+    assert "dsl-compile --py FILE" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [

@@ -56,6 +56,10 @@ def is_guess(source: DurationSource, basis: Basis | None) -> bool:
     return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
 
 
+NOT_USED = "not-used"
+"""Code of notices about fields of a run's file that a plan does not use, and that may change it."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """A warning for people.

@@ -13,7 +13,7 @@ from kfp_placement_engine.model.active_runs import ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import NOT_USED, Notice
 from kfp_placement_engine.plans.comparison import Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
@@ -130,6 +130,11 @@ class Plan:
     def __post_init__(self) -> None:
         """Index the steps by name."""
         object.__setattr__(self, "_by_name", {step.name: step for step in self.steps})
+
+    @property
+    def leaves_out(self) -> bool:
+        """True if fields of the run's file that may change nodes or times are not used."""
+        return any(notice.code == NOT_USED for notice in self.notices)
 
     def step(self, name: str) -> PlannedStep:
         """Return the step of that name.

@@ -18,6 +18,7 @@ from kfp_placement_engine.readers.argo.keys import GROUP, TEMPLATE_KINDS, WORKFL
 from kfp_placement_engine.readers.kfp.package_parts import document_parts, is_pipeline
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
+from kfp_placement_engine.readers.text.other_texts import way_out
 from kfp_placement_engine.readers.text.place import (
     Place,
     kind_of,
@@ -164,7 +165,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     platforms = [document for document in documents if "platforms" in document]
     runs = _runs(documents)
     if not runs:
-        raise InputError(f"{name}: {_problem(documents)}; {_EXPECTED}")
+        raise InputError(f"{name}: {way_out(data) or f'{_problem(documents)}; {_EXPECTED}'}")
     if len(platforms) > 1:
         raise InputError(f"{name}: holds several platform parts; give one package")
     run, run_format = _only(runs, name)

@@ -70,7 +70,10 @@ def plan_document(plan: Plan, answer: Answer | None = None) -> _Document:
             **_fields(plan.figures, "unplaced latency_excess_ms latency_ms"),
         },
         "makespanSeconds": _end(plan.figures, plan.figures.makespan_seconds),
-        "lowerBound": _fields(plan.comparison.lower_bound, "seconds kind"),
+        "lowerBound": {
+            **_fields(plan.comparison.lower_bound, "seconds kind"),
+            "holds": not plan.leaves_out,
+        },
         **_use_of(plan, plan.figures),
         "weights": _fields(plan.search.weights, "cpu memory"),
         "baselines": _baselines(plan),

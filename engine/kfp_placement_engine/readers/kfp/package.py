@@ -31,6 +31,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.unused.walk import unused_in_package
 
 SOURCE = "kfp-package"
 
@@ -66,7 +67,12 @@ def package_tree(
         drivers=Drivers.PER_ITERATION,
         run_claims=reader.run_claims(),
         end_limit=reader.end_limit(),
-        notices=(*_version_notices(package), *missing_notices(missing), *reader.notices),
+        notices=(
+            *_version_notices(package),
+            *missing_notices(missing),
+            *reader.notices,
+            *unused_in_package(pipeline, platform),
+        ),
     )
 
 

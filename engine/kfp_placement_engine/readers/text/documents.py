@@ -13,6 +13,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.plans.progress import Progress, no_progress
+from kfp_placement_engine.readers.text.other_texts import way_out
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 
@@ -83,7 +84,7 @@ def load_documents(
     _check_size(data, name, max_bytes)
     progress(0.0, f"reading {name}")
     try:
-        values = _load(data, name, progress, drop)
+        values = _load_or_name(data, name, progress, drop)
         documents = [value for value in values if value is not None]
     except MemoryError as error:
         raise LimitError(f"{name}: does not fit into memory; give a smaller file") from error
@@ -117,6 +118,21 @@ def _check_size(data: bytes, name: str, max_bytes: int) -> None:
             " cluster` makes one of a cluster, `kfp-placement history PIPELINE --output FILE` of"
             " one pipeline's past runs)"
         )
+
+
+def _load_or_name(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> list[Any]:
+    """Load a file; if it is neither YAML nor JSON, or a single text, name what it is instead."""
+    try:
+        values = _load(data, name, progress, drop)
+    except LimitError:
+        raise
+    except InputError as error:
+        if what := way_out(data):
+            raise InputError(f"{name}: {what}") from error
+        raise
+    if all(isinstance(value, str) for value in values) and (what := way_out(data)):
+        raise InputError(f"{name}: {what}")
+    return values
 
 
 def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> list[Any]:

@@ -56,8 +56,9 @@ def comparison_table(plan: Plan) -> Table:
         ]
         rows.append(Row(cells, tone))
     bound = plan.comparison.lower_bound.seconds
-    limit = Cell(duration(bound), share=finite(bound / longest))
-    rows.append(Row(["lower bound", limit, "", "", "", ""]))
+    if not plan.leaves_out:
+        limit = Cell(duration(bound), share=finite(bound / longest))
+        rows.append(Row(["lower bound", limit, "", "", "", ""]))
     caption = f"All simulated with the same model, dispatch {plan.search.dispatch}."
     if plan.grounds.all_durations_assumed:
         caption += " No percentages: all durations are assumed."

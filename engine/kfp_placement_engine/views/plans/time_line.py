@@ -90,7 +90,7 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         others = _busiest(plan, _busy_seconds(compared), detail)
         title = _default_title(plan, compared)
         schedules.append(DrawnSchedule(title, lanes(compared, others, own=False)))
-    bound = plan.comparison.lower_bound.seconds
+    bound = 0.0 if plan.leaves_out else plan.comparison.lower_bound.seconds
     return TimeLine(
         name=f"Time line of {plan.run.name} by node",
         description=_description(plan),

@@ -82,6 +82,8 @@ def search_verdict(plan: Plan) -> tuple[str, ...]:
 
 def tells_every_choice(plan: Plan) -> bool:
     """Return whether every plan was tried, for the earliest end, and none reaches the bound."""
+    if plan.leaves_out:
+        return False
     return plan.search.exact and plan.search.objective in ENDS_EARLIEST and not reaches_bound(plan)
 
 
@@ -98,7 +100,7 @@ def search_sentence(plan: Plan) -> str:
 def bound_words(plan: Plan) -> str:
     """Describe the bound on all plans: `no plan ends before 22m5s`; "" = there is none."""
     seconds = plan.comparison.lower_bound.seconds
-    if seconds <= 0:
+    if plan.leaves_out or seconds <= 0:
         return ""
     bound = duration(seconds)
     if bound == makespan(plan.figures) and not reaches_bound(plan):
@@ -108,9 +110,9 @@ def bound_words(plan: Plan) -> str:
 
 
 def reaches_bound(plan: Plan) -> bool:
-    """Return whether no schedule can end before the plan does."""
+    """Return whether it is certain that no schedule can end before the plan does."""
     bound = plan.comparison.lower_bound.seconds
-    if not can_end(plan) or finite(bound) is None:
+    if plan.leaves_out or not can_end(plan) or finite(bound) is None:
         return False
     return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
 

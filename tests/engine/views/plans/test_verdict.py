@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.model.run_graph import NOT_USED, DurationSource, Notice
 from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
 from tests.support.plans import (
@@ -85,6 +85,10 @@ def test_no_percentage_rests_on_assumed_durations():
         assert ("%" in headline(plan)) == figures
 
 
+def leaving_out(plan):
+    return replace(plan, notices=(Notice(NOT_USED, "hostPort is not used: ..."),))
+
+
 def tried(**changes):
     return a_plan(exact=True, generations=0, **changes)
 
@@ -92,9 +96,11 @@ def tried(**changes):
 RULED = a_step(type="Predict", location="HOME", latency_ms=9.8)
 PLANS = {
     "bound reached": a_plan(lower_bound=Bound(60.0, "area")),
+    "bound reached, a field not used": leaving_out(a_plan(lower_bound=Bound(60.0, "area"))),
     "searched": a_plan(),
     "searched, gates end earlier": a_plan(ordered_makespan_seconds=55.0),
     "all tried": tried(),
+    "all tried, a field not used": leaving_out(tried()),
     "all tried, gates end earlier": tried(ordered_makespan_seconds=55.0),
     "all tried, gates end at the same time": tried(ordered_makespan_seconds=60.0),
     "all tried, and all orders": tried(dispatch="ordered"),

@@ -1,0 +1,110 @@
+"""A plan says which fields of its run's file it does not use."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kfp_placement_engine.model.run_graph import NOT_USED
+from kfp_placement_engine.readers.run_files import read_run
+from kfp_placement_engine.readers.unused.walk import unused_in_package, unused_in_workflow
+from tests.support.data import data_path
+
+POD = {"container": {"image": "alpine:3.20"}}
+
+
+def spec_of(*templates: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"entrypoint": "main", "templates": [*templates], **fields}
+
+
+def messages(*templates: dict[str, Any], **fields: Any) -> list[str]:
+    return [each.message for each in unused_in_workflow(spec_of(*templates, **fields))]
+
+
+def test_a_field_of_the_spec_a_template_and_a_container_is_named_with_its_place(golden):
+    port = {"image": "a:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    main = {"name": "main", "priorityClassName": "high", "container": port}
+    listed = messages(main, podPriorityClassName="high", volumes=[{"name": "v", "hostPath": {}}])
+    golden("\n".join(listed))
+
+
+def test_a_field_of_many_templates_is_named_once():
+    names = ["main", *(f"t{i}" for i in range(7))]
+    tasks = [{"name": name, "template": name} for name in names[1:]]
+    listed = [{"name": name, "schedulerName": "volcano", **POD} for name in names[1:]]
+    (message,) = messages({"name": "main", "dag": {"tasks": tasks}}, *listed)
+    assert message.count("schedulerName") == 1
+    assert message.endswith(
+        "(spec.templates[t0], spec.templates[t1], spec.templates[t2] and 4 more)"
+    )
+
+
+def test_a_template_that_nothing_runs_is_not_looked_at():
+    other = {"name": "other", "schedulerName": "volcano", **POD}
+    assert messages({"name": "main", **POD}, other) == []
+    assert messages({"name": "main", "steps": [[{"name": "a", "template": "other"}]]}, other)
+    assert messages({"name": "main", **POD}, other, onExit="other")
+    hook = {"exit": {"template": "other"}}
+    assert messages(
+        {"name": "main", "steps": [[{"name": "a", "template": "x", "hooks": hook}]]}, other
+    )
+    assert messages({"name": "main", "dag": {"tasks": [{"name": "a", "template": "{{x}}"}]}}, other)
+
+
+def test_a_pod_patch_is_looked_at():
+    patch = yaml.safe_dump({"topologySpreadConstraints": [{"maxSkew": 1}]})
+    (message,) = messages({"name": "main", "podSpecPatch": patch, **POD})
+    assert "spec.templates[main].podSpecPatch" in message
+    assert messages({"name": "main", "podSpecPatch": "{{inputs.parameters.p}}", **POD}) == []
+    assert messages({"name": "main", "podSpecPatch": "{", **POD}) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"schedulerName": "default-scheduler"},
+        {"schedulerName": ""},
+        {"container": {"image": "a:1", "imagePullPolicy": "IfNotPresent"}},
+        {"container": {"image": "a:1", "ports": [{"containerPort": 80}]}},
+        {"affinity": {"nodeAffinity": {}, "podAffinity": {}}},
+        {"securityContext": {"runAsUser": 8737}, "serviceAccountName": "default"},
+        {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]},
+    ],
+)
+def test_what_changes_nothing_is_not_named(template):
+    assert messages({"name": "main", **POD, **template}) == []
+
+
+def test_an_unknown_field_is_named_with_the_one_that_was_meant(golden):
+    golden("\n".join(messages({"name": "main", "tolleration": [], **POD}, entryPoint="main")))
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", [], [None, 3], {"name": 3}, [[["x"]]]])
+def test_what_is_malformed_is_left_to_the_readers(value):
+    for key in ("templates", "volumes", "affinity", "hooks", "podSpecPatch", "entrypoint"):
+        unused_in_workflow({"entrypoint": "main", "templates": [{"name": "main"}], key: value})
+    for key in ("components", "root", "deploymentSpec"):
+        unused_in_package({key: value}, {"platforms": value})
+
+
+def test_a_field_of_a_package_is_named_with_its_executor(golden):
+    config = {
+        "imagePullPolicy": "Never",
+        "podAffinity": [{"topologyKey": "zone"}],
+        "nodeSelector": {},
+        "activeDeadlineSeconds": "0",
+    }
+    platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": {"exec-a": config}}}}}
+    golden("\n".join(each.message for each in unused_in_package({}, platform)))
+
+
+def test_what_a_reader_returns_says_it():
+    template = {"name": "main", "schedulerName": "volcano", **POD}
+    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": spec_of(template)}
+    graph = read_run(yaml.safe_dump(workflow).encode(), name="w.yaml")
+    assert [each.code for each in graph.notices if each.code == NOT_USED] == [NOT_USED]
+    package = data_path("kfp-2.17.0", "pipelines")
+    for path in sorted(package.glob("*.yaml"))[:5]:
+        assert not [
+            each for each in read_run(path.read_bytes(), name="p").notices if each.code == NOT_USED
+        ]
