@@ -1,12 +1,15 @@
 """The entry point of lowering: `lower_runs` makes one placement problem of runs and a cluster."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.activities import Activity, needs_pod
+from kfp_placement_engine.lowering.apart import ApartRules
 from kfp_placement_engine.lowering.arrays import Parts, problem_arrays
-from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.classes import pod_classes
 from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.lowering.genes import assign_genes
@@ -51,14 +54,16 @@ def lower_runs(
             ways.
     """
     options = options or LoweringOptions()
-    check_problem(runs, cluster)
+    _check_problem(runs, cluster)
     activities = remaining_activities(runs)
     volumes = volume_rules(runs, cluster)
-    parts = _parts(runs, cluster, options, activities, volumes)
+    apart = ApartRules(runs)
+    parts = _parts(runs, cluster, options, activities, volumes, apart)
     problem = _problem(parts)
     notices = (
         *parts.classes.notices,
         *volumes.notices,
+        *apart.notices,
         *parts.genes.notices,
         *_driver_notices(problem),
     )
@@ -76,20 +81,73 @@ def lower_runs(
     )
 
 
+def _check_problem(runs: Sequence[ActiveRun], cluster: Cluster) -> None:
+    """Refuse runs and clusters that callers may build although no reader does.
+
+    Raises:
+        PlanningError: see `lower_runs`.
+    """
+    if not cluster.nodes:
+        raise PlanningError("the cluster has no nodes; nothing can be placed")
+    if not runs:
+        raise PlanningError("no run is given; there is nothing to place")
+    _refuse_twice("run", (run.key for run in runs))
+    if len({run.graph.direct_transfers for run in runs}) > 1:
+        raise PlanningError(
+            "some runs move data through the object store and some from node to node; "
+            "plan them apart"
+        )
+    _refuse_twice("node", (node.name for node in cluster.nodes))
+    for node in cluster.nodes:
+        rates = {
+            "speed": node.speed,
+            "bandwidth to the object store": node.store_bytes_per_second,
+            "pull rate": node.pull_bytes_per_second,
+        }
+        for name, rate in rates.items():
+            if rate is not None and not 0 < rate < math.inf:
+                raise PlanningError(f"node {node.name!r} has {name} {rate}; it must be above 0")
+    for run in runs:
+        _check_graph(run.graph)
+
+
+def _refuse_twice(kind: str, names: Iterable[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise PlanningError(f"{kind} {name!r} appears {count} times; names must differ")
+
+
+def _check_graph(graph: RunGraph) -> None:
+    if not graph.steps:
+        raise PlanningError("the run has no steps; there is nothing to place")
+    _refuse_twice("step", (step.name for step in graph.steps))
+    groups = {group.name for group in graph.groups}
+    for group in graph.groups:
+        if group.parent not in groups:
+            raise PlanningError(
+                f"group {group.name!r} is in group {group.parent!r}, which does not exist"
+            )
+    for step in graph.steps:
+        seconds = step.duration_seconds
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise PlanningError(f"step {step.name!r} takes {seconds} s; it must be 0 or more")
+
+
 def _parts(
     runs: Sequence[ActiveRun],
     cluster: Cluster,
     options: LoweringOptions,
     activities: list[Activity],
     volumes: VolumeRules,
+    apart: ApartRules,
 ) -> Parts:
     """Lower each part separately."""
     assumptions = options.assumptions
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
     has_pod = np.array([needs_pod(activity) for activity in activities], np.bool_)
     running = running_pods(activities, node_index)
-    classes = pod_classes(runs, cluster, activities, volumes, options)
-    nodes = node_tables(cluster, classes.resources, assumptions)
+    classes = pod_classes(runs, cluster, activities, volumes, apart, options)
+    nodes = node_tables(cluster, apart.wholes, classes.resources, assumptions)
     steps = (step for run in runs for step in run.graph.steps)
     sizes = image_sizes(cluster, steps, assumptions.image_bytes)
     images = image_table(cluster, classes.shapes, sizes)

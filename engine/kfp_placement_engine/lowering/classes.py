@@ -1,11 +1,12 @@
 """Classes of pods that look alike to a node, so that nodes are judged once for each."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.apart import ApartRules
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.pods import (
     PodShape,
@@ -21,7 +22,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import latency_rule
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Integers
-from kfp_placement_engine.units.resources import UNSTATED, with_pod
+from kfp_placement_engine.units.resources import UNSTATED
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def pod_classes(
     cluster: Cluster,
     activities: Sequence[Activity],
     volumes: VolumeRules,
+    apart: ApartRules,
     options: LoweringOptions,
 ) -> PodClasses:
     """Find the classes of all activities."""
@@ -58,13 +60,14 @@ def pod_classes(
     of_activity: list[int] = []
     for activity in activities:
         step, graph, claims = activity.step, runs[activity.run].graph, volumes.mounted(activity)
-        key = None if step is None else shape_key(graph, step, claims)
+        shares = () if step is None else apart.shares(activity.run, step)
+        key = None if step is None else (shares, shape_key(graph, step, claims))
         number = number_of_key.get(key)
         if number is None:
             shape = driver_shape()
             if step is not None:
                 rule, _ = latency_rule(step, cluster, ruled_types)
-                shape = step_shape(graph, step, rule, claims)
+                shape = replace(step_shape(graph, step, rule, claims), shares=shares)
             number = number_of_key[key] = number_of.setdefault(shape, len(number_of))
         of_activity.append(number)
     shapes = tuple(number_of)
@@ -73,7 +76,7 @@ def pod_classes(
         shapes=shapes,
         of_activity=np.array(of_activity, np.int64),
         resources=resources,
-        requests=amounts([with_pod(dict(shape.requests)) for shape in shapes], resources),
+        requests=amounts([shape.taken for shape in shapes], resources),
         notices=_latency_notices(activities, cluster, ruled_types),
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kfp_placement_engine.lowering.apart import Shares
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
 from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
@@ -12,6 +13,7 @@ from kfp_placement_engine.units.resources import (
     add_to,
     bounded,
     raise_to,
+    with_pod,
 )
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
@@ -47,6 +49,7 @@ class PodShape:
         max_latency_ms: hard limit of the round trip, or None.
         claims: keys of the volume claims that it mounts (`volumes.VolumeRules`).
         linux_only: whether its images are known to be for Linux, as KFP's are.
+        shares: amounts of made-up resources that it takes (`apart.ApartRules`).
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -61,6 +64,12 @@ class PodShape:
     max_latency_ms: float | None = None
     claims: tuple[str, ...] = ()
     linux_only: bool = False
+    shares: Shares = ()
+
+    @property
+    def taken(self) -> Resources:
+        """Amounts that the pod takes of its node, made-up resources and `pods` included."""
+        return with_pod({**dict(self.requests), **dict(self.shares)})
 
 
 def is_kfp(graph: RunGraph) -> bool:
@@ -149,6 +158,6 @@ def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> t
 
 
 def resource_names(shapes: Iterable[PodShape]) -> tuple[str, ...]:
-    """Return CPU, memory, pods, and then every other resource that a pod requests."""
-    others = {name for shape in shapes for name, amount in shape.requests if amount > 0}
+    """Return CPU, memory, pods, and then every other resource that a pod takes."""
+    others = {name for shape in shapes for name, amount in shape.taken.items() if amount > 0}
     return ("cpu", "memory", "pods", *sorted(others - {"cpu", "memory", "pods"}))

@@ -64,9 +64,18 @@ def amounts(rows: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Inte
     return np.array(table, np.int64).reshape(len(rows), len(resources))
 
 
-def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumptions) -> NodeTables:
-    """Return the arrays of the cluster's nodes."""
-    sizes = [{**UNSTATED, **node.allocatable} for node in cluster.nodes]
+def node_tables(
+    cluster: Cluster, wholes: Mapping[str, int], resources: Sequence[str], assumptions: Assumptions
+) -> NodeTables:
+    """Return the arrays of the cluster's nodes.
+
+    Args:
+        cluster: cluster to plan on.
+        wholes: amounts of made-up resources that every node has.
+        resources: [R] names of the resources.
+        assumptions: assumed rates.
+    """
+    sizes = [{**UNSTATED, **node.allocatable, **wholes} for node in cluster.nodes]
     allocatable = amounts(sizes, resources)
     used = amounts([node.used for node in cluster.nodes], resources)
     scored = [{**node.used, **node.scored_used} for node in cluster.nodes]

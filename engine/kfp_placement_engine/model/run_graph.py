@@ -104,6 +104,19 @@ class Requirement:
 
 
 @dataclass(frozen=True)
+class PodSelector:
+    """Selector of pods beside which a pod may not be on a node (required anti-affinity).
+
+    Attributes:
+        requirements: requirements on the labels of these pods, which must all hold.
+        is_own_run: whether only pods of the same run are meant.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    is_own_run: bool = False
+
+
+@dataclass(frozen=True)
 class NodeSelectorTerm:
     """Requirements that must all hold; a term without requirements matches nothing."""
 
@@ -258,6 +271,7 @@ class Step:
         workers: pods that the step makes itself while it runs, by what they request.
         node_selector: labels that a node must have.
         affinity: node affinity.
+        apart_from: selectors of pods beside which its pod may not be on a node.
         tolerations: tolerated taints.
         claims: volume claims it mounts.
         start_limit: limit of the time until its pod runs; None = there is none, or it is not known.
@@ -306,6 +320,7 @@ class Step:
     workers: tuple[PodGroup, ...] = ()
     node_selector: Labels = field(default_factory=dict)
     affinity: NodeAffinity = NodeAffinity()
+    apart_from: tuple[PodSelector, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     claims: tuple[str, ...] = ()
     start_limit: StartLimit | None = None

@@ -15,7 +15,7 @@ from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.units.quantities import format_resource, format_resources
-from kfp_placement_engine.units.resources import Resources, with_pod
+from kfp_placement_engine.units.resources import UNSTATED, Resources, with_pod
 
 _NAMED = 5
 """Largest number of names in a notice."""
@@ -54,7 +54,8 @@ def _pods_without_room(graph: RunGraph, cluster: Cluster) -> Iterable[Notice]:
 def _fitting(requests: Resources, allocatable: Resources) -> int:
     """Return the number of pods that an empty node has room for."""
     needs = with_pod(requests)
-    return min(allocatable.get(name, 0) // amount for name, amount in needs.items() if amount)
+    room = {**UNSTATED, **allocatable}
+    return min(room.get(name, 0) // amount for name, amount in needs.items() if amount)
 
 
 def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:

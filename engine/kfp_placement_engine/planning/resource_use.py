@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import usable_nodes
+from kfp_placement_engine.lowering.apart import is_made_up
 from kfp_placement_engine.plans.limits import ResourceUse
 from kfp_placement_engine.problem.problem import (
     Booleans,
@@ -47,7 +48,7 @@ def resource_use(
 def mean_use(
     run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float
 ) -> dict[str, float]:
-    """Return the mean use of each resource while the run lasts, by name, if there is room of it.
+    """Return the mean use of each real resource while the run lasts, by name, if it has room.
 
     Room of nodes that Kubernetes' rules forbid to all pods of the run does not count.
 
@@ -66,7 +67,7 @@ def mean_use(
     since, until = pods.span
     means = (pods.ends - pods.starts) @ pods.shares / (until - since)
     named = zip(problem.resource_names, means.tolist(), pods.has_room.tolist(), strict=True)
-    return {name: mean for name, mean, has_room in named if has_room}
+    return {name: mean for name, mean, has_room in named if has_room and not is_made_up(name)}
 
 
 class _PodsAtWork(NamedTuple):

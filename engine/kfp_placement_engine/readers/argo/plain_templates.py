@@ -5,7 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import Retry
+from kfp_placement_engine.model.run_graph import Requirement, Retry
+from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
@@ -31,6 +32,9 @@ _TEMPLATE_LISTS = {
 """Lists of a template that its defaults are merged into, with the key of their entries."""
 
 _MAX_ATTEMPTS = 1000
+
+_OF_RUN = Requirement(WORKFLOW_LABEL, "In", ("name-of-the-workflow",))
+"""Requirement that the pods of a run fulfil, whatever the name of its Workflow."""
 
 _MAKING_ACTIONS = ("create", "apply", "replace")
 """Actions of a resource template after which its object exists."""
@@ -178,6 +182,8 @@ class _LeafReader:
         patches = [pod_spec_patch(each, tags) for each in (spec, template)]
         self._patch = Fields(merge(patches[0], patches[1], POD_LISTS), template.place)
         self._containers = self._patched("containers", self._own_containers())
+        affinity = merge(self._stated("affinity"), self._patch.get("affinity"))
+        self._affinity = Fields.of(affinity, template.where("affinity"))
         own = (Fields({"name": "init"}, template.place), *template.each("initContainers"))
         self._init_containers = self._patched("initContainers", own)
 
@@ -199,7 +205,9 @@ class _LeafReader:
             node_selectors=self._present(
                 self._stated("nodeSelector"), self._patch.get("nodeSelector")
             ),
-            affinities=self._affinities(),
+            affinities=self._present(self._affinity.get("nodeAffinity")),
+            pod_affinities=self._pod_affinities(),
+            of_run=_OF_RUN,
             # Kubernetes' patches replace a list as a whole.
             tolerations=self._present(
                 self._patch.get("tolerations") or self._stated("tolerations")
@@ -263,11 +271,16 @@ class _LeafReader:
     def _present(self, *settings: Any) -> tuple[Expression, ...]:
         return tuple(self._tags.structure(value) for value in settings if value)
 
-    def _affinities(self) -> tuple[Expression, ...]:
-        affinity = merge(self._stated("affinity"), self._patch.get("affinity"))
-        return self._present(
-            Fields.of(affinity, self._template.where("affinity")).get("nodeAffinity")
-        )
+    def _pod_affinities(self) -> tuple[Expression, ...]:
+        about_pods = {
+            **{key: value for key, value in self._affinity.raw.items() if key != "nodeAffinity"},
+            "topologySpreadConstraints": self._patch.get("topologySpreadConstraints"),
+        }
+        if not any(about_pods.values()):
+            return ()
+        # The name of a Workflow is often made only when it is created.
+        tags = self._tags.with_values({"workflow.name": _OF_RUN.values[0]})
+        return (tags.structure(about_pods),)
 
     def _claims(self) -> tuple[Expression, ...]:
         claims: dict[str, Expression] = {}

@@ -45,6 +45,10 @@ class TagReader:
         self._parameters = parameters
         self._variables = variables
 
+    def with_values(self, variables: Mapping[str, str]) -> "TagReader":
+        """Return a reader for which more tags have values."""
+        return TagReader(self._parameters, {**self._variables, **variables})
+
     def text(self, value: Any) -> Expression:
         """Translate a scalar that may have tags."""
         if not isinstance(value, str):

@@ -6,12 +6,16 @@ from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
+    PodSelector,
     PreferredTerm,
     Requirement,
     Toleration,
 )
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
+
+_HOSTNAME = "kubernetes.io/hostname"
+_OTHER_TERMS = ("namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Operators of a requirement in a node selector term; tolerations have others."""
@@ -51,6 +55,48 @@ def read_node_affinity(fields: Fields) -> NodeAffinity:
         weight = item.count("weight", maximum=100)
         preferred.append(PreferredTerm(weight, read_term(item.fields("preference"))))
     return NodeAffinity(terms, tuple(preferred))
+
+
+def read_anti_affinity(
+    fields: Fields, of_run: Requirement | None
+) -> tuple[tuple[PodSelector, ...], tuple[str, ...]]:
+    """Read which pods a pod may not be beside on a node.
+
+    Return the selectors of these pods, and the settings about other pods that do not say this.
+
+    Args:
+        fields: `podAffinity`, `podAntiAffinity` and `topologySpreadConstraints` of the pod.
+        of_run: requirement that all pods of the same run fulfil, and no others.
+
+    Raises:
+        InputError: a value is malformed.
+    """
+    selectors, others = [], []
+    anti = fields.fields("podAntiAffinity")
+    for term in anti.each(REQUIRED):
+        key = term.text("topologyKey")
+        if term.get("labelSelector") is None:
+            # Such a selector matches no pod.
+            continue
+        if key != _HOSTNAME:
+            others.append(f"podAntiAffinity by {key:.80}")
+        elif term.get("namespaces") or any(term.get(each) is not None for each in _OTHER_TERMS):
+            others.append("podAntiAffinity with namespaces or label keys")
+        else:
+            selectors.append(_pod_selector(term.fields("labelSelector"), of_run))
+    if anti.get(PREFERRED):
+        others.append("preferred podAntiAffinity")
+    others.extend(each for each in ("podAffinity", "topologySpreadConstraints") if fields.get(each))
+    return tuple(dict.fromkeys(selectors)), tuple(dict.fromkeys(others))
+
+
+def _pod_selector(fields: Fields, of_run: Requirement | None) -> PodSelector:
+    labels = fields.text_mapping("matchLabels").items()
+    stated = [
+        *(Requirement(key, "In", (value,)) for key, value in labels),
+        *_requirements(fields, "matchExpressions", on_field=False),
+    ]
+    return PodSelector(tuple(each for each in stated if each != of_run), of_run in stated)
 
 
 def read_terms(value: Any, place: Place) -> tuple[NodeSelectorTerm, ...]:

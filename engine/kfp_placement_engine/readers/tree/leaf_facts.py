@@ -16,10 +16,16 @@ from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
-from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
+from kfp_placement_engine.model.run_graph import (
+    DurationSource,
+    NodeAffinity,
+    PodSelector,
+    Toleration,
+)
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
+    read_anti_affinity,
     read_node_affinity,
     read_tolerations,
 )
@@ -102,6 +108,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.annotations.values(),
         *leaf.node_selectors,
         *leaf.affinities,
+        *leaf.pod_affinities,
         *leaf.tolerations,
         *leaf.start_limits.values(),
         *([leaf.made_object.manifest] if leaf.made_object else []),
@@ -148,6 +155,7 @@ class _LeafRead:
             "annotations": annotations,
             "node_selector": self._node_selector(),
             "affinity": self._affinity(),
+            "apart_from": self._apart_from(),
             "tolerations": self._tolerations(),
             "start_limit": shortest_limit(limits),
             "end_limit": shortest_end(end_limits),
@@ -216,6 +224,20 @@ class _LeafRead:
         values = self._evaluated(self._leaf.affinities, "node affinity")
         place = self._leaf.place.field("node affinity")
         return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
+
+    def _apart_from(self) -> tuple[PodSelector, ...]:
+        selectors: list[PodSelector] = []
+        place = self._leaf.place.field("affinity")
+        for value in self._evaluated(self._leaf.pod_affinities, "affinity to pods"):
+            apart_from, others = read_anti_affinity(Fields.of(value, place), self._leaf.of_run)
+            selectors.extend(apart_from)
+            if others:
+                message = (
+                    f"its {listed(others, _MAX_NAMES)} {'is' if len(others) == 1 else 'are'} not in"
+                    " the plan: its pod may not go to its planned node"
+                )
+                self._warnings.append(("pod-affinity", message))
+        return tuple(selectors)
 
     def _tolerations(self) -> tuple[Toleration, ...]:
         values = self._evaluated(self._leaf.tolerations, "toleration")

@@ -11,7 +11,13 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.run_graph import EndLimit, Notice, Retry, StepKind
+from kfp_placement_engine.model.run_graph import (
+    EndLimit,
+    Notice,
+    Requirement,
+    Retry,
+    StepKind,
+)
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import Needs
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope
@@ -100,6 +106,8 @@ class Leaf:
         labels, annotations: labels and annotations of the pod, by the author.
         node_selectors: expressions for mappings of node labels, of which later ones win.
         affinities: expressions for Kubernetes' node affinities.
+        pod_affinities: expressions for its settings about other pods, such as `podAntiAffinity`.
+        of_run: requirement in them that all pods of the same run fulfil, and no others.
         tolerations: expressions for one toleration or a list of them.
         claims: expressions for names of volume claims, or for outputs of createpvc tasks.
         uses_workspace: whether it mounts the run's workspace itself.
@@ -130,6 +138,8 @@ class Leaf:
     annotations: Mapping[str, Expression] = field(default_factory=dict)
     node_selectors: tuple[Expression, ...] = ()
     affinities: tuple[Expression, ...] = ()
+    pod_affinities: tuple[Expression, ...] = ()
+    of_run: Requirement | None = None
     tolerations: tuple[Expression, ...] = ()
     claims: tuple[Expression, ...] = ()
     uses_workspace: bool = False
