@@ -36,6 +36,7 @@ _REFUSED = frozenset(
     {
         "invalid-label",
         "invalid-resource",
+        "lost-parameter",
         "made-pods-without-room",
         "parameter-name",
         "pod-resources",

@@ -181,6 +181,7 @@ class _WorkflowReader:
             depends_on=() if exit_of else tuple(dict.fromkeys(waits)),
             exit_of=exit_of,
             extra_inputs=inputs,
+            dag=dag,
         )
 
     def _body(

@@ -124,7 +124,7 @@ class _LeafRead:
     def __init__(self, leaf: Leaf, scope: Scope) -> None:
         self._leaf = leaf
         self._scope = scope
-        self._warnings: list[tuple[str, str]] = []
+        self._warnings: list[tuple[str, str]] = list(leaf.problems)
 
     def facts(self) -> LeafFacts:
         """Return the facts of the leaf.

@@ -4,7 +4,7 @@ Both KFP sources and plain Argo Workflows are translated into this one form; `ex
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -123,6 +123,9 @@ class Leaf:
         has_driver: whether a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
         numeric_inputs: names of inputs that are numbers or booleans, where that is known.
+        problems: codes and messages of problems that are known whatever the inputs are.
+        in_scope: function that returns the leaf with these inputs, if the leaf as a whole depends
+            on them; None = only its expressions do.
         place: place in the file, for messages.
     """
 
@@ -154,6 +157,8 @@ class Leaf:
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     numeric_inputs: frozenset[str] = frozenset()
+    problems: tuple[tuple[str, str], ...] = ()
+    in_scope: "Callable[[Scope], Leaf] | None" = None
     place: Place = NOWHERE
 
     def all_resources(self) -> Iterator[ResourceSpec]:
@@ -241,6 +246,8 @@ class Task:
         continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
+        required_inputs: inputs of the DAG without which the task fails, each with code and message
+            of that problem.
     """
 
     name: str
@@ -255,6 +262,7 @@ class Task:
     continues_after: frozenset[str] = frozenset()
     loop: Loop | None = None
     display_name: str = ""
+    required_inputs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 WORKSPACE_CLAIM = "kfp-workspace"
