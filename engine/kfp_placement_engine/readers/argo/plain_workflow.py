@@ -51,6 +51,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.unused.walk import UnusedFields
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
@@ -90,7 +91,11 @@ def plain_workflow_tree(
         missing_arguments=tuple(missing),
         run_claims=run_claims(spec),
         end_limit=run_limit(spec),
-        notices=(*missing_notices(missing), *dict.fromkeys(reader.notices)),
+        notices=(
+            *missing_notices(missing),
+            *dict.fromkeys(reader.notices),
+            *reader.unused.notices(),
+        ),
         workflow=workflow,
         namespace=namespace,
     )
@@ -136,6 +141,7 @@ class _PlainReader:
         self._bodies: dict[tuple[WorkflowTemplates, str, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
         self.notices: list[Notice] = []
+        self.unused = UnusedFields(spec)
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
         """Return the outermost DAG; that of a Workflow of a single pod has a single task."""
@@ -185,6 +191,7 @@ class _PlainReader:
             spec: the Workflow's spec, as it is for the template's own pod.
             within: the Workflow's spec, as it is for pods of the template's tasks.
         """
+        self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
         if _is_dag(merged):
             return self._dag(merged, within)
