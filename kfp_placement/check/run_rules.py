@@ -38,8 +38,10 @@ _REFUSED = frozenset(
         "invalid-resource",
         "lost-parameter",
         "made-pods-without-room",
+        "limit-range",
         "parameter-name",
         "pod-resources",
+        "quota",
         "request-above-limit",
         "start-limit",
     }

@@ -254,11 +254,20 @@ class _LeafReader:
         metadata = Fields(metadata, self._template.where("metadata"))
         of_pod = pod_resources(self._template, self._spec, self._patch)
         is_open = has_unknown(of_pod, GAP)
+        # What Argo's own container requests is set by an admin, unless a patch says it.
+        stating = [
+            each
+            for each in self._containers
+            if each.get("name") != "wait" or each.get("resources") is not None
+        ]
         return Leaf(
             image=self._tags.text(self._containers[0].get("image")),
             resources=tuple(
-                spec for each in self._containers for spec in container_specs(each, self._tags.text)
+                spec
+                for number, each in enumerate(stating)
+                for spec in container_specs(each, self._tags.text, number)
             ),
+            container_count=len(stating),
             init_containers=init_containers(self._init_containers, self._tags.text),
             pod_resources={} if is_open else of_pod,
             problems=((_UNKNOWN_OF_POD,) if is_open else ()),

@@ -150,6 +150,7 @@ class _LeafRead:
         step_fields = {
             "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
             "requests": resources.requests,
+            "containers": resources.containers,
             "unknown_resources": resources.unknown,
             "labels": labels,
             "annotations": annotations,

@@ -57,11 +57,17 @@ class Nesting:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """One resource of a container: its name, request and limit, not yet evaluated."""
+    """One resource of a container, not yet evaluated.
+
+    Attributes:
+        name, request, limit: name of the resource, its request and its limit.
+        container: position of the container among those that run beside each other.
+    """
 
     name: Expression
     request: Expression | None = None
     limit: Expression | None = None
+    container: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ class Leaf:
         image: image of the main container.
         component: digest of image, command and arguments; see `run_graph.Step`.
         resources: requests and limits of its containers.
+        container_count: number of its containers that run beside each other.
         init_containers: init containers of its pod, in their order.
         pod_resources: requests and limits of its pod as a whole, as written.
         resource_claims: names of claims for devices (dynamic resource allocation), not counted.
@@ -133,6 +140,7 @@ class Leaf:
     image: Expression = EMPTY
     component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
+    container_count: int = 1
     init_containers: tuple[InitContainer, ...] = ()
     pod_resources: Mapping[str, Any] = field(default_factory=dict)
     resource_claims: tuple[str, ...] = ()
