@@ -27,10 +27,6 @@ IMAGE_PULL_POLICY = Effect(
 
 EPHEMERAL = Effect("each pod gets a volume of its own, which may be tied to a zone")
 
-POD_AFFINITY = Effect("the pods of the step go near other pods")
-
-POD_ANTI_AFFINITY = Effect("the pods of the step keep away from other pods")
-
 VOLUME = FieldList(
     modelled="name persistentVolumeClaim",
     irrelevant="azureFile cephfs configMap csi downwardAPI emptyDir flexVolume flocker gitRepo"
@@ -48,11 +44,6 @@ VOLUME = FieldList(
         "rbd": _ONE_ZONE,
         "vsphereVolume": _ONE_ZONE,
     },
-)
-
-AFFINITY = FieldList(
-    modelled="nodeAffinity",
-    named={"podAffinity": POD_AFFINITY, "podAntiAffinity": POD_ANTI_AFFINITY},
 )
 
 _PORT = FieldList(
@@ -73,7 +64,9 @@ CONTAINER = FieldList(
 )
 
 POD_SPEC = FieldList(
-    modelled="activeDeadlineSeconds nodeSelector resourceClaims resources tolerations",
+    # Readers name affinities to pods and spread themselves, where a plan does not keep them.
+    modelled="activeDeadlineSeconds affinity nodeSelector resourceClaims resources tolerations"
+    " topologySpreadConstraints",
     irrelevant="automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks"
     " ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname hostnameOverride"
     " imagePullSecrets preemptionPolicy readinessGates restartPolicy securityContext"
@@ -92,11 +85,9 @@ POD_SPEC = FieldList(
         "schedulerName": SCHEDULER_NAME,
         "schedulingGates": Effect("its pods wait until somebody removes the gates"),
         "schedulingGroup": Effect("its pods start only together with others of the group"),
-        "topologySpreadConstraints": Effect("its pods are spread over nodes or zones"),
         "workloadRef": Effect("its pods start only together with others of the workload"),
     },
     types={
-        "affinity": AFFINITY,
         "containers": CONTAINER,
         "initContainers": CONTAINER,
         "volumes": VOLUME,

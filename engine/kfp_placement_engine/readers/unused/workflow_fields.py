@@ -5,7 +5,6 @@ A module of its own because its types are Argo's alone.
 
 from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList
 from kfp_placement_engine.readers.unused.pod_fields import (
-    AFFINITY,
     CONTAINER,
     HOST_NETWORK,
     POD_SPEC,
@@ -29,7 +28,7 @@ _TASK = FieldList(modelled=f"{_CALL} dependencies depends", irrelevant="continue
 _STEP = FieldList(modelled=_CALL, irrelevant="continueOn")
 
 TEMPLATE = FieldList(
-    modelled="activeDeadlineSeconds data inputs memoize metadata name nodeSelector outputs"
+    modelled="activeDeadlineSeconds affinity data inputs memoize metadata name nodeSelector outputs"
     " parallelism pendingTimeout podResources resource resourceClaims timeout tolerations",
     irrelevant="annotations archiveLocation automountServiceAccountToken executor failFast"
     " hostAliases metrics securityContext serviceAccountName",
@@ -45,7 +44,6 @@ TEMPLATE = FieldList(
         "synchronization": _SYNCHRONIZATION,
     },
     types={
-        "affinity": AFFINITY,
         "container": CONTAINER,
         "containerSet": FieldList(
             modelled="volumeMounts",
@@ -68,9 +66,9 @@ TEMPLATE = FieldList(
 )
 WORKFLOW_SPEC = FieldList(
     # Readers look at those of the templates that they read.
-    modelled="activeDeadlineSeconds arguments entrypoint hooks nodeSelector onExit parallelism"
-    " podMetadata podResources resourceClaims templates tolerations volumeClaimTemplates"
-    " workflowTemplateRef",
+    modelled="activeDeadlineSeconds affinity arguments entrypoint hooks nodeSelector onExit"
+    " parallelism podMetadata podResources resourceClaims templates tolerations"
+    " volumeClaimTemplates workflowTemplateRef",
     irrelevant="archiveLogs artifactGC artifactRepositoryRef automountServiceAccountToken dnsConfig"
     " dnsPolicy executor executorPlugins hostAliases imagePullSecrets metrics podDisruptionBudget"
     " podGC priority securityContext serviceAccountName ttlStrategy volumeClaimGC workflowMetadata",
@@ -83,7 +81,6 @@ WORKFLOW_SPEC = FieldList(
         "synchronization": _SYNCHRONIZATION,
     },
     types={
-        "affinity": AFFINITY,
         "podSpecPatch": POD_SPEC,
         "retryStrategy": _RETRY,
         "templateDefaults": TEMPLATE,

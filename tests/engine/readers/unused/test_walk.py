@@ -69,7 +69,7 @@ def test_a_template_of_another_object_is_looked_at():
 
 
 def test_a_pod_patch_is_looked_at():
-    patch = yaml.safe_dump({"topologySpreadConstraints": [{"maxSkew": 1}]})
+    patch = yaml.safe_dump({"runtimeClassName": "gvisor"})
     (message,) = messages({"name": "main", "podSpecPatch": patch, **POD})
     assert "template main: podSpecPatch" in message
     assert messages({"name": "main", "podSpecPatch": "{{inputs.parameters.p}}", **POD}) == []
@@ -82,7 +82,7 @@ def test_a_pod_patch_is_looked_at():
         {"schedulerName": ""},
         {"container": {"image": "a:1", "imagePullPolicy": "IfNotPresent"}},
         {"container": {"image": "a:1", "ports": [{"containerPort": 80}]}},
-        {"affinity": {"nodeAffinity": {}, "podAffinity": {}}},
+        {"affinity": {"nodeAffinity": {}}},
         {"securityContext": {"runAsUser": 8737}, "serviceAccountName": "default"},
         {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]},
     ],
