@@ -152,6 +152,7 @@ _READERS: Mapping[str, Check] = {
     "package": lambda given: input_of(given.value),
     "seed": _WHOLE,
     "templates": _paths,
+    "semaphores": _MAPPING,
 }
 """Reader of each option that is checked here."""
 

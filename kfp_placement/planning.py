@@ -52,6 +52,7 @@ class PlanRequest:
         arguments: values of pipeline parameters.
         loop_widths: number of iterations by loop, where it is known only at run time.
         branches: whether a branch is taken whose condition is known only at run time, by branch.
+        semaphores: limits of semaphores of Argo, by `ConfigMap/key`.
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
         durations_file: a file of run times by step; `durations` win over them.
         assume_cached: steps whose result is taken to be in KFP's cache.
@@ -72,6 +73,7 @@ class PlanRequest:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, bool] = field(default_factory=dict)
+    semaphores: Mapping[str, int] = field(default_factory=dict)
     durations: Mapping[str, object] = field(default_factory=dict)
     durations_file: Path | None = None
     assume_cached: Iterable[str] = ()
@@ -181,10 +183,6 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
     as_read = _as_asked(request, run, past)
     policy = cluster.policy
     run, forecast = _with_stand_ins(as_read, policy, past), None
-    if cluster.quotas or cluster.limit_ranges:
-        from kfp_placement_engine.planning.hindrances.quotas import with_namespace_rules
-
-        run = with_namespace_rules(run, cluster)
     if past.past is not None:
         # Here and not above: most plans are made without, and it takes long to import.
         from kfp_placement_engine.planning.past_runs.learned_times import with_history
@@ -241,6 +239,7 @@ def _read(
         arguments=request.arguments,
         loop_widths=request.loop_widths,
         branches=request.branches,
+        semaphores=request.semaphores,
         learned_widths=learned_widths or {},
         package=pipeline,
         templates=_templates(request),

@@ -21,6 +21,7 @@ def check(
     entrypoint: str | None = None,
     arguments: Mapping[str, Any] | None = None,
     branches: Mapping[str, bool] | None = None,
+    semaphores: Mapping[str, int] | None = None,
     history: "str | PathLike[str] | None" = None,
     namespace: str | None = None,
 ) -> "CheckReport":
@@ -41,6 +42,7 @@ def check(
         entrypoint: template that a Workflow of Argo begins with, in place of its own.
         arguments: values of pipeline parameters, as for a run.
         branches: whether a branch is taken, as for `preview`.
+        semaphores: limits of semaphores, as for `preview`.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
         namespace: namespace of the run; by default its own, if it names one, else with `"live"` the
@@ -65,6 +67,7 @@ def check(
         "entrypoint": entrypoint,
         "arguments": arguments,
         "branches": branches,
+        "semaphores": semaphores,
         "history": NONE if history is None else history,
         "namespace": namespace,
     }

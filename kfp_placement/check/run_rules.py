@@ -17,7 +17,7 @@ from kfp_placement_engine.model.run_graph import Notice, StartLimit, Step, StepK
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.planning.hindrances.end_limits import late_by_hints
-from kfp_placement_engine.readers.tree.start_limits import LEAST_SECONDS
+from kfp_placement_engine.readers.kubernetes.start_limits import LEAST_SECONDS
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.views.formatting import counted
 
@@ -36,12 +36,9 @@ _REFUSED = frozenset(
     {
         "invalid-label",
         "invalid-resource",
-        "lost-parameter",
         "made-pods-without-room",
-        "limit-range",
         "parameter-name",
         "pod-resources",
-        "quota",
         "request-above-limit",
         "start-limit",
     }

@@ -268,6 +268,16 @@ branch_option = click.option(
 )
 """Option `--branch`, for conditions that only a run decides."""
 
+semaphore_option = click.option(
+    "--semaphore",
+    "semaphores",
+    multiple=True,
+    metavar="CONFIGMAP/KEY=N",
+    callback=pairs("limits/gpu=2", parse_width),
+    help="Limit of a semaphore of an Argo Workflow, which is in a ConfigMap. Repeatable.",
+)
+"""Option `--semaphore`, for limits that are in no run."""
+
 package_option = click.option(
     "--package",
     metavar="FILE",

@@ -31,6 +31,7 @@ def preview(
     durations: "Mapping[str, str | float | timedelta] | None" = None,
     loop_widths: Mapping[str, int] | None = None,
     branches: Mapping[str, bool] | None = None,
+    semaphores: Mapping[str, int] | None = None,
     assume_cached: Iterable[str] = (),
     namespace: str | None = None,
     budget: "str | float | timedelta | None" = None,
@@ -66,6 +67,8 @@ def preview(
         loop_widths: number of iterations by loop, where it is known only at run time.
         branches: whether a branch is taken whose condition is known only at run time: `{"good":
             True}`. If it is, the branches that it excludes are not.
+        semaphores: limits of semaphores of an Argo Workflow, which are in a ConfigMap:
+            `{"limits/gpu": 2}`.
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: namespace of the run, whose volume claims it uses; by default the run's own, if
             it names one, else with `"live"` the context's, else the only one of the history.
@@ -111,6 +114,7 @@ def preview(
         "durations": durations,
         "loop_widths": loop_widths,
         "branches": branches,
+        "semaphores": semaphores,
         "assume_cached": assume_cached,
         "namespace": namespace,
         "budget": budget,

@@ -14,7 +14,7 @@ from kfp_placement_engine.lowering.branches import (
     paths_of_groups,
 )
 from kfp_placement_engine.model.active_runs import StepProgress
-from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.run_graph import WITHOUT_POD, RunGraph, Step
 
 Indexes = tuple[int, ...]
 """Indexes of activities or of claims."""
@@ -63,10 +63,11 @@ Without joins two loops of 5,000 iterations, one after another, would have 25 mi
 
 
 def needs_pod(activity: Activity) -> bool:
-    """Return whether an activity has a pod, unlike joins and steps assumed to be cached."""
-    if activity.running is not None:
+    """Return whether an activity has a pod, unlike joins, pauses and steps assumed to be cached."""
+    step = activity.step
+    if activity.running is not None and not (step and step.kind in WITHOUT_POD):
         return True
-    return not activity.is_join and not (activity.step and activity.step.assumed_cached)
+    return not activity.is_join and (step is None or step.needs_pod)
 
 
 def activities_of(graph: RunGraph) -> list[Activity]:

@@ -19,6 +19,7 @@ from kfp_placement_engine.lowering.work import transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import ImageSize
+from kfp_placement_engine.model.run_graph import WITHOUT_POD
 from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 
@@ -91,7 +92,7 @@ def _arrays(parts: Parts) -> ProblemArrays:
     return ProblemArrays(
         requests=classes.requests[class_of],
         scored_requests=scored[class_of],
-        duration_seconds=np.where(parts.has_pod, work.duration_seconds, 0.0),
+        duration_seconds=np.where(_takes_time(parts), work.duration_seconds, 0.0),
         scales=work.scales,
         virtual=~parts.has_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
         gene=parts.genes.gene,
@@ -130,3 +131,12 @@ def _arrays(parts: Parts) -> ProblemArrays:
         image_scored=images.scored,
         run_weight=np.array([run.weight for run in parts.runs], np.float64),
     )
+
+
+def _takes_time(parts: Parts) -> Booleans:
+    """Return [A] whether time passes for the activity: it has a pod, or is a pause."""
+    pauses = [
+        activity.step is not None and activity.step.kind in WITHOUT_POD
+        for activity in parts.activities
+    ]
+    return np.asarray(parts.has_pod | np.array(pauses, np.bool_))

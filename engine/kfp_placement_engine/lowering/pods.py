@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.lowering.apart import Shares
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
-from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
+from kfp_placement_engine.model.run_graph import (
+    WITHOUT_POD,
+    NodeAffinity,
+    RunGraph,
+    Step,
+    StepKind,
+    Toleration,
+)
 from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
     Resources,
@@ -79,6 +86,8 @@ def is_kfp(graph: RunGraph) -> bool:
 
 def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
     """Return the room to reserve for the step's pod: the larger of init and main containers."""
+    if step.kind in WITHOUT_POD:
+        return {}
     if step.kind is not StepKind.CONTAINER:
         return dict(DRIVER_REQUESTS)
     requests = dict(step.requests)

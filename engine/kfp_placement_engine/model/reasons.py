@@ -26,6 +26,7 @@ _FROM_USERS = (
 
 SENTENCES: Mapping[str, str] = {
     "cached": "taken to come from the cache: only its driver pod runs",
+    "no-pod": "{kind:text}: it has no pod, only its time is planned",
     "unlabelled": (
         "KFP gives {kind:text} pods no labels; this is where the default scheduler would put it"
     ),

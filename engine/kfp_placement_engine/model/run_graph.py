@@ -6,7 +6,7 @@ dotted path of the task in the pipeline without `root`, with concrete loop index
 `inner.work-2`, `for-loop-1[0].print-text`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -25,12 +25,19 @@ Labels = Mapping[str, str]
 
 
 class StepKind(StrEnum):
-    """Kinds of steps, by what runs their pods."""
+    """Kinds of steps, by what runs them; those of `WITHOUT_POD` have no pod of their own."""
 
     CONTAINER = "container"
     IMPORTER = "importer"
     CREATE_PVC = "createpvc"
     DELETE_PVC = "deletepvc"
+    SUSPEND = "suspend"
+    HTTP = "http"
+    PLUGIN = "plugin"
+
+
+WITHOUT_POD = frozenset({StepKind.SUSPEND, StepKind.HTTP, StepKind.PLUGIN})
+"""Kinds of steps that have no pod: pauses, and what Argo's agent does for the whole run."""
 
 
 class GroupKind(StrEnum):
@@ -210,18 +217,6 @@ class EndLimit(NamedTuple):
     setting: str
 
 
-class ContainerAmounts(NamedTuple):
-    """Amounts that one container of a pod states.
-
-    Attributes:
-        requests: requests, limits where there are only those.
-        limits: limits.
-    """
-
-    requests: Resources
-    limits: Resources
-
-
 class Retry(NamedTuple):
     """Rules of a step's retries, beside their number.
 
@@ -261,8 +256,6 @@ class Step:
             are known only at run time; "" outside loops.
         requests: the main container's requests (limits where there are only limits), canonical
             units.
-        containers: amounts of each container that runs to the end of the pod, without those that
-            KFP and Argo add; empty = they are not in the file.
         unknown_resources: resources whose amount is known only at run time.
         labels: pod labels set by the author.
         annotations: pod annotations set by the author.
@@ -314,7 +307,6 @@ class Step:
     component: str = ""
     iteration_key: str = ""
     requests: Resources = field(default_factory=dict)
-    containers: tuple[ContainerAmounts, ...] = ()
     unknown_resources: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -348,6 +340,11 @@ class Step:
     assumed_cached: bool = False
 
     @property
+    def needs_pod(self) -> bool:
+        """True if a pod is made for it, False for a pause or a step assumed to be cached."""
+        return self.kind not in WITHOUT_POD and not self.assumed_cached
+
+    @property
     def is_guessed(self) -> bool:
         """True if its run time is assumed, or rests on steps that have little in common with it."""
         return is_guess(self.duration_source, self.duration_basis)
@@ -363,6 +360,13 @@ class Step:
         sizes = [each.size_bytes for each in self.inputs]
         stated = [size for size in sizes if size is not None]
         return sum(stated) if sizes and len(stated) == len(sizes) else None
+
+
+def uncounted_waits(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps without pod whose time nobody states, so that it counts as 0."""
+    for step in steps:
+        if step.kind in WITHOUT_POD and step.duration_seconds is None:
+            yield step
 
 
 @dataclass(frozen=True)

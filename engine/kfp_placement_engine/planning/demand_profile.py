@@ -99,7 +99,7 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
         if start is None or end is None:
             continue
         ends[step.name] = end
-        if step.is_cached:
+        if not step.needs_node:
             continue
         made = workers.get(step.name, ())
         yield _Row(step.name, start, end, step.requests, in_gang=bool(made))

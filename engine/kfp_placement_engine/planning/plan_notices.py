@@ -9,7 +9,13 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
 from kfp_placement_engine.model.latency import unused_locations
-from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import (
+    Notice,
+    RunGraph,
+    Step,
+    StepKind,
+    uncounted_waits,
+)
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.plans.assumptions import Assumptions
@@ -29,7 +35,25 @@ def notices_of(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> list[Noti
         *unused_locations(graph.steps, lowered.options.latency_ruled_types),
         *_unknown_images(graph, lowered),
         *_pods_without_room(graph, cluster),
+        *_unknown_pauses(graph),
     ]
+
+
+def _unknown_pauses(graph: RunGraph) -> Iterable[Notice]:
+    """Yield notices on steps without pod whose time nobody states."""
+    pauses = {step.task: step for step in uncounted_waits(graph.steps)}
+    for task, step in pauses.items():
+        remedy = f"if you know it, give it (--duration {task:.80}=10m, durations in Python)"
+        if step.kind is StepKind.SUSPEND:
+            problem = (
+                "it waits for a person, or for what else ends its pause; that time counts as 0"
+            )
+            yield Notice("waits-for-person", f"{problem}; {remedy}", task)
+        else:
+            problem = (
+                f"a step of the kind {step.kind} has no pod of its own, and its time counts as 0"
+            )
+            yield Notice("no-pod", f"{problem}; {remedy}", task)
 
 
 def _pods_without_room(graph: RunGraph, cluster: Cluster) -> Iterable[Notice]:

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.reasons import Reason
-from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind, is_guess
+from kfp_placement_engine.model.run_graph import (
+    WITHOUT_POD,
+    DurationSource,
+    Step,
+    StepKind,
+    is_guess,
+)
 from kfp_placement_engine.units.resources import Resources
 
 
@@ -119,6 +125,11 @@ class PlannedStep:
     def is_cached(self) -> bool:
         """True if the step is taken to come from the cache: it has times but no node."""
         return self.spec.assumed_cached and self.progress is ProgressState.WAITING
+
+    @property
+    def needs_node(self) -> bool:
+        """True if it goes to a node, False for a pause and for what comes from the cache."""
+        return self.spec.kind not in WITHOUT_POD and not self.is_cached
 
     @property
     def requests_nothing(self) -> bool:

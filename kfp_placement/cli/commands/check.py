@@ -19,6 +19,7 @@ from kfp_placement.cli.option_types import (
     entrypoint_option,
     output_option,
     package_option,
+    semaphore_option,
     with_option,
 )
 
@@ -55,6 +56,7 @@ was found, or the input cannot be read.
 )
 @argument_option
 @branch_option
+@semaphore_option
 @package_option
 @with_option
 @entrypoint_option
@@ -88,6 +90,7 @@ def check(
     cluster: str | None,
     arguments: dict[str, str],
     branches: dict[str, bool],
+    semaphores: dict[str, int],
     package: str | None,
     templates: tuple[str, ...],
     entrypoint: str,
@@ -120,7 +123,13 @@ def check(
         )
         from kfp_placement.check.rules import checked
 
-        request = replace(request, arguments=arguments, branches=branches, entrypoint=entrypoint)
+        request = replace(
+            request,
+            arguments=arguments,
+            branches=branches,
+            semaphores=semaphores,
+            entrypoint=entrypoint,
+        )
         report = checked(request, progress)
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)

@@ -31,6 +31,7 @@ from kfp_placement.cli.option_types import (
     package_option,
     pairs,
     parse_width,
+    semaphore_option,
     with_option,
 )
 from kfp_placement_engine.units.durations import parse_duration
@@ -43,7 +44,7 @@ file.py:pipeline), or - for stdin.
 CLUSTER is what kubectl prints, a Cluster file (see `cluster`) by path or URL, - for stdin, `live`,
 which reads the cluster of the kubeconfig (nothing is written), or an example (example:equal,
 example:uneven, example:edge):
-  kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o json > cluster.json
+  kubectl get nodes,pods,pvc,pv -A -o json > cluster.json
 
 \b
 Examples:
@@ -113,6 +114,7 @@ _PLANNER_OPTIONS = (
 )
 @argument_option
 @branch_option
+@semaphore_option
 @package_option
 @with_option
 @entrypoint_option

@@ -28,9 +28,9 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_leaf, input_defaults
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
+from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.tree.expressions import Expression
-from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Drivers,
@@ -40,7 +40,6 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
-from kfp_placement_engine.readers.unused.walk import unused_in_workflow
 
 SOURCE = "argo-workflow"
 
@@ -84,7 +83,7 @@ def kfp_workflow_tree(
         drivers=Drivers.PER_LOOP if dialect is Dialect.KFP_3 else Drivers.PER_ITERATION,
         run_claims=run_claims(spec),
         end_limit=run_limit(spec),
-        notices=(*missing_notices(missing), *unused_in_workflow(spec)),
+        notices=tuple(missing_notices(missing)),
         workflow=metadata.text("name"),
         namespace=metadata.text("namespace"),
         run_id=metadata.fields("labels").text(RUN_ID_LABEL),
@@ -137,7 +136,7 @@ class _WorkflowReader:
             raise place.error("must be a DAG, as KFP makes it of every pipeline and loop")
         with self._nesting.inside(template, place):
             tasks = self._tasks(template, component)
-        dag = Dag(tasks, dag_outputs(component), input_defaults(component), place)
+        dag = Dag(tasks, dag_outputs(component), input_defaults(component), place=place)
         self._dags[template] = dag
         return dag
 
@@ -182,7 +181,6 @@ class _WorkflowReader:
             depends_on=() if exit_of else tuple(dict.fromkeys(waits)),
             exit_of=exit_of,
             extra_inputs=inputs,
-            dag=dag,
         )
 
     def _body(

@@ -2,11 +2,18 @@
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import WITHOUT_POD, Notice, StepKind
 from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
+from kfp_placement_engine.readers.argo.limits.plain_limits import (
+    locks,
+    parallelism,
+    task_notices,
+    workflow_notices,
+)
 from kfp_placement_engine.readers.argo.plain_templates import (
     POD_KINDS,
     inside,
@@ -27,6 +34,7 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
 )
 from kfp_placement_engine.readers.formulas.conditions import WhenCondition, read_depends
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, unknown_parameter
+from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
@@ -37,7 +45,6 @@ from kfp_placement_engine.readers.tree.expressions import (
     TaskOutput,
 )
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     Condition,
     Dag,
@@ -51,7 +58,6 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
-from kfp_placement_engine.readers.unused.walk import UnusedFields
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
@@ -89,12 +95,13 @@ def plain_workflow_tree(
         # Argo hands the Workflow's parameters to the entrypoint as its inputs.
         arguments=parameters,
         missing_arguments=tuple(missing),
+        parallelism=parallelism(spec),
         run_claims=run_claims(spec),
         end_limit=run_limit(spec),
         notices=(
             *missing_notices(missing),
+            *workflow_notices(spec),
             *dict.fromkeys(reader.notices),
-            *reader.unused.notices(),
         ),
         workflow=workflow,
         namespace=namespace,
@@ -141,7 +148,6 @@ class _PlainReader:
         self._bodies: dict[tuple[WorkflowTemplates, str, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
         self.notices: list[Notice] = []
-        self.unused = UnusedFields(spec)
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
         """Return the outermost DAG; that of a Workflow of a single pod has a single task."""
@@ -151,12 +157,13 @@ class _PlainReader:
         inputs = {name: Constant(text) for name, text in parameters.items()}
         lone = {entrypoint: Task(entrypoint, body, inputs=inputs)}
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
-        handler = self._spec.text("onExit")
-        if handler:
-            exit_body = self._named(handler, self._spec.where("onExit"), self._spec)
+        handler = _exit_hook(self._spec)
+        if handler is not None:
+            exit_body = self._task_body(handler, self._spec)
             tasks["onExit"] = Task("onExit", exit_body, exit_of=tuple(tasks))
-        defaults = body.defaults if isinstance(body, Dag) else {}
-        return Dag(tasks, defaults=defaults, place=self._spec.place)
+        if isinstance(body, Dag):
+            return replace(body, tasks=tasks, outputs={}, place=self._spec.place)
+        return Dag(tasks, place=self._spec.place)
 
     def _named(self, template: str, place: Place, spec: Fields) -> Leaf | Dag | None:
         """Return the leaf or DAG that a template runs, or None where it runs no pod.
@@ -191,14 +198,23 @@ class _PlainReader:
             spec: the Workflow's spec, as it is for the template's own pod.
             within: the Workflow's spec, as it is for pods of the template's tasks.
         """
-        self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
         if _is_dag(merged):
             return self._dag(merged, within)
         if any(merged.get(kind) is not None for kind in POD_KINDS):
-            return template_leaf(merged, spec, self._tags)
-        if any(merged.get(kind) is not None for kind in ("suspend", "http", "plugin")):
-            return None
+            leaf = template_leaf(merged, spec, self._tags)
+            return replace(leaf, locks=locks(merged, self._tags))
+        for kind in WITHOUT_POD:
+            if merged.get(kind) is not None:
+                pause = merged.fields(kind).get("duration") if kind is StepKind.SUSPEND else None
+                duration = Constant("") if pause is None else self._tags.text(pause)
+                return Leaf(
+                    kind,
+                    duration=duration,
+                    locks=locks(merged, self._tags),
+                    defaults=template_defaults(merged, self._tags),
+                    place=merged.place,
+                )
         raise merged.error("has no container, script, dag, steps or other kind known here")
 
     def _dag(self, template: Fields, spec: Fields) -> Dag:
@@ -219,8 +235,56 @@ class _PlainReader:
                 for entry in entries:
                     self._add_task(tasks, entry, before, spec)
                 before = tuple(entry.name("name") for entry in entries) or before
-        defaults = template_defaults(template, self._tags)
-        return Dag(tasks, self._outputs(template), defaults, template.place)
+        return Dag(
+            self._awaiting_hooks(self._targeted(template, tasks)),
+            self._outputs(template),
+            template_defaults(template, self._tags),
+            template=template.text("name"),
+            parallelism=parallelism(template),
+            locks=locks(template, self._tags),
+            place=template.place,
+        )
+
+    def _targeted(self, template: Fields, tasks: Mapping[str, Task]) -> dict[str, Task]:
+        """Return the tasks that a DAG runs: its targets and what they wait for, else all."""
+        dag = template.fields("dag")
+        target = self._tags.plain(dag.get("target"))
+        if not target:
+            return dict(tasks)
+        if "{{" in target:
+            problem = "which of its tasks run is known only at run time (target); all are planned"
+            self.notices.append(Notice("dag-target", f"{template.place.spelled}: {problem}"))
+            return dict(tasks)
+        open_names = [name for name in target.split(" ") if name]
+        kept: set[str] = set()
+        while open_names:
+            name = open_names.pop()
+            if name not in tasks:
+                raise dag.where("target").error(f"there is no task {name!r:.80}")
+            if name not in kept:
+                kept.add(name)
+                open_names += tasks[name].depends_on
+        return {
+            name: task
+            for name, task in tasks.items()
+            if name in kept or not kept.isdisjoint(task.exit_of)
+        }
+
+    def _awaiting_hooks(self, tasks: Mapping[str, Task]) -> dict[str, Task]:
+        """Return tasks that wait for the exit hooks of what they wait for, as in Argo."""
+        hooks = {name: task.name for task in tasks.values() for name in task.exit_of}
+        if not hooks:
+            return dict(tasks)
+        return {
+            name: replace(
+                task,
+                depends_on=(
+                    *task.depends_on,
+                    *(hooks[before] for before in task.depends_on if before in hooks),
+                ),
+            )
+            for name, task in tasks.items()
+        }
 
     def _dag_dependencies(self, entry: Fields, names: Collection[str]) -> Names:
         task = entry.at(": task {:.80}", entry.text("name"))
@@ -257,11 +321,11 @@ class _PlainReader:
             continues_after=_continues_after(task),
             loop=self._loop(task),
         )
-        hook = task.fields("hooks").fields("exit")
-        handler = Fields(hook.raw or {"template": task.get("onExit")}, task.place)
-        if handler.get("template") or handler.get("templateRef"):
-            exit_name = f"{name}.onExit"
-            tasks[exit_name] = Task(exit_name, self._task_body(handler, spec), exit_of=(name,))
+        self.notices.extend(task_notices(task))
+        handler = _exit_hook(task)
+        if handler is not None:
+            exit_name, exit_body = f"{name}.onExit", self._task_body(handler, spec)
+            tasks[exit_name] = Task(exit_name, exit_body, exit_of=(name,), is_awaited=True)
 
     def _task_body(self, task: Fields, spec: Fields) -> Leaf | Dag | None:
         if task.get("inline") is not None:
@@ -359,6 +423,16 @@ class _PlainReader:
     def _output(self, source: Any) -> OutputSources:
         expression = self._tags.text(source)
         return ((expression.task, expression.key),) if isinstance(expression, TaskOutput) else ()
+
+
+def _exit_hook(holder: Fields) -> Fields | None:
+    """Return what runs when a Workflow or task has ended, with its template; None = nothing does.
+
+    The hook `exit` wins over `onExit`.
+    """
+    hook = holder.fields("hooks").fields("exit")
+    handler = Fields(hook.raw or {"template": holder.get("onExit")}, holder.place)
+    return handler if handler.get("template") or handler.get("templateRef") else None
 
 
 def _is_dag(template: Fields) -> bool:

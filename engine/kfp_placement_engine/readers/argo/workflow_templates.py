@@ -5,10 +5,10 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import StartLimit
+from kfp_placement_engine.readers.kubernetes.start_limits import SETTINGS, shortest_limit
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, text_or_empty
-from kfp_placement_engine.readers.tree.start_limits import SETTINGS, shortest_limit
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
+from kfp_placement_engine.readers.kubernetes.start_limits import DEADLINE
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Input
-from kfp_placement_engine.readers.tree.start_limits import DEADLINE
 
 
 class KubernetesConfig:

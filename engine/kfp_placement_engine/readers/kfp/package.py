@@ -17,11 +17,11 @@ from kfp_placement_engine.readers.kfp.tasks import (
     exit_targets,
     read_task,
 )
+from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.start_limits import run_limit
 from kfp_placement_engine.readers.tree.tasks import (
     WORKSPACE_CLAIM,
     Dag,
@@ -115,7 +115,7 @@ class _PackageReader:
         with self._nesting.inside(name, self._file.then(": component {:.80}", name)):
             tasks = self._tasks(component)
         outputs, defaults = dag_outputs(component), input_defaults(component)
-        self._dags[name] = Dag(tasks, outputs, defaults, component.place)
+        self._dags[name] = Dag(tasks, outputs, defaults, place=component.place)
         return self._dags[name]
 
     def _tasks(self, component: Fields) -> dict[str, Task]:
@@ -147,7 +147,6 @@ class _PackageReader:
                 depends_on=() if name in exits else dependencies(spec),
                 exit_of=exits.get(name, ()),
                 extra_inputs=inputs,
-                dag=component,
             )
         return tasks
 

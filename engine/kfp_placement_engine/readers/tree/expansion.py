@@ -35,6 +35,7 @@ from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
+from kfp_placement_engine.readers.tree.run_limits import RunLimits
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.tree.tasks import (
@@ -83,6 +84,8 @@ class _Position:
         after_failure: whether the position is only reached after a failure.
         upstream: steps that must have ended before anything here starts, sorted.
         exit_task: whether the position is inside an exit task.
+        child_of: limit of the DAG that the tasks here are children of; -1 = none.
+        locks: names of the locks that are held here.
         assumed: whether the position is inside an iteration of a loop of assumed width.
     """
 
@@ -96,6 +99,8 @@ class _Position:
     upstream: Names = ()
     exit_task: bool = False
     assumed: bool = False
+    child_of: int = -1
+    locks: Names = ()
 
 
 class _Expander:
@@ -107,6 +112,7 @@ class _Expander:
         self._widths = LoopWidths(options, self._notices)
         usual_ends = AFTER_SUCCESS if self._has_drivers else AFTER_SUCCESS_OR_SKIP
         self._decider = BranchDecider(options, self._notices, usual_ends)
+        self._limits = RunLimits(tree.parallelism, options.semaphores, self._notices)
         self._facts = LeafFactsReader()
         self._claims = ClaimRegistry(tree.run_claims, self._notices)
         self._data = DataIndex()
@@ -138,6 +144,7 @@ class _Expander:
             steps=tuple(self._steps.values()),
             groups=tuple(self._groups.values()),
             claims=self._claims.claims(),
+            limits=self._limits.limits(),
             notices=self._notices.notices(),
             end_limit=tree.end_limit,
             namespace=tree.namespace,
@@ -161,6 +168,7 @@ class _Expander:
         scope = Scope(inputs, partial(output, "parameters"))
         artifact_scope = Scope(artifacts, partial(output, "artifacts"))
         tasks = ordered_tasks(dag)
+        child_of = self._limits.open_children(dag)
         decisions = self._decider.decide(tasks, scope, position.prefix)
         # In a run without failures, nothing waits for a task that runs after a failure.
         late: dict[str, Names] = {}
@@ -178,6 +186,7 @@ class _Expander:
                 branches=position.branches + decision.branches,
                 after_failure=position.after_failure or decision.after_failure,
                 exit_task=position.exit_task or bool(task.exit_of),
+                child_of=child_of,
             )
             if not decision.runs:
                 result = self._dead(task, here, decision)
@@ -200,14 +209,6 @@ class _Expander:
     def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         if task.body is None:
             return NoResult(position.upstream)
-        lost = [name for name in task.required_inputs if name not in scope.inputs]
-        for name in lost:
-            code, message = task.required_inputs[name]
-            self._notices.add(code, message, task_of(position.prefix + task.name))
-        if lost:
-            # Nobody will ever know the values, so they do not count as known at run time.
-            nothing = dict.fromkeys(lost, KnownValue(None))
-            scope = replace(scope, inputs={**scope.inputs, **nothing})
         if task.loop is not None:
             return self._loop(task, position, scope, artifacts)
         if isinstance(task.body, Dag) and self._has_drivers:
@@ -225,12 +226,21 @@ class _Expander:
         inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
         artifacts = {key: value.evaluate(artifact_scope) for key, value in task.artifacts.items()}
         body = task.body
-        if isinstance(body, Dag):
-            inside = replace(position, prefix=f"{position.prefix}{name}.")
-            return self._dag(body, inside, _known_values(body.defaults) | inputs, artifacts)
         assert body is not None
         inputs = _known_values(body.defaults) | inputs
-        return self._leaf(task, body, position, position.prefix + name, inputs, artifacts)
+        name = position.prefix + name
+        first, locks = self._limits.step_count, Names()
+        if body.locks:
+            locks = self._limits.locks_of(body, Scope(inputs), position.locks, task_of(name))
+        result: TaskResult
+        if isinstance(body, Dag):
+            inside = replace(position, prefix=f"{name}.", locks=position.locks + locks)
+            result = self._dag(body, inside, inputs, artifacts)
+        else:
+            result = self._leaf(task, body, position, name, inputs, artifacts)
+        if locks or position.child_of >= 0:
+            self._limits.close(first, position.child_of, body, locks)
+        return result
 
     def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         assert task.loop is not None
@@ -299,7 +309,6 @@ class _Expander:
     ) -> LeafResult:
         task_name = task_of(name)
         scope = Scope(inputs)
-        leaf = leaf.in_scope(scope) if leaf.in_scope else leaf
         facts = self._facts.read(leaf, scope)
         for code, message in facts.warnings:
             self._notices.add(code, message, task_name)
@@ -338,6 +347,7 @@ class _Expander:
         if step.name in self._steps:
             raise self._error(f"two steps are called {step.name!r:.120}; rename one task")
         self._steps[step.name] = step
+        self._limits.add_step(step)
         self._dependencies += len(step.depends_on)
         if len(self._steps) > self._options.max_steps:
             raise self._error(
@@ -381,6 +391,6 @@ def _sinks(dag: Dag, results: Mapping[str, TaskResult], upstream: Names) -> Name
     ends = [
         results[task.name].sinks
         for task in dag.tasks.values()
-        if not task.exit_of and task.name not in waited_for
+        if (task.is_awaited or not task.exit_of) and task.name not in waited_for
     ]
     return _union(ends) if ends else upstream

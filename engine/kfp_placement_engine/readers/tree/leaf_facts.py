@@ -20,6 +20,7 @@ from kfp_placement_engine.model.run_graph import (
     DurationSource,
     NodeAffinity,
     PodSelector,
+    StepKind,
     Toleration,
 )
 from kfp_placement_engine.model.step_names import listed
@@ -29,6 +30,12 @@ from kfp_placement_engine.readers.kubernetes.constraints import (
     read_node_affinity,
     read_tolerations,
 )
+from kfp_placement_engine.readers.kubernetes.start_limits import (
+    limit_seconds,
+    limit_warnings,
+    shortest_end,
+    shortest_limit,
+)
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
@@ -37,11 +44,6 @@ from kfp_placement_engine.readers.tree.leaf_resources import (
     gapless,
     read_made_pods,
     read_resources,
-)
-from kfp_placement_engine.readers.tree.start_limits import (
-    limit_warnings,
-    shortest_end,
-    shortest_limit,
 )
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
@@ -113,6 +115,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.start_limits.values(),
         *([leaf.made_object.manifest] if leaf.made_object else []),
         *leaf.end_limits.values(),
+        leaf.duration,
         *filter(None, amounts),
     ]
     return {name for expression in expressions for name in input_names(expression)}
@@ -124,7 +127,7 @@ class _LeafRead:
     def __init__(self, leaf: Leaf, scope: Scope) -> None:
         self._leaf = leaf
         self._scope = scope
-        self._warnings: list[tuple[str, str]] = list(leaf.problems)
+        self._warnings: list[tuple[str, str]] = []
 
     def facts(self) -> LeafFacts:
         """Return the facts of the leaf.
@@ -147,10 +150,11 @@ class _LeafRead:
             end_limits["timeout"] = limits["timeout"]
         self._warnings.extend(limit_warnings(limits))
         seconds = hints.duration_seconds
+        if leaf.kind is StepKind.SUSPEND:
+            seconds = self._pause_seconds()
         step_fields = {
             "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
             "requests": resources.requests,
-            "containers": resources.containers,
             "unknown_resources": resources.unknown,
             "labels": labels,
             "annotations": annotations,
@@ -213,6 +217,18 @@ class _LeafRead:
         groups, warnings = read_made_pods(self._leaf.made_object, self._scope, self._leaf.place)
         self._warnings.extend(warnings)
         return groups
+
+    def _pause_seconds(self) -> float | None:
+        """Return how long a pause takes; None = until somebody ends it, or nobody knows."""
+        text = known_text(self._leaf.duration.evaluate(self._scope))
+        if text == "":
+            return None
+        seconds = limit_seconds(text) if text else None
+        if seconds is None:
+            value = f"{text!r:.40}, which is not a duration: write for example 10m"
+            problem = "known only at run time" if text is None else value
+            self._warnings.append(("unknown-pause", f"the time of its pause is {problem}"))
+        return seconds
 
     def _node_selector(self) -> dict[str, str]:
         selector: dict[str, str] = {}

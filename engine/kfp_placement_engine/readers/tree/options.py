@@ -43,6 +43,7 @@ class ReadOptions:
         package: pipeline spec of the run, for a Workflow that does not hold it; None = unknown.
         templates: WorkflowTemplates that a Workflow may refer to.
         entrypoint: name of the template that a Workflow runs; "" = the one that it names itself.
+        semaphores: limits of semaphores of Argo, by the key of each: `ConfigMap/key`.
         default_loop_width: number of iterations where it is not known.
         max_steps: largest number of steps: planning more takes minutes and gigabytes.
         max_dependencies: largest number of direct dependencies, for the same reason (two wide loops
@@ -56,17 +57,23 @@ class ReadOptions:
     package: Mapping[str, Any] | None = None
     templates: ArgoObjects = ArgoObjects()
     entrypoint: str = ""
+    semaphores: Mapping[str, int] = field(default_factory=dict)
     default_loop_width: int = 3
     max_steps: int = 20_000
     max_dependencies: int = 30_000_000
 
     def __post_init__(self) -> None:
-        """Refuse widths that no loop can have, and branches that are neither taken nor not."""
+        """Refuse widths and limits that cannot be, and branches that are neither taken nor not."""
         widths = {**self.loop_widths, "default_loop_width": self.default_loop_width}
         for name, width in widths.items():
             if isinstance(width, bool) or not isinstance(width, int) or width < 0:
                 raise InputError(
                     f"loop width {name} = {width!r:.40}; it must be a whole number, 0 or more"
+                )
+        for name, limit in self.semaphores.items():
+            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+                raise InputError(
+                    f"semaphore {name} = {limit!r:.40}; it must be a whole number, 1 or more"
                 )
         for name, taken in self.branches.items():
             if not isinstance(taken, bool):

@@ -4,11 +4,11 @@ Both KFP sources and plain Argo Workflows are translated into this one form; `ex
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import (
@@ -57,17 +57,11 @@ class Nesting:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """One resource of a container, not yet evaluated.
-
-    Attributes:
-        name, request, limit: name of the resource, its request and its limit.
-        container: position of the container among those that run beside each other.
-    """
+    """One resource of a container: its name, request and limit, not yet evaluated."""
 
     name: Expression
     request: Expression | None = None
     limit: Expression | None = None
-    container: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,6 +75,18 @@ class InitContainer:
 
     resources: tuple[ResourceSpec, ...]
     is_sidecar: bool = False
+
+
+class Lock(NamedTuple):
+    """A mutex or semaphore that what a template runs has while it is under way.
+
+    Attributes:
+        kind: `mutex` or `semaphore`.
+        name: name of the mutex, or for a semaphore the key of its limit: `ConfigMap/key`.
+    """
+
+    kind: str
+    name: Expression
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,6 @@ class Leaf:
         image: image of the main container.
         component: digest of image, command and arguments; see `run_graph.Step`.
         resources: requests and limits of its containers.
-        container_count: number of its containers that run beside each other.
         init_containers: init containers of its pod, in their order.
         pod_resources: requests and limits of its pod as a whole, as written.
         resource_claims: names of claims for devices (dynamic resource allocation), not counted.
@@ -124,15 +129,14 @@ class Leaf:
         claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
         start_limits: expressions for limits of the time until its pod runs, by Argo's setting.
         end_limits: expressions for limits of the time that its pod may take, by setting.
+        duration: expression for its run time, for a kind of step whose file states one.
+        locks: locks that it has while it is under way.
         attempt_limit: largest number of attempts.
         retry: rules of its retries.
         caching_enabled: whether its result may come from the cache.
         has_driver: whether a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
         numeric_inputs: names of inputs that are numbers or booleans, where that is known.
-        problems: codes and messages of problems that are known whatever the inputs are.
-        in_scope: function that returns the leaf with these inputs, if the leaf as a whole depends
-            on them; None = only its expressions do.
         place: place in the file, for messages.
     """
 
@@ -140,7 +144,6 @@ class Leaf:
     image: Expression = EMPTY
     component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
-    container_count: int = 1
     init_containers: tuple[InitContainer, ...] = ()
     pod_resources: Mapping[str, Any] = field(default_factory=dict)
     resource_claims: tuple[str, ...] = ()
@@ -159,14 +162,14 @@ class Leaf:
     claim_name: Expression = EMPTY
     start_limits: Mapping[str, Expression] = field(default_factory=dict)
     end_limits: Mapping[str, Expression] = field(default_factory=dict)
+    duration: Expression = EMPTY
+    locks: tuple[Lock, ...] = ()
     attempt_limit: int = 1
     retry: Retry = field(default_factory=Retry)
     caching_enabled: bool = False
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     numeric_inputs: frozenset[str] = frozenset()
-    problems: tuple[tuple[str, str], ...] = ()
-    in_scope: "Callable[[Scope], Leaf] | None" = None
     place: Place = NOWHERE
 
     def all_resources(self) -> Iterator[ResourceSpec]:
@@ -227,12 +230,18 @@ class Dag:
         tasks: tasks by name, in no particular order.
         outputs: sources of the DAG's own outputs.
         defaults: values of inputs that the task does not set.
+        template: name of the template that it is read from, for people; "" = none.
+        parallelism: largest number of its tasks that are under way at once; 0 = no limit.
+        locks: locks that it has while it is under way.
         place: place in the file, for messages.
     """
 
     tasks: Mapping[str, "Task"]
     outputs: Outputs = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    template: str = ""
+    parallelism: int = 0
+    locks: tuple[Lock, ...] = ()
     place: Place = NOWHERE
 
 
@@ -242,9 +251,10 @@ class Task:
 
     Attributes:
         name: name of the task, which is unique in its DAG.
-        body: leaf or DAG that the task runs; None runs no pod (a pause, a request).
+        body: leaf or DAG that the task runs; None runs nothing.
         depends_on: tasks of the same DAG that must have ended before.
         exit_of: tasks after whose end an exit task runs; empty for other tasks.
+        is_awaited: whether what waits for its DAG waits for it, though it is an exit task.
         inputs: input parameters, evaluated in the enclosing DAG.
         own_inputs: input parameters made from the task's other inputs (text with gaps).
         artifacts: input artifacts, evaluated in the enclosing DAG.
@@ -254,14 +264,13 @@ class Task:
         continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
-        required_inputs: inputs of the DAG without which the task fails, each with code and message
-            of that problem.
     """
 
     name: str
     body: Leaf | Dag | None
     depends_on: Names = ()
     exit_of: Names = ()
+    is_awaited: bool = False
     inputs: Mapping[str, Expression] = field(default_factory=dict)
     own_inputs: Mapping[str, Expression] = field(default_factory=dict)
     artifacts: Mapping[str, Expression] = field(default_factory=dict)
@@ -270,7 +279,6 @@ class Task:
     continues_after: frozenset[str] = frozenset()
     loop: Loop | None = None
     display_name: str = ""
-    required_inputs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 WORKSPACE_CLAIM = "kfp-workspace"
@@ -299,6 +307,7 @@ class TaskTree:
         arguments: values of the run's parameters.
         missing_arguments: names of parameters without a value.
         drivers: driver pods that KFP runs.
+        parallelism: largest number of pods at once; 0 = no limit.
         run_claims: volume claims made for the run before its first step, with their access modes.
         notices: notices of the reader.
         end_limit: limit of the time that the run may take.
@@ -311,6 +320,7 @@ class TaskTree:
     arguments: Mapping[str, Any]
     missing_arguments: Names
     drivers: Drivers = Drivers.NONE
+    parallelism: int = 0
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     end_limit: EndLimit | None = None

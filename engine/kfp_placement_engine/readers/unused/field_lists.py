@@ -75,5 +75,9 @@ class MappingOf(NamedTuple):
     each: FieldList
 
 
-FieldType = FieldList | MappingOf
+class TemplateName(NamedTuple):
+    """The name of a template that is run."""
+
+
+FieldType = FieldList | MappingOf | TemplateName
 """Type of a field; a list of objects counts as each of them, text as the object in it."""

@@ -19,6 +19,10 @@ SCHEDULER_NAME = Effect(
     lambda name: bool(name) and name not in (DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER),
 )
 
+DEADLINE = Effect(
+    "steps that run longer are ended and fail", lambda seconds: seconds not in (None, 0, "0")
+)
+
 HOST_NETWORK = Effect("two pods that open the same port cannot share a node")
 
 IMAGE_PULL_POLICY = Effect(
@@ -26,6 +30,10 @@ IMAGE_PULL_POLICY = Effect(
 )
 
 EPHEMERAL = Effect("each pod gets a volume of its own, which may be tied to a zone")
+
+POD_AFFINITY = Effect("the pods of the step go near other pods")
+
+POD_ANTI_AFFINITY = Effect("the pods of the step keep away from other pods")
 
 VOLUME = FieldList(
     modelled="name persistentVolumeClaim",
@@ -46,6 +54,11 @@ VOLUME = FieldList(
     },
 )
 
+AFFINITY = FieldList(
+    modelled="nodeAffinity",
+    named={"podAffinity": POD_AFFINITY, "podAntiAffinity": POD_ANTI_AFFINITY},
+)
+
 _PORT = FieldList(
     irrelevant="containerPort hostIP name protocol",
     named={"hostPort": Effect("two pods with the same port of the node cannot share a node")},
@@ -64,15 +77,14 @@ CONTAINER = FieldList(
 )
 
 POD_SPEC = FieldList(
-    # Readers name affinities to pods and spread themselves, where a plan does not keep them.
-    modelled="activeDeadlineSeconds affinity nodeSelector resourceClaims resources tolerations"
-    " topologySpreadConstraints",
+    modelled="nodeSelector resourceClaims resources tolerations",
     irrelevant="automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks"
     " ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname hostnameOverride"
     " imagePullSecrets preemptionPolicy readinessGates restartPolicy securityContext"
     " serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain"
     " terminationGracePeriodSeconds",
     named={
+        "activeDeadlineSeconds": DEADLINE,
         "hostNetwork": HOST_NETWORK,
         "nodeName": Effect("its pods run on that node, whatever the plan says"),
         "os": Effect("its pods go to nodes of that operating system"),
@@ -85,9 +97,11 @@ POD_SPEC = FieldList(
         "schedulerName": SCHEDULER_NAME,
         "schedulingGates": Effect("its pods wait until somebody removes the gates"),
         "schedulingGroup": Effect("its pods start only together with others of the group"),
+        "topologySpreadConstraints": Effect("its pods are spread over nodes or zones"),
         "workloadRef": Effect("its pods start only together with others of the workload"),
     },
     types={
+        "affinity": AFFINITY,
         "containers": CONTAINER,
         "initContainers": CONTAINER,
         "volumes": VOLUME,

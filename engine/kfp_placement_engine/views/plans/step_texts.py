@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.model.run_graph import WITHOUT_POD, StepKind
 from kfp_placement_engine.model.step_names import CONTROL_FLOW
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
@@ -79,7 +79,7 @@ def waits(cause: PlannedStep | None) -> str:
 
 def is_missing(step: PlannedStep) -> bool:
     """Return whether a step needs a node and has none."""
-    return step.node is None and not step.is_cached
+    return step.node is None and step.needs_node
 
 
 def marks(steps: Iterable[PlannedStep]) -> list[str]:
@@ -109,12 +109,13 @@ def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) 
 
 def where(step: PlannedStep) -> str:
     """Return the node of a step, or words if it has none."""
-    return step.node or ("from cache" if step.is_cached else "no node")
+    words = "no node" if step.needs_node else "from cache" if step.is_cached else "no pod"
+    return step.node or words
 
 
 def run_time(step: PlannedStep) -> str:
     """Format the run time of a step on its node; `~` marks one that was assumed, or is a guess."""
-    mark = "~" if step.run_time.is_guess else ""
+    mark = "~" if step.run_time.is_guess and step.spec.kind not in WITHOUT_POD else ""
     return mark + duration(step.phases.duration_seconds)
 
 

@@ -4,7 +4,10 @@ A percentage stands only where both figures rest on something: with all duration
 default scheduler are compared in words.
 """
 
+from collections.abc import Iterator
+
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
+from kfp_placement_engine.model.run_graph import Step, StepKind, uncounted_waits
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.plan import Plan
@@ -35,11 +38,25 @@ def headline(plan: Plan) -> str:
     if not can_end(plan):
         return _endless(plan)
     words = _comparison(plan)
+    tasks = dict.fromkeys(step.task for step in _waits_for_people(plan))
+    waits = listed(list(tasks), _NAMES)
+    if waits:
+        ends_so, semicolon, rest = words.removesuffix(".").partition(";")
+        words = f"{ends_so}, without the wait for a person at {waits}{semicolon}{rest}."
     if any(step.spec.is_conditional for step in plan.steps):
         # What follows a semicolon does not depend on the conditions.
         ends_so, semicolon, rest = words.removesuffix(".").partition(";")
         return f"{ends_so}, if all conditional steps run{semicolon}{rest}."
     return words
+
+
+def _waits_for_people(plan: Plan) -> Iterator[Step]:
+    """Yield pauses to come whose time is not in the plan."""
+    for step in uncounted_waits(
+        step.spec for step in plan.steps if step.finish_seconds is not None
+    ):
+        if step.kind is StepKind.SUSPEND:
+            yield step
 
 
 def _comparison(plan: Plan) -> str:

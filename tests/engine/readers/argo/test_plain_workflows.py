@@ -17,7 +17,11 @@ WORK: Fields = {"name": "work", "container": {"image": "work:1"}}
 
 def read(templates: list[Fields], *, metadata: Fields | None = None, **spec: Any) -> RunGraph:
     """A Workflow whose entrypoint is `main`."""
-    options = ReadOptions(arguments=spec.pop("given", {}), loop_widths=spec.pop("loop_widths", {}))
+    options = ReadOptions(
+        arguments=spec.pop("given", {}),
+        loop_widths=spec.pop("loop_widths", {}),
+        **spec.pop("options", {}),
+    )
     document = {
         "apiVersion": spec.pop("apiVersion", "argoproj.io/v1alpha1"),
         "kind": spec.pop("kind", "Workflow"),
@@ -289,13 +293,6 @@ def test_the_entrypoint_gets_the_workflow_s_parameters():
     assert (step.image, step.requests) == ("work:new", {"cpu": 2000})
     with pytest.raises(InputError, match="no parameter 'tga'; did you mean 'tag'"):
         read([work], arguments=old, given={"tga": "new"})
-
-
-def test_pauses_and_requests_are_passed_through():
-    tasks = [task("A"), task("pause", "wait", depends="A"), task("B", depends="pause")]
-    graph = read([dag(*tasks), {"name": "wait", "suspend": {}}, WORK])
-    assert [step.name for step in graph.steps] == ["A", "B"]
-    assert graph.step("B").depends_on == ("A",)
 
 
 def test_templates_elsewhere_and_recursion_are_said():

@@ -7,9 +7,9 @@ import pytest
 from kfp_placement_engine import ReadOptions, read_run
 from kfp_placement_engine.model.run_graph import StartLimit
 from kfp_placement_engine.readers.argo.workflow_templates import pod_start_limit
+from kfp_placement_engine.readers.kubernetes.start_limits import limit_seconds
 from kfp_placement_engine.readers.text.fields import Fields as TypedFields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.start_limits import limit_seconds
 from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.packages import Fields, a_package
 

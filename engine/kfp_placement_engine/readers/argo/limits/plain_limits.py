@@ -1,0 +1,88 @@
+"""A reader of what Argo limits and holds: parallelism, locks, and what it does beside the steps."""
+
+from collections.abc import Iterator
+
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.readers.argo.plain_text import TagReader
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import MAX_COUNT
+from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
+from kfp_placement_engine.readers.tree.tasks import Lock
+
+
+def parallelism(holder: Fields) -> int:
+    """Return the `parallelism` of a Workflow's spec or of a template; 0 = it has no limit.
+
+    Argo takes 0 and less for none in a template; in the spec it then starts no pod.
+
+    Raises:
+        InputError: the value is not a whole number, or has tags, which Argo refuses.
+    """
+    value = holder.get("parallelism")
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        problem = f"must be a whole number, not {value!r:.60}: Argo takes no text and no parameter"
+        raise holder.where("parallelism").error(problem)
+    return min(max(0, value), MAX_COUNT)
+
+
+def locks(template: Fields, tags: TagReader) -> tuple[Lock, ...]:
+    """Return the mutexes and semaphores of a template, those of its `synchronization`.
+
+    Raises:
+        InputError: one is malformed.
+    """
+    synchronization = template.fields("synchronization")
+    entries = [
+        Lock("mutex", _named(tags, mutex.get("namespace"), mutex.name("name")))
+        for mutex in _both(synchronization, "mutex", "mutexes")
+    ]
+    for semaphore in _both(synchronization, "semaphore", "semaphores"):
+        reference = semaphore.fields("configMapKeyRef")
+        if reference:
+            key = _named(tags, None, f"{reference.name('name')}/{reference.name('key')}")
+        else:
+            key = _named(tags, None, semaphore.fields("database").name("key"))
+        entries.append(Lock("semaphore", key))
+    return tuple(dict.fromkeys(entries))
+
+
+def workflow_notices(spec: Fields) -> Iterator[Notice]:
+    """Yield notices of what holds back a Workflow as a whole, which no plan of one run shows.
+
+    Raises:
+        InputError: a setting is malformed.
+    """
+    if spec.get("parallelism") is not None and not parallelism(spec):
+        problem = "its parallelism is 0: Argo starts no pod until somebody raises it"
+        yield Notice("parallelism", f"{problem}; the plan has no limit")
+    for name in spec.mapping("hooks"):
+        if name != "exit":
+            yield Notice("lifecycle-hook", f"hook {name:.60} of the Workflow {_HOOK}")
+
+
+def task_notices(task: Fields) -> Iterator[Notice]:
+    """Yield notices of hooks of a task that a plan does not show.
+
+    Raises:
+        InputError: the hooks are malformed.
+    """
+    for name in task.mapping("hooks"):
+        if name != "exit":
+            yield Notice("lifecycle-hook", f"{task.place.spelled}: its hook {name:.60} {_HOOK}")
+
+
+_HOOK = "starts its template when its expression is true; the plan does not have its pods"
+
+
+def _both(holder: Fields, one: str, many: str) -> Iterator[Fields]:
+    """Yield the entries of a list, after the single one that older Argo has beside it."""
+    if holder.get(one) is not None:
+        yield holder.fields(one)
+    yield from holder.each(many)
+
+
+def _named(tags: TagReader, namespace: object, name: str) -> Expression:
+    prefix = f"{tags.plain(namespace)}/" if namespace else ""
+    return tags.text(prefix + name) if name else EMPTY

@@ -1,0 +1,126 @@
+"""Limits of a run, collected while its tasks are expanded: who holds which place."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kfp_placement_engine.model.concurrency import ConcurrencyLimit
+from kfp_placement_engine.model.run_graph import Step
+from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.leaf_resources import gapless
+from kfp_placement_engine.readers.tree.notices import NoticeCollector
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Lock, Names
+from kfp_placement_engine.readers.tree.values import known_text
+
+
+class _Open(NamedTuple):
+    """A limit whose holders are not all known yet."""
+
+    name: str
+    most: int
+    waits_with_place: bool
+    holders: list[Names]
+
+
+class RunLimits:
+    """Collector of a run's limits.
+
+    Argo counts the children of a template that are under way, also while they wait for a lock; the
+    locks of a child are taken all at once (`checkParallelism`, `sync.Manager`). A limit that has
+    places for all of its holders is left out.
+    """
+
+    def __init__(
+        self, parallelism: int, semaphores: Mapping[str, int], notices: NoticeCollector
+    ) -> None:
+        """Begin without steps.
+
+        Args:
+            parallelism: largest number of pods at once; 0 = no limit.
+            semaphores: limits of semaphores, by the key of each: `ConfigMap/key`.
+            notices: collector of what cannot be used.
+        """
+        self._parallelism = parallelism
+        self._semaphores = semaphores
+        self._notices = notices
+        self._steps: list[Step] = []
+        self._children: list[_Open] = []
+        self._locks: dict[str, _Open] = {}
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps until now."""
+        return len(self._steps)
+
+    def add_step(self, step: Step) -> None:
+        """Add a step of the run."""
+        self._steps.append(step)
+
+    def open_children(self, dag: Dag) -> int:
+        """Return the number of a limit for the children of a DAG; -1 = it has none."""
+        if not dag.parallelism:
+            return -1
+        name = f"parallelism of template {dag.template:.80}"
+        self._children.append(_Open(name, dag.parallelism, True, []))
+        return len(self._children) - 1
+
+    def locks_of(self, body: Dag | Leaf, scope: Scope, around: Names, task: str) -> Names:
+        """Return the names of the locks that a body takes, whose limits are known.
+
+        Args:
+            body: body of the task that is expanded.
+            scope: the body's inputs.
+            around: locks that are held around it.
+            task: name of the task, for messages.
+        """
+        names = (self._lock(lock, scope, around, task) for lock in body.locks)
+        return tuple(filter(None, names))
+
+    def close(self, first: int, child_of: int, body: Dag | Leaf, locks: Names) -> None:
+        """Add what was expanded as a holder of its limits.
+
+        Args:
+            first: number of steps before it.
+            child_of: limit of the children that it is one of; -1 = none.
+            body: body of the task.
+            locks: names of its locks.
+        """
+        steps = tuple(step.name for step in self._steps[first:])
+        if not steps:
+            return
+        if child_of >= 0 and (isinstance(body, Dag) or self._steps[first].needs_pod):
+            self._children[child_of].holders.append(steps)
+        for name in locks:
+            self._locks[name].holders.append(steps)
+
+    def limits(self) -> tuple[ConcurrencyLimit, ...]:
+        """Return the limits that have fewer places than holders."""
+        limits = [*self._children, *self._locks.values()]
+        if self._parallelism:
+            pods: list[Names] = [(step.name,) for step in self._steps if step.needs_pod]
+            limits.append(_Open("parallelism of the Workflow", self._parallelism, False, pods))
+        return tuple(
+            ConcurrencyLimit(each.name, each.most, tuple(each.holders), each.waits_with_place)
+            for each in limits
+            if len(each.holders) > each.most
+        )
+
+    def _lock(self, lock: Lock, scope: Scope, around: Names, task: str) -> str:
+        """Return the name of a lock, or "" if it cannot be used, which a notice says."""
+        key = gapless(known_text(lock.name.evaluate(scope)))
+        if not key:
+            problem = f"the name of its {lock.kind} is known only at run time"
+            self._notices.add("lock", f"{problem}; the plan is made without it", task)
+            return ""
+        name = f"{lock.kind} {key:.120}"
+        most = 1 if lock.kind == "mutex" else self._semaphores.get(key, 0)
+        if not most:
+            problem = f"the limit of {name} is in a ConfigMap that the plan does not know"
+            remedy = f"give it (--semaphore {key:.120}=N, semaphores in Python)"
+            self._notices.add("lock", f"{problem}; {remedy}", task)
+            return ""
+        if around.count(name) >= most:
+            problem = f"it waits for {name}, which what calls it has: Argo never starts it"
+            self._notices.add("lock", f"{problem}; the plan is made as if it did", task)
+            return ""
+        self._locks.setdefault(name, _Open(name, most, False, []))
+        return name

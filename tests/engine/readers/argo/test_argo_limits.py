@@ -1,0 +1,320 @@
+"""What Argo limits: parallelism, mutexes and semaphores; pauses; hooks; targets of a DAG."""
+
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine import ReadOptions, RunGraph, read_run_file
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.run_graph import StepKind
+from tests.controlplane.argo.small_workflows import arguments, task
+from tests.engine.readers.argo.test_plain_workflows import dag, read
+from tests.support.builders import cluster_of, plan_of
+from tests.support.data import data_path
+from tests.support.packages import Fields, notice_codes
+
+WORK: Fields = {"name": "work", "container": {"command": ["true"]}}
+SIX = [1, 2, 3, 4, 5, 6]
+MINUTE = 60.0
+
+
+def minutes(graph: RunGraph, **options: Any) -> float:
+    """How long the run takes; each step takes a minute, and there is room for all at once."""
+    plan = plan_of(graph, cluster_of(3, cpu=16), **options)
+    assert plan.comparison.lower_bound.seconds <= plan.figures.makespan_seconds * (1 + 1e-9)
+    return plan.figures.makespan_seconds / MINUTE
+
+
+def steps(name: str, *groups: list[Fields], **fields: Any) -> Fields:
+    return {"name": name, "steps": list(groups), **fields}
+
+
+def locked(name: str = "work", **synchronization: Any) -> Fields:
+    return {**WORK, "name": name, "synchronization": synchronization}
+
+
+# Parallelism -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "expected"), [("spec", 3), ("template", 3)])
+def test_parallelism_of_a_workflow_and_of_a_template(name, expected):
+    graph = read_run_file(data_path("user-cases", "03-parallelism", f"{name}.yaml"))
+    plan = plan_of(graph, cluster_of(3))
+    assert plan.figures.makespan_seconds == pytest.approx(expected * MINUTE, rel=0.05)
+    assert plan.comparison.lower_bound.seconds == pytest.approx(expected * MINUTE, rel=0.05)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(None, 1), (1, 6), (2, 3), (4, 2), (6, 1), (9, 1)])
+def test_no_more_pods_than_the_workflow_allows(most, expected):
+    graph = read([dag(task("w", withItems=SIX)), WORK], parallelism=most)
+    assert minutes(graph) == expected
+    assert bool(graph.limits) == (expected > 1)
+
+
+def test_parallelism_of_a_dag_counts_its_children_and_not_their_pods():
+    inner = {"name": "inner", "dag": {"tasks": [task("a"), task("b"), task("c", depends="a")]}}
+    tasks = [task("one", "inner"), task("two", "inner"), task("three")]
+    graph = read([dag(*tasks, parallelism=2), inner, WORK])
+    (limit,) = graph.limits
+    assert (limit.name, limit.most) == ("parallelism of template main", 2)
+    assert limit.holders == (
+        ("one.a", "one.b", "one.c"),
+        ("three",),
+        ("two.a", "two.b", "two.c"),
+    )
+    assert minutes(graph) == 3
+
+
+def test_a_template_that_runs_twice_has_two_limits():
+    inner = steps("inner", [task("w", withItems=[1, 2])], parallelism=1)
+    graph = read([dag(task("one", "inner"), task("two", "inner")), inner, WORK])
+    assert len(graph.limits) == 2
+    assert minutes(graph) == 2
+    assert minutes(read([dag(task("s", "inner", withItems=[1, 2, 3])), inner, WORK])) == 2
+
+
+def test_limits_of_workflow_and_template_apply_together():
+    inner = steps("inner", [task("w", withItems=[1, 2])])
+    main = dag(task("s", "inner", withItems=[1, 2, 3]), parallelism=2)
+    assert minutes(read([main, inner, WORK])) == 2
+    assert minutes(read([main, inner, WORK], parallelism=3)) == 2
+    assert minutes(read([main, inner, WORK], parallelism=1)) == 6
+
+
+def test_pauses_are_no_children_and_no_pods():
+    pause = {"name": "wait", "suspend": {"duration": "60"}}
+    tasks = [task("p", "wait", withItems=SIX), task("w", withItems=[1, 2])]
+    assert minutes(read([dag(*tasks, parallelism=1), pause, WORK], parallelism=1)) == 2
+
+
+@pytest.mark.parametrize("value", ["2", "{{workflow.parameters.p}}", 1.5, True, [1]])
+@pytest.mark.parametrize("where", ["spec", "template"])
+def test_parallelism_is_a_whole_number(value, where):
+    parameters = {"arguments": arguments(p="2")}
+    of_spec = {"parallelism": value} if where == "spec" else {}
+    main = dag(task("A"), **({} if of_spec else {"parallelism": value}))
+    with pytest.raises(InputError, match="parallelism: must be a whole number, not"):
+        read([main, WORK], **parameters, **of_spec)
+
+
+@pytest.mark.parametrize("value", [0, -3])
+def test_a_workflow_that_is_stopped_by_its_parallelism_is_planned_as_without(value):
+    graph = read([dag(task("w", withItems=SIX), parallelism=value), WORK], parallelism=value)
+    assert (minutes(graph), notice_codes(graph)) == (1, ["parallelism"])
+
+
+# Locks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "synchronization", [{"mutex": {"name": "m"}}, {"mutexes": [{"name": "m"}, {"name": "n"}]}]
+)
+def test_steps_with_a_mutex_take_turns(synchronization):
+    graph = read([dag(task("w", withItems=SIX)), locked(**synchronization)])
+    assert minutes(graph) == 6
+
+
+def test_a_mutex_is_one_for_all_templates_and_different_by_name_and_namespace():
+    tasks = [task("a", "a"), task("b", "b"), task("c", "c"), task("d", "d")]
+    graph = read(
+        [
+            dag(*tasks),
+            locked("a", mutex={"name": "m"}),
+            locked("b", mutexes=[{"name": "m"}]),
+            locked("c", mutex={"name": "other"}),
+            locked("d", mutex={"name": "m", "namespace": "elsewhere"}),
+        ]
+    )
+    assert [(limit.name, limit.holders) for limit in graph.limits] == [
+        ("mutex m", (("a",), ("b",)))
+    ]
+    assert minutes(graph) == 2
+
+
+def test_the_name_of_a_mutex_may_be_a_parameter():
+    mutex = {"name": "gpu-{{inputs.parameters.n}}"}
+    template = {**locked(mutex=mutex), "inputs": {"parameters": [{"name": "n"}]}}
+    tasks = task("w", withItems=[1, 1, 2], arguments=arguments(n="{{item}}"))
+    graph = read([dag(tasks), template])
+    assert [limit.name for limit in graph.limits] == ["mutex gpu-1"]
+    made = task("w", arguments=arguments(n="{{tasks.a.outputs.result}}"))
+    graph = read([dag(task("a", "plain"), made), template, {**WORK, "name": "plain"}])
+    assert (graph.limits, notice_codes(graph)) == ((), ["lock"])
+
+
+def test_a_lock_of_a_dag_is_held_until_its_last_step_has_ended():
+    inner = dag(task("x"), task("y", depends="x"))
+    inner |= {"name": "inner", "synchronization": {"mutex": {"name": "m"}}}
+    graph = read([dag(task("one", "inner"), task("two", "inner"), task("w")), inner, WORK])
+    assert minutes(graph) == 4
+
+
+def test_a_child_that_waits_for_a_lock_counts_as_a_child():
+    """Two children hold the places of their template; the second waits for the lock meanwhile."""
+    tasks = [task("a", "a"), task("b", "a"), task("c"), task("d")]
+    graph = read([dag(*tasks, parallelism=2), locked("a", mutex={"name": "m"}), WORK])
+    assert minutes(graph) == 3
+
+
+def test_a_pod_that_waits_for_a_lock_does_not_count_as_a_pod():
+    tasks = [task("a", "a"), task("b", "a"), task("c"), task("d")]
+    graph = read([dag(*tasks), locked("a", mutex={"name": "m"}), WORK], parallelism=2)
+    assert minutes(graph) == 2
+
+
+def test_several_locks_are_taken_at_once():
+    """Whoever waits for one lock keeps no other: no two steps wait for each other forever."""
+    both, swapped = [{"name": "m"}, {"name": "n"}], [{"name": "n"}, {"name": "m"}]
+    tasks = [task("a", "a", withItems=[1, 2]), task("b", "b", withItems=[1, 2])]
+    graph = read([dag(*tasks), locked("a", mutexes=both), locked("b", mutexes=swapped)])
+    assert minutes(graph) == 4
+
+
+def test_a_lock_inside_of_itself_is_said():
+    inner = dag(task("x", "locked")) | {
+        "name": "inner",
+        "synchronization": {"mutex": {"name": "m"}},
+    }
+    graph = read([dag(task("a", "inner")), inner, locked("locked", mutex={"name": "m"})])
+    assert notice_codes(graph) == ["lock"]
+    assert "Argo never starts it" in graph.notices[0].message
+
+
+SEMAPHORE = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
+
+
+@pytest.mark.parametrize("synchronization", [{"semaphore": SEMAPHORE}, {"semaphores": [SEMAPHORE]}])
+def test_the_limit_of_a_semaphore_is_given_or_named(synchronization, golden):
+    templates = [dag(task("w", withItems=SIX)), locked(**synchronization)]
+    graph = read(templates)
+    assert (minutes(graph), notice_codes(graph)) == (1, ["lock"])
+    golden(str(graph.notices[0]))
+    graph = read(templates, options={"semaphores": {"limits/gpu": 2}})
+    assert (minutes(graph), notice_codes(graph)) == (3, [])
+
+
+def test_a_semaphore_in_a_database_has_a_key():
+    template = locked(semaphores=[{"database": {"key": "gpu"}}])
+    graph = read([dag(task("w", withItems=SIX)), template], options={"semaphores": {"gpu": 3}})
+    assert minutes(graph) == 2
+
+
+@pytest.mark.parametrize("value", [0, -1, "two", 1.5, True, None])
+def test_the_limit_of_a_semaphore_is_a_whole_number(value):
+    with pytest.raises(InputError, match=r"semaphore limits/gpu = .*; it must be a whole"):
+        ReadOptions(semaphores={"limits/gpu": value})
+
+
+@pytest.mark.parametrize(
+    ("synchronization", "problem"),
+    [
+        ({"mutex": {}}, "mutex.name"),
+        ({"semaphores": [{}]}, "key"),
+        ({"semaphores": "gpu"}, "semaphores: must be a list"),
+        ({"mutexes": ["m"]}, r"mutexes\[0\]: must be a mapping"),
+    ],
+)
+def test_malformed_locks_are_refused(synchronization, problem):
+    with pytest.raises(InputError, match=problem):
+        read([dag(task("A")), locked(**synchronization)])
+
+
+def test_a_lock_of_the_whole_workflow_and_a_daemon_are_named():
+    server = {**WORK, "name": "server", "daemon": True}
+    lock = {"mutexes": [{"name": "m"}]}
+    graph = read([dag(task("A", "server"), task("B")), server, WORK], synchronization=lock)
+    assert notice_codes(graph) == ["not-used", "not-used"]
+
+
+# Pauses ------------------------------------------------------------------------------------------
+
+
+def test_a_pause_takes_its_time_and_a_person_is_named(golden):
+    graph = read_run_file(data_path("user-cases", "09-suspend", "suspend.yaml"))
+    plan = plan_of(graph, cluster_of(3))
+    assert plan.step("deploy").start_seconds == pytest.approx(2 * 3600 + MINUTE, abs=1)
+    assert (plan.step("settle").node, plan.unschedulable) == (None, ())
+    assert [step.kind for step in graph.steps if not step.needs_pod] == [StepKind.SUSPEND] * 2
+    golden("\n".join(map(str, plan.notices)))
+
+
+@pytest.mark.parametrize(
+    ("duration", "expected"),
+    [("90", 3.5), ("1m30s", 3.5), (60, 3), ("{{workflow.parameters.pause}}", 4)],
+)
+def test_a_pause_is_read_as_by_argo(duration, expected):
+    tasks = [task("A"), task("pause", "wait", depends="A"), task("B", depends="pause")]
+    templates = [dag(*tasks), {"name": "wait", "suspend": {"duration": duration}}, WORK]
+    assert minutes(read(templates, arguments=arguments(pause="2m"))) == expected
+
+
+@pytest.mark.parametrize("duration", ["soon", "{{tasks.A.outputs.result}}"])
+def test_a_pause_without_a_known_time_is_said(duration):
+    template = {
+        "name": "wait",
+        "inputs": {"parameters": [{"name": "d"}]},
+        "suspend": {"duration": "{{inputs.parameters.d}}"},
+    }
+    tasks = [task("A"), task("pause", "wait", depends="A", arguments=arguments(d=duration))]
+    graph = read([dag(*tasks), template, WORK])
+    assert (minutes(graph), notice_codes(graph)) == (1, ["unknown-pause"])
+
+
+@pytest.mark.parametrize("kind", ["http", "plugin"])
+def test_what_the_agent_does_has_no_pod(kind):
+    tasks = [task("A"), task("call", "call", depends="A"), task("B", depends="call")]
+    graph = read([dag(*tasks), {"name": "call", kind: {"url": "http://x"}}, WORK])
+    plan = plan_of(graph, cluster_of(1))
+    assert (plan.step("call").node, plan.unschedulable) == (None, ())
+    assert plan.step("B").start_seconds == MINUTE
+    assert "no-pod" in [notice.code for notice in plan.notices]
+
+
+# Hooks, targets, daemons -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hook", [{"onExit": "work"}, {"hooks": {"exit": {"template": "work"}}}])
+def test_what_waits_for_a_task_waits_for_its_exit_hook(hook):
+    graph = read([dag(task("A", **hook), task("B", depends="A"), task("C")), WORK])
+    assert graph.step("B").depends_on == ("A", "A.onExit")
+    assert minutes(graph) == 3
+    groups = [[task("A", **hook)], [task("B")]]
+    assert minutes(read([steps("main", *groups), WORK])) == 3
+    inner = {"name": "inner", "dag": {"tasks": [task("A", **hook)]}}
+    graph = read([dag(task("x", "inner"), task("y", depends="x")), inner, WORK])
+    assert graph.step("y").depends_on == ("x.A", "x.A.onExit")
+
+
+def test_the_exit_hook_of_a_workflow_wins_over_on_exit():
+    tidy = {**WORK, "name": "tidy", "nodeSelector": {"pool": "tidy"}}
+    hooks = {"exit": {"template": "tidy"}}
+    graph = read([dag(task("A")), WORK, tidy], onExit="work", hooks=hooks)
+    assert graph.step("onExit").node_selector == {"pool": "tidy"}
+    assert graph.step("onExit").depends_on == ("A",)
+
+
+def test_other_hooks_are_named(golden):
+    hooks = {"running": {"expression": 'tasks.A.status == "Running"', "template": "work"}}
+    graph = read([dag(task("A", hooks=hooks)), WORK], hooks=hooks)
+    assert notice_codes(graph) == ["lifecycle-hook", "lifecycle-hook"]
+    assert [step.name for step in graph.steps] == ["A"]
+    golden("\n".join(map(str, graph.notices)))
+
+
+TASKS = [task("a"), task("b", depends="a"), task("c", depends="a"), task("d", depends="b")]
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [("b", "ab"), ("c b", "abc"), ("d", "abd"), ("", "abcd"), ("{{workflow.parameters.t}}", "a")],
+)
+def test_a_dag_runs_its_targets_and_what_they_wait_for(target, names):
+    main = {"name": "main", "dag": {"tasks": TASKS, "target": target}}
+    graph = read([main, WORK], arguments=arguments(t="a"))
+    assert [step.name for step in graph.steps] == list(names)
+
+
+def test_a_target_that_is_not_there_is_refused():
+    main = {"name": "main", "dag": {"tasks": TASKS, "target": "b e"}}
+    with pytest.raises(InputError, match=r"dag.target: there is no task 'e'"):
+        read([main, WORK])
