@@ -185,7 +185,8 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
         beside = tuple(Fields(each, Place(name)) for each in used[1:])
         options = replace(options, templates=ArgoObjects(beside) + options.templates)
     graph = _graph(run_format, used, name, options)
-    unused = [each for each in documents if not any(each is one for one in used)]
+    taken = set(map(id, used))
+    unused = [each for each in documents if id(each) not in taken]
     notices = _unused_notices(unused)
     if run_format is _Format.PACKAGE:
         from kfp_placement_engine.readers.kfp.arguments import misread_notices
@@ -197,11 +198,18 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
 def _runs(documents: Sequence[_Document]) -> list[_Run]:
     """Return the documents that describe a run, without templates that others can refer to.
 
-    If there are templates only, those that name their entrypoint are runs, else all are.
+    If there are templates only, those are runs that name their entrypoint, and to which no other
+    object refers.
     """
     runs = [(each, run_format) for each in documents if (run_format := _format_of(each))]
     own = [run for run in runs if not _is_template(run[0])]
-    return own or [run for run in runs if _entrypoint(run[0])] or runs
+    if own or len(runs) < 2:
+        return own or runs
+    from kfp_placement_engine.readers.argo.references.template_library import referred
+
+    named = [run for run in runs if _entrypoint(run[0])] or runs
+    used = {source for document in documents for source in referred(document)}
+    return [run for run in named if (run[0].get("kind"), _name(run[0])) not in used] or named
 
 
 def _only(runs: Sequence[_Run], name: str) -> _Run:

@@ -335,7 +335,7 @@ class _PlainReader:
         if "{{" in name:
             return self._unknown(task, "which template it runs is known only at run time")
         if templates is None:
-            return self._unknown(task, f"{name} is not known", f"; {GIVE_TEMPLATES}")
+            return self._unknown(task, name, f"; {GIVE_TEMPLATES}")
         here, self._templates = self._templates, templates
         try:
             return self._named(name, task.place, spec)
@@ -345,7 +345,7 @@ class _PlainReader:
     def _target(self, task: Fields) -> tuple[WorkflowTemplates | None, str]:
         """Return the templates among which that of a task is, and its name there.
 
-        None = its object is not known; then the name is that of the object.
+        None = its object is not known; then a sentence about that is in place of the name.
         """
         if task.get("templateRef") is None:
             return self._templates, self._tags.plain(task.name("template"))
@@ -359,7 +359,7 @@ class _PlainReader:
             return templates, template
         if self._library.holds(source):
             raise reference.error(f"{source} has no template {template!r:.80}")
-        return None, str(source)
+        return None, self._library.problem(source)
 
     def _unknown(self, task: Fields, problem: str, remedy: str = "") -> Leaf:
         message = f"{task.place.spelled}: {problem}: the task counts as one step{remedy}"

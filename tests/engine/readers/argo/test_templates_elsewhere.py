@@ -224,6 +224,12 @@ def test_an_entrypoint_takes_its_own_inputs_as_arguments():
         read(library(sync), entrypoint="sync", arguments={"other": 1})
 
 
+def test_among_templates_with_an_entrypoint_the_run_is_the_one_that_no_other_refers_to():
+    check = library(pod("check", cpu="2"), entrypoint="check")
+    main = library(MAIN, entrypoint="main", name="main")
+    assert cpus(read(main, check)) == cpus(read(check, main)) == {"check": 2000}
+
+
 def test_the_template_with_an_entrypoint_is_the_run_among_templates():
     main = library(MAIN, entrypoint="main", name="main")
     assert cpus(read(library(pod("check", cpu="2")), main)) == {"check": 2000}

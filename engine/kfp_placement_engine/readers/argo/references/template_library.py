@@ -110,6 +110,18 @@ class TemplateLibrary:
         """Return whether an object itself is known, and not only what Argo has stored of it."""
         return source in self._objects and self._object(source) is not None
 
+    def problem(self, source: TemplateSource) -> str:
+        """Return the sentence that an object is not known, with what comes close to it."""
+        is_cluster = source.kind == CLUSTER_KIND
+        other = TemplateSource(TEMPLATE_KIND if is_cluster else CLUSTER_KIND, source.name)
+        if self.holds(other):
+            scope = "false" if is_cluster else "true"
+            return f"{source} is not known, but {other} is (clusterScope: {scope})"
+        if elsewhere := self._objects.get(source):
+            where = _metadata_text(elsewhere[0], "namespace")
+            return f"{source} is known in namespace {where:.80} only"
+        return f"{source} is not known"
+
     def _templates(self, source: TemplateSource) -> WorkflowTemplates:
         chosen, stored = self._object(source), self._stored.get(source, {})
         place = (self._stored_at if chosen is None else chosen.place).then(": {}", source)

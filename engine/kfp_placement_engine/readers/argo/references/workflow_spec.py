@@ -103,7 +103,7 @@ def _joined(
     if base is None:
         why = next((f" ({text})" for text in unread if str(source) in text), "")
         raise workflow.error(
-            f"its steps are in {source}, which is not known{why}; {GIVE_TEMPLATES}"
+            f"its steps are in another object: {library.problem(source)}{why}; {GIVE_TEMPLATES}"
         )
     return Fields(joined_specs(base.raw, spec.raw), workflow.place)
 
