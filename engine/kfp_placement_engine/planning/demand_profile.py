@@ -1,7 +1,8 @@
 """The demand of a run: the most that the rest of its plan takes of each resource at any one time.
 
 Pods take what they request from their start to their end; one that ends at a moment frees its room
-before another starts. Every resource has its own peak over time.
+before another starts. Every resource has its own peak over time. Where branches exclude each other,
+the outcome that takes most counts; what runs only after a failure does not.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -10,6 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kfp_placement_engine.lowering.activities import ROOT_NAME
+from kfp_placement_engine.lowering.branches import (
+    AFTER_FAILURE,
+    BranchArrays,
+    Path,
+    branch_arrays,
+    has_branches,
+    path_of,
+    paths_of_groups,
+)
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
@@ -17,6 +28,7 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_names import enclosing
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+from kfp_placement_engine.problem.use_over_time import Pods, largest_use
 from kfp_placement_engine.units.resources import MAX_SUM, Resources, is_extended, without_zeros
 
 
@@ -31,14 +43,24 @@ class DemandProfile:
                 others its steps wait, its peaks are too low, and too many runs are admitted.
             graph: run that was planned; it says which steps make workers.
         """
+        paths = {step.name: path_of(step) for step in graph.steps}
+        if has_branches(graph):
+            paths |= {name or ROOT_NAME: path for name, path in paths_of_groups(graph).items()}
         drivers = [
-            _Row(driver.name, driver.start_seconds, driver.finish_seconds, DRIVER_REQUESTS)
+            _Row(
+                driver.name,
+                driver.start_seconds,
+                driver.finish_seconds,
+                DRIVER_REQUESTS,
+                path=paths.get(driver.name, ()),
+            )
             for driver in plan.drivers
         ]
-        rows = [*drivers, *_pods_of(plan, graph)]
+        pods = [*drivers, *_pods_of(plan, graph)]
+        rows = [row for row in pods if AFTER_FAILURE not in row.path]
         self._pods = _table(rows)
         self._owners = tuple(row.owner for row in rows)
-        self._drivers = len(plan.drivers)
+        self._drivers = sum(AFTER_FAILURE not in driver.path for driver in drivers)
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
         """Return the demand of the steps that are left.
@@ -75,6 +97,7 @@ class _Row(NamedTuple):
         requests: requests of each pod.
         pods: number of pods.
         in_gang: whether they work only together with others.
+        path: branches around the step, outermost first.
     """
 
     owner: str
@@ -83,6 +106,7 @@ class _Row(NamedTuple):
     requests: Resources
     pods: int = 1
     in_gang: bool = False
+    path: Path = ()
 
 
 def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
@@ -102,9 +126,10 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
         if not step.needs_node:
             continue
         made = workers.get(step.name, ())
-        yield _Row(step.name, start, end, step.requests, in_gang=bool(made))
+        path = path_of(step.spec)
+        yield _Row(step.name, start, end, step.requests, in_gang=bool(made), path=path)
         for group in made:
-            yield _Row(step.name, start, end, group.requests, group.count, in_gang=True)
+            yield _Row(step.name, start, end, group.requests, group.count, in_gang=True, path=path)
 
 
 @dataclass(frozen=True)
@@ -117,6 +142,8 @@ class _Table:
         count: [P] number of pods.
         amounts: [P, R] amounts that each pod takes.
         in_gang: [P] whether they work only together with others.
+        branch: [P] innermost branch around them, -1 = none.
+        tree: branches and choices of the run.
     """
 
     names: tuple[str, ...]
@@ -125,6 +152,8 @@ class _Table:
     count: Integers
     amounts: Integers
     in_gang: Booleans
+    branch: Integers
+    tree: BranchArrays
 
     def left(self, over: Booleans, running: Booleans) -> "_Table":
         """Return the rows that are not over; rows that run start first, and take some time.
@@ -143,6 +172,8 @@ class _Table:
             count=self.count[kept],
             amounts=self.amounts[kept],
             in_gang=self.in_gang[kept],
+            branch=self.branch[kept],
+            tree=self.tree,
         )
 
     def demand(self) -> Demand:
@@ -157,8 +188,7 @@ class _Table:
 
     def _peaks(self, rows: Booleans) -> dict[str, int]:
         """Return the peak of each resource over time, for the pods of some rows."""
-        taken = self.amounts[rows] * self.count[rows, None]
-        peaks = _most(self.start[rows], self.end[rows], taken).tolist()
+        peaks = self._most(rows, self.amounts[rows] * self.count[rows, None]).tolist()
         return without_zeros(dict(zip(self.names, peaks, strict=True)))
 
     def _gangs(self) -> tuple[PodGroup, ...]:
@@ -167,10 +197,17 @@ class _Table:
         groups = []
         for shape, amounts in enumerate(shapes[:, :-1].tolist()):
             same = rows[shape_of.ravel() == shape]
-            peak = _most(self.start[same], self.end[same], self.count[same, None])
+            peak = self._most(same, self.count[same, None])
             requests = dict(zip(self.names[:-1], amounts, strict=True))
             groups.append(PodGroup(int(peak[0]), without_zeros(requests)))
         return tuple(groups)
+
+    def _most(self, rows: Booleans | Integers, taken: Integers) -> Integers:
+        """Return the peaks over time of the amounts that some rows take."""
+        pods = Pods(self.start[rows], self.end[rows], taken, self.branch[rows])
+        most = largest_use(pods, self.tree).amounts.max(axis=0)
+        # Rows that take no time are not in the sums.
+        return np.asarray(np.maximum(most, taken.max(axis=0, initial=0)), np.int64)
 
 
 def _table(rows: Sequence[_Row]) -> _Table:
@@ -179,6 +216,7 @@ def _table(rows: Sequence[_Row]) -> _Table:
     columns = [[row.requests.get(name, 0) for row in rows] for name in names]
     # Cut, so that sums stay within int64: beyond, they are more than any cluster has.
     most = MAX_SUM // max(1, int(count.sum()))
+    tree = branch_arrays([row.path for row in rows], [0] * len(rows))
     return _Table(
         (*names, "pods"),
         start=np.array([row.start for row in rows], np.float64),
@@ -186,16 +224,6 @@ def _table(rows: Sequence[_Row]) -> _Table:
         count=count,
         amounts=np.minimum(np.array([*columns, [1] * len(rows)], np.int64), most).T,
         in_gang=np.array([row.in_gang for row in rows], np.bool_),
+        branch=tree.branch,
+        tree=tree,
     )
-
-
-def _most(start: Floats, end: Floats, taken: Integers) -> Integers:
-    """Return [R] the peaks over time of the amounts `taken` [P, R]."""
-    lasting = start < end
-    times = np.concatenate([end[lasting], start[lasting]])
-    changes = np.concatenate([-taken[lasting], taken[lasting]])
-    # A stable sort keeps ends before starts at the same time.
-    used = changes[np.argsort(times, kind="stable")].cumsum(axis=0)
-    # Rows that take no time are not in the sums.
-    most: Integers = np.maximum(used.max(axis=0, initial=0), taken.max(axis=0, initial=0))
-    return most

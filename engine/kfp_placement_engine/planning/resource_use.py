@@ -11,11 +11,13 @@ from kfp_placement_engine.plans.limits import ResourceUse
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
+    Integers,
     PlacementProblem,
     distinct,
     shares_of,
 )
 from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.problem.use_over_time import Pods, largest_use
 
 MOST_SPANS = 50
 """Largest number of spans that people look at; more are joined to this many of equal length."""
@@ -41,7 +43,7 @@ def resource_use(
     pods = _pods_at_work(run, problem, schedule, release_seconds, open_nodes)
     if pods is None:
         return ()
-    edges, used = _use_over_time(pods.starts, pods.ends, pods.shares, pods.span)
+    edges, used = _use_over_time(pods, problem)
     return _spans(edges, used, problem.resource_names)
 
 
@@ -65,7 +67,11 @@ def mean_use(
     if pods is None:
         return {}
     since, until = pods.span
-    means = (pods.ends - pods.starts) @ pods.shares / (until - since)
+    if arrays.branch_choice.size:
+        edges, used = _use_over_time(pods, problem)
+        means = np.diff(edges) @ used / (until - since)
+    else:
+        means = (pods.ends - pods.starts) @ pods.shares / (until - since)
     named = zip(problem.resource_names, means.tolist(), pods.has_room.tolist(), strict=True)
     return {name: mean for name, mean, has_room in named if has_room and not is_made_up(name)}
 
@@ -77,6 +83,7 @@ class _PodsAtWork(NamedTuple):
         span: time from the run's submission, or time zero, to its end.
         starts, ends: [P] times within the span.
         shares: [P, R] requests as shares of the room.
+        branch: [P] innermost branch around the pod, -1 = none.
         has_room: [R] whether there is any room of the resource.
     """
 
@@ -84,6 +91,7 @@ class _PodsAtWork(NamedTuple):
     starts: Floats
     ends: Floats
     shares: Floats
+    branch: Integers
     has_room: Booleans
 
 
@@ -107,23 +115,20 @@ def _pods_at_work(
     shares = shares_of(requests, room)
     starts = np.clip(schedule.start[taking], since, until)
     ends = np.clip(schedule.end[taking], since, until)
-    return _PodsAtWork((since, until), starts, ends, shares, room > 0)
+    return _PodsAtWork((since, until), starts, ends, shares, arrays.branch[taking], room > 0)
 
 
-def _use_over_time(
-    starts: Floats, ends: Floats, shares: Floats, span: tuple[float, float]
-) -> tuple[Floats, Floats]:
+def _use_over_time(pods: _PodsAtWork, problem: PlacementProblem) -> tuple[Floats, Floats]:
     """Return [T + 1] edges of spans, by changes of the use or of equal length; [T, R] mean use."""
-    times = np.concatenate([starts, ends, span])
-    nothing = np.zeros((len(span), shares.shape[1]))
-    order = np.argsort(times, kind="stable")
-    times = times[order]
-    used = np.concatenate([shares, -shares, nothing])[order].cumsum(axis=0)[:-1]
-    lasting = np.diff(times) > 0
-    edges, used = np.append(times[:-1][lasting], times[-1]), used[lasting]
+    span = pods.span
+    use = largest_use(Pods(pods.starts, pods.ends, pods.shares, pods.branch), problem.arrays)
+    inside = use.times[(use.times > span[0]) & (use.times < span[1])]
+    edges = np.concatenate([span[:1], inside, span[1:]])
+    used = use.at(edges[:-1]).astype(np.float64)
     if len(used) <= MOST_SPANS:
         return edges, used
-    total = np.concatenate([nothing[:1], (used * np.diff(edges)[:, None]).cumsum(axis=0)])
+    nothing = np.zeros((1, used.shape[1]))
+    total = np.concatenate([nothing, (used * np.diff(edges)[:, None]).cumsum(axis=0)])
     even = np.linspace(*span, MOST_SPANS + 1)
     at_edges = np.stack([np.interp(even, edges, column) for column in total.T], axis=1)
     return even, np.diff(at_edges, axis=0) / np.diff(even)[:, None]

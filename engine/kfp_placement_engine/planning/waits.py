@@ -13,6 +13,7 @@ import numpy as np
 from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
 from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.problem.use_over_time import Pods, beside, largest_use
 
 
 class Wait(NamedTuple):
@@ -42,7 +43,9 @@ class Waits:
 
     problem: PlacementProblem
     schedule: Schedule
-    _timelines: dict[int, "_Timeline"] = field(default_factory=dict, init=False, repr=False)
+    _timelines: dict[tuple[int, int], "_Timeline"] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def before_bind(self, activity: int, since: float) -> list[Wait]:
         """Return the waits from `since`, when a pod was ready, to its bind, without a gap.
@@ -80,7 +83,7 @@ class Waits:
         if bound <= since:
             return
         arrays, node = self.problem.arrays, int(self.schedule.node[activity])
-        timeline, request = self._timeline(node), arrays.requests[activity]
+        timeline, request = self._timeline(node, activity), arrays.requests[activity]
         holders = self._exclusive_holders(activity, since, bound)
         changes = {since, bound, *timeline.changes(since, bound)}
         changes |= {time for _, *span in holders for time in span if since < time < bound}
@@ -99,7 +102,9 @@ class Waits:
         if kind is PieceKind.VOLUME:
             return claim
         schedule = self.schedule
-        others = schedule.node == schedule.node[activity]
+        arrays = self.problem.arrays
+        may_run = beside(int(arrays.branch[activity]), arrays)[arrays.branch]
+        others = (schedule.node == schedule.node[activity]) & may_run
         others[activity] = False
         if kind is PieceKind.NODE_FULL:
             enders = np.flatnonzero(others & (schedule.end == finish))
@@ -133,15 +138,17 @@ class Waits:
             if starts[user] < bound and ends[user] > since
         ]
 
-    def _timeline(self, node: int) -> "_Timeline":
-        if node not in self._timelines:
-            there = np.flatnonzero((self.schedule.node == node) & self.schedule.finished)
-            times = np.concatenate([self.schedule.start[there], self.schedule.end[there]])
-            order = np.argsort(times, kind="stable")
-            requests = self.problem.arrays.requests[there]
-            requested = np.concatenate([requests, -requests])[order].cumsum(axis=0)
-            self._timelines[node] = _Timeline(times[order], requested)
-        return self._timelines[node]
+    def _timeline(self, node: int, activity: int) -> "_Timeline":
+        """Return the use of a node by the pods that may run beside an activity."""
+        arrays, schedule = self.problem.arrays, self.schedule
+        branch = int(arrays.branch[activity])
+        if (node, branch) not in self._timelines:
+            there = (
+                (schedule.node == node) & schedule.finished & beside(branch, arrays)[arrays.branch]
+            )
+            pods = Pods(schedule.start, schedule.end, arrays.requests, arrays.branch)
+            self._timelines[node, branch] = _Timeline(*largest_use(pods.rows(there), arrays))
+        return self._timelines[node, branch]
 
     @cached_property
     def _let_in(self) -> dict[int, list[tuple[int, float]]]:
@@ -150,7 +157,7 @@ class Waits:
 
 
 class _Timeline(NamedTuple):
-    """The requested room of one node over time; row i holds from time i on."""
+    """The requested room of one node over time; row i holds from time i on, the first forever."""
 
     times: Floats
     requested: Integers
@@ -164,8 +171,8 @@ class _Timeline(NamedTuple):
 
     def used(self, time: float) -> Integers:
         """Return [R] the requested amounts from that time on."""
-        row = np.searchsorted(self.times, time, side="right") - 1
-        return self.requested[row] if row >= 0 else np.zeros_like(self.requested[0])
+        row = int(np.searchsorted(self.times, time, side="right")) - 1
+        return np.asarray(self.requested[row])
 
 
 class _Admissions:
