@@ -28,8 +28,8 @@ from kfp_placement_engine import BASELINES, LoweringOptions
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.objective import MakespanWithin
-from kfp_placement_engine.planning.alternatives import completions
 from kfp_placement_engine.planning.plan_options import within_makespan
+from kfp_placement_engine.problem.schedule import completions
 from kfp_placement_engine.search.genetic import starting_schedules
 
 LIMITS = tuple(MakespanWithin(percent=each) for each in (0.0, 1.0, 3.0, 5.0, 10.0, 15.0))

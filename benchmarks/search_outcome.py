@@ -12,8 +12,7 @@ from benchmarks.budget import Budget, Spent, search
 from benchmarks.cases import Instance
 from kfp_placement_engine import PlacementProblem
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.planning.alternatives import completions
-from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.problem.schedule import Schedule, completions
 
 Row = tuple[str, str, float, float]
 """Step, node ("" = none), start and end in seconds; infinite if it never starts."""

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem, occupied_seconds
-from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.problem.schedule import Schedule, completions
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.simulation import simulate
 
@@ -38,13 +36,6 @@ def move_step(
     nodes = placement.gene_nodes.copy()
     nodes[problem.arrays.gene[activity]] = node
     return MovedStep(node, simulate(problem, Placement(nodes, placement.priority)))
-
-
-def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
-    """Return [runs] the end of each run's last activity that ends; 0 if none does."""
-    ends = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(ends, problem.arrays.run[schedule.awaited], schedule.end[schedule.awaited])
-    return ends
 
 
 def seconds_on_nodes(problem: PlacementProblem, activity: int) -> Floats:

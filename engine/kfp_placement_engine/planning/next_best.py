@@ -9,14 +9,13 @@ from kfp_placement_engine.contract.rows import MAX_ALTERNATIVES
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.planning.alternatives import (
     ALTERNATIVES_WORK,
-    completions,
     move_step,
     seconds_on_nodes,
 )
 from kfp_placement_engine.plans.planned_step import Alternative
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
-from kfp_placement_engine.problem.schedule import Schedule
+from kfp_placement_engine.problem.schedule import Schedule, completions
 
 TRIED = 4
 """Number of nodes that are tried for a step; the best of them are named."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.plans.comparison import Bounds, Comparison, Figures, ScheduledStep
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord
-from kfp_placement_engine.problem.problem import PlacementProblem, owners
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem, owners
 from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
@@ -35,6 +35,7 @@ class PlanParts:
         result: result of the search.
         baselines: baseline -> schedules that it may lead to.
         explanations: reasons and next best nodes.
+        completion_seconds: [runs] latest end of each run, in whatever outcome.
         bounds: lower bound of each run.
         limits: whether plans name the limits of their runs.
         ordered_makespan_seconds: makespan of a single run if steps could wait, see `Comparison`.
@@ -45,6 +46,7 @@ class PlanParts:
     result: Result
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
+    completion_seconds: Floats
     bounds: Bounds
     limits: bool
     ordered_makespan_seconds: float | None
@@ -158,7 +160,10 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             weights=lowered.options.weights,
             latency_tolerance=lowered.options.latency_tolerance,
         ),
-        figures=figures_of(problem, result.schedule, run, active.release_seconds),
+        figures=replace(
+            figures_of(problem, result.schedule, run, active.release_seconds),
+            makespan_seconds=float(parts.completion_seconds[run]),
+        ),
         comparison=_comparison(run, parts),
         steps=steps,
         drivers=driver_rows(run, lowered, result.schedule),

@@ -11,7 +11,7 @@ from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
-from kfp_placement_engine.planning.alternatives import ALTERNATIVES_WORK, completions
+from kfp_placement_engine.planning.alternatives import ALTERNATIVES_WORK
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_bounds import bounds_of, ordered_makespan, search_stop
 from kfp_placement_engine.planning.plan_options import (
@@ -32,6 +32,7 @@ from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.genetic import starting_schedules
 from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
 from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.replays import latest_completions
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
@@ -112,24 +113,25 @@ def plan_runs(
     schedules = [schedule for each in baselines.values() for schedule in each]
     result, bounds = _solution(lowered, bare.problem, options, start, schedules, progress)
     progress(0.95, "explaining")
+    ends = latest_completions(lowered.problem, result.placement, result.schedule)
     parts = PlanParts(
         cluster=cluster,
         lowered=lowered,
         result=result,
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
+        completion_seconds=ends,
         bounds=bounds,
         limits=options.limits,
         ordered_makespan_seconds=ordered_makespan(lowered.problem, options, result, bounds),
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     progress(1.0, "done")
-    ends = completions(lowered.problem, result.schedule)
     return RunsPlan(
         plans=plans,
         terms=tuple(result.schedule.terms.tolist()),
         completion_seconds=float(lowered.problem.arrays.run_weight @ ends),
-        makespan_seconds=result.schedule.makespan_seconds,
+        makespan_seconds=float(ends.max()),
         makespan_limit_seconds=lowered.problem.end_limit_seconds,
         generations=result.generations,
         planning_seconds=result.seconds,

@@ -3,6 +3,7 @@
 A module of its own because lower bounds and the kernel's tables rest on the same outcome.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,12 +42,21 @@ def one_outcome(arrays: ProblemArrays, amounts: Floats) -> Booleans:
     inside = np.flatnonzero(arrays.branch >= 0)
     sums = np.zeros((arrays.branch_choice.size, amounts.shape[1]))
     np.add.at(sums, arrays.branch[inside], shares_of(amounts[inside], amounts.sum(axis=0)))
-    taken_of = _largest_branches(arrays, sums)
+    return taken_activities(arrays, _largest_branches(arrays, sums))
+
+
+def taken_activities(arrays: ProblemArrays, chosen: Sequence[int]) -> Booleans:
+    """Return [A] the activities of a run that goes well.
+
+    Args:
+        arrays: arrays of the problem.
+        chosen: [C] branch that each choice takes, -1 = none.
+    """
     taken = np.zeros(arrays.branch_choice.size + 1, np.bool_)
     # The last row is for -1, no branch.
     taken[-1] = True
     for branch, choice in enumerate(arrays.branch_choice.tolist()):
-        taken[branch] = taken_of[choice] == branch and taken[arrays.choice_around[choice]]
+        taken[branch] = chosen[choice] == branch and taken[arrays.choice_around[choice]]
     return np.asarray(taken[arrays.branch] & ~arrays.after_failure)
 
 
@@ -64,14 +74,14 @@ def without(problem: PlacementProblem, activities: Booleans) -> PlacementProblem
     return replace(problem, arrays=left_out)
 
 
-def _largest_branches(arrays: ProblemArrays, sums: Floats) -> dict[int, int]:
-    """Return for each choice its branch of the largest sum; to the sums inner choices are added.
+def _largest_branches(arrays: ProblemArrays, sums: Floats) -> list[int]:
+    """Return [C] the branch of the largest sum of each choice; to the sums inner choices are added.
 
     Args:
         arrays: arrays of the problem.
         sums: [B, R] sums of what is right inside each branch.
     """
-    largest: dict[int, int] = {}
+    largest = [-1] * arrays.choice_around.size
     inside: dict[int, list[int]] = {}
     for choice, around in enumerate(arrays.choice_around.tolist()):
         inside.setdefault(around, []).append(choice)
@@ -80,7 +90,7 @@ def _largest_branches(arrays: ProblemArrays, sums: Floats) -> dict[int, int]:
     for branch in reversed(range(len(choices))):
         for choice in inside.get(branch, ()):
             sums[branch] += sums[largest[choice]]
-        rival = largest.setdefault(choices[branch], branch)
-        if sums[branch].max() >= sums[rival].max():
+        rival = largest[choices[branch]]
+        if rival < 0 or sums[branch].max() >= sums[rival].max():
             largest[choices[branch]] = branch
     return largest

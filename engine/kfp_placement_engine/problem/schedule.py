@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +64,10 @@ class Schedule:
         """Latest end of what ends of runs wait for; 0 if nothing ends."""
         ends = self.end[self.awaited]
         return float(ends.max()) if ends.size else 0.0
+
+
+def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
+    """Return [runs] the latest end of what each run's end waits for; 0 if nothing ends."""
+    ends = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(ends, problem.arrays.run[schedule.awaited], schedule.end[schedule.awaited])
+    return ends
