@@ -20,6 +20,7 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.waiting import start_window
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.lowering.branches import path_of
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.planning.starts.expected_times import (
@@ -183,6 +184,10 @@ def _waiting_steps(
             expected_start_seconds=expected.starts.get(name, planned_times.start_seconds),
             latest_start_seconds=expected.latest_starts.get(name, planned_times.start_seconds),
             is_allowed=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
+            path=tuple(
+                branch._replace(choice=f"{run.key}: {branch.choice}" if branch.choice else "")
+                for branch in path_of(step)
+            ),
         )
         window = start_window(step, run.outcome.steps.get(name), pod)
         if window is not None:

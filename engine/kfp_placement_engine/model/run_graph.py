@@ -351,8 +351,8 @@ class Step:
 
     @property
     def is_conditional(self) -> bool:
-        """True if the step runs only if conditions hold."""
-        return bool(self.conditions)
+        """True if the step runs only if conditions hold, or after a failure."""
+        return bool(self.conditions) or self.after_failure
 
     @property
     def input_bytes(self) -> int | None:

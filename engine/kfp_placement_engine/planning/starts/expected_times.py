@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kfp_placement_engine.lowering.activities import activities_of
+from kfp_placement_engine.lowering.branches import AFTER_FAILURE
 from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.starts.node_queue import expected_end
@@ -55,10 +56,12 @@ class StepOrder:
     Attributes:
         names: names of the steps; "" for drivers and joins.
         predecessors: positions of the predecessors of each.
+        after_failure: positions of what runs only after a failure: no end of a run waits for it.
     """
 
     names: Sequence[str]
     predecessors: Sequence[Sequence[int]]
+    after_failure: frozenset[int] = frozenset()
 
     @staticmethod
     def of(graph: RunGraph) -> "StepOrder":
@@ -74,6 +77,9 @@ class StepOrder:
         return StepOrder(
             [activities[index].name if activities[index].step else "" for index in order],
             [[position[each] for each in activities[index].predecessors] for index in order],
+            frozenset(
+                position[at] for at, each in enumerate(activities) if AFTER_FAILURE in each.path
+            ),
         )
 
 
@@ -93,7 +99,8 @@ def expected_times(
         # The end of the run is unknown, so none of its steps may be delayed.
         latest = starts
     else:
-        latest = _latest(order, steps, max(ends, default=now_seconds))
+        awaited = [end for index, end in enumerate(ends) if index not in order.after_failure]
+        latest = _latest(order, steps, max(awaited, default=now_seconds))
     of_steps = [index for index, step in enumerate(steps) if step is not None]
     return ExpectedTimes(
         {order.names[index]: starts[index] for index in of_steps},
@@ -171,6 +178,8 @@ def _latest(order: StepOrder, steps: Sequence[StepSpan | None], run_end: float) 
     for index, step in reversed([*enumerate(steps)]):
         if step is not None:
             latest[index] -= _finite_end(step) - step.start_seconds
+        if index in order.after_failure:
+            continue
         for each in order.predecessors[index]:
             latest[each] = min(latest[each], latest[index])
     return latest

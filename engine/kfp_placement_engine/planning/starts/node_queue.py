@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kfp_placement_engine.lowering.branches import AFTER_FAILURE, Path
+from kfp_placement_engine.model.concurrency import exclude_each_other
 from kfp_placement_engine.planning.starts.room_over_time import RoomOverTime
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.units.resources import (
@@ -46,6 +48,7 @@ class QueuedStep(NamedTuple):
         is_ready: whether its pod is there and waits for this decision.
         is_allowed: whether it was allowed to start before; its room is taken, though its pod may
             not run yet.
+        path: branches around it, in names that no other run has.
     """
 
     requests: Resources
@@ -55,6 +58,7 @@ class QueuedStep(NamedTuple):
     latest_start_seconds: float = -math.inf
     is_ready: bool = False
     is_allowed: bool = False
+    path: Path = ()
 
     def earliest_start(self, now_seconds: float) -> float:
         """Return when it may start if there is room: not before it is planned or expected."""
@@ -102,6 +106,7 @@ def steps_to_start(
         return []
     room = RoomOverTime(free, now_seconds, ends)
     horizon = max(now_seconds + queue[position].seconds for position in candidates)
+    decided = [step.path for step in queue if step.is_ready or step.is_allowed]
     started: list[int] = []
     kept, others = 0, dict[str, int]()
     for position, step in enumerate(queue[: candidates[-1] + 1]):
@@ -111,13 +116,25 @@ def steps_to_start(
         if step.is_ready and room.fits(plus(with_pod(step.requests), others), now_seconds, end):
             room.take(step.requests, now_seconds, end)
             started.append(position)
-        elif step.earliest_start(now_seconds) < horizon:
+        elif step.earliest_start(now_seconds) < horizon and _may_come(step, decided):
             kept += 1
             if kept <= MOST_KEPT:
                 _keep(room, step, now_seconds)
             else:
                 add_to(others, with_pod(step.requests))
     return started
+
+
+def _may_come(step: QueuedStep, decided: Sequence[Path]) -> bool:
+    """Return whether a step needs room later, if nothing fails.
+
+    A step whose pod is made has decided that the branches beside its own are not taken.
+    """
+    if not step.path:
+        return True
+    return AFTER_FAILURE not in step.path and not any(
+        exclude_each_other(step.path, each) for each in decided
+    )
 
 
 def _room_left(

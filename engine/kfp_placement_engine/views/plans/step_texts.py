@@ -127,9 +127,12 @@ def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> lis
         cause: step without a node that it waits for; None = it can start.
         speed: whether to name the speed of a slow or fast node.
     """
+    branch = step.spec.branches[-1].name if step.spec.branches else ""
     flags = {
         waits(cause): cause is not None,
-        "conditional": step.spec.is_conditional,
+        "only after a failure": step.spec.after_failure,
+        "conditional": step.spec.is_conditional and not step.spec.after_failure,
+        f"branch {branch}": branch not in ("", step.spec.task, short_name(step)),
         "assumed": step.spec.assumed,
         "assumed cached": step.is_cached,
         str(step.spec.kind): step.spec.kind is not StepKind.CONTAINER,

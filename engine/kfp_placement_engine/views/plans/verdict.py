@@ -43,10 +43,13 @@ def headline(plan: Plan) -> str:
     if waits:
         ends_so, semicolon, rest = words.removesuffix(".").partition(";")
         words = f"{ends_so}, without the wait for a person at {waits}{semicolon}{rest}."
-    if any(step.spec.is_conditional for step in plan.steps):
+    awaited = [step.spec for step in plan.steps if not step.spec.after_failure]
+    if any(spec.is_conditional for spec in awaited):
+        excluding = any(spec.branches for spec in awaited)
+        which = "the conditional steps that take longest" if excluding else "all conditional steps"
         # What follows a semicolon does not depend on the conditions.
         ends_so, semicolon, rest = words.removesuffix(".").partition(";")
-        return f"{ends_so}, if all conditional steps run{semicolon}{rest}."
+        return f"{ends_so}, if {which} run{semicolon}{rest}."
     return words
 
 

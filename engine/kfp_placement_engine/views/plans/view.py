@@ -114,8 +114,16 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
     if iterations := sum(step.spec.assumed for step in plan.steps):
         width = "loops whose width is known only at run time"
         assumed.append(f"{counted(iterations, 'step')} of {width}")
-    if conditional := sum(step.spec.is_conditional for step in plan.steps):
+    awaited = [step.spec for step in plan.steps if not step.spec.after_failure]
+    if conditional := sum(spec.is_conditional for spec in awaited):
         assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
+    if excluding := sum(bool(spec.branches) for spec in awaited):
+        assumed.append(
+            f"of branches that exclude each other ({counted(excluding, 'step')}) one runs; the end"
+            " is that of the one that takes longest"
+        )
+    if failing := len(plan.steps) - len(awaited):
+        assumed.append(f"no step fails: the end does not wait for {counted(failing, 'step')}")
     outline = (
         "planned by the outline of the run: requests and images are estimates (past runs, policy or"
         " defaults). For exact ones: --package pipeline.yaml; in a cluster features/kfp-api"

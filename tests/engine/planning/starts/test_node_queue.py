@@ -5,6 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_engine.lowering.branches import AFTER_FAILURE
+from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.planning.starts.node_queue import (
     MOST_KEPT,
     QueuedStep,
@@ -49,6 +51,17 @@ def test_steps_start_in_the_plan_s_order_until_the_node_is_full():
 
 def test_one_that_decided_steps_leave_no_room_waits():
     assert started([absent(3, is_allowed=True), step(2), step(1)]) == [2]
+
+
+def test_no_room_is_kept_for_a_branch_beside_one_whose_pod_is_made():
+    if_path, else_path = ((Branch("c", name),) for name in ("if", "else"))
+    assert started([absent(4, path=if_path), step(2, path=else_path)]) == [1]
+    assert started([absent(4, path=if_path), step(2, path=if_path)]) == []
+    assert started([absent(4, path=if_path), step(2)]) == []
+
+
+def test_no_room_is_kept_for_what_runs_only_after_a_failure():
+    assert started([absent(4, path=(AFTER_FAILURE,)), step(2)]) == [1]
 
 
 # `first` needs the whole node in 20 s, as planned.
