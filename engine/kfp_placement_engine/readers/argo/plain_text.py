@@ -87,7 +87,7 @@ class TagReader:
         """Replace the tags whose values are known before the run; the others stay."""
         if not isinstance(value, str):
             return "" if value is None else scalar_text(value)
-        return _TAG.sub(self._replacement, value)
+        return _TAG.sub(self._replacement, value) if "{{" in value else value
 
     def _replacement(self, match: re.Match[str]) -> str:
         expression = self._tag(match.group(1).strip())

@@ -385,7 +385,9 @@ class _PlainReader:
         if task.get("inline") is not None:
             return {}
         templates, name = self._target(task)
-        template = Fields({}, task.place) if templates is None else templates.template(name)
+        template = None if templates is None else templates.template(name)
+        if template is None or not template.get("inputs"):
+            return {}
         inside = {"name", "path", "mode", "optional", "archive", "globalName"}
         return {
             fields.name("name"): Runtime()
