@@ -184,8 +184,8 @@ class _LeafReader:
         self._containers = self._patched("containers", self._own_containers())
         affinity = merge(self._stated("affinity"), self._patch.get("affinity"))
         self._affinity = Fields.of(affinity, template.where("affinity"))
-        own = (Fields({"name": "init"}, template.place), *template.each("initContainers"))
-        self._init_containers = self._patched("initContainers", own)
+        init = list(template.each("initContainers"))
+        self._init_containers = self._patched("initContainers", init)
 
     def leaf(self) -> Leaf:
         """Return the leaf."""
@@ -223,20 +223,24 @@ class _LeafReader:
         )
 
     def _own_containers(self) -> list[Fields]:
-        """Return the containers of the pod that Argo makes, the main one first."""
+        """Return the containers of the template, the main one first."""
         template = self._template
-        containers = list(template.fields("containerSet").each("containers"))
-        if not containers:
-            main = template.fields("script" if "script" in template else "container")
-            containers.append(Fields({**main.raw, "name": "main"}, main.place))
-        wait = Fields({"name": "wait"}, template.place)
-        return [*containers, *template.each("sidecars"), wait]
+        sidecars = list(template.each("sidecars"))
+        if template.get("containerSet") is not None:
+            together = list(template.fields("containerSet").each("containers"))
+            if together:
+                return [*together, *sidecars]
+        main = template.fields("script" if template.get("script") is not None else "container")
+        return [Fields({**main.raw, "name": "main"}, main.place), *sidecars]
 
     def _patched(self, kind: str, own: Sequence[Fields]) -> Sequence[Fields]:
         """Return containers with those of the patch, which have the names of others or are new."""
         if not self._patch.get(kind):
             return own
-        merged = merge([each.raw for each in own], self._patch.entries(kind), POD_LISTS, kind)
+        raw = [each.raw for each in own]
+        # Beside the containers of the template, the pod has one of Argo.
+        made = [{"name": "init"}, *raw] if kind == "initContainers" else [*raw, {"name": "wait"}]
+        merged = merge(made, self._patch.entries(kind), POD_LISTS, kind)
         return list(Fields.each_of(merged, self._template.where(kind)))
 
     def _texts(self, metadata: Fields, kind: str) -> dict[str, Expression]:
@@ -253,6 +257,8 @@ class _LeafReader:
         return tuple(dict.fromkeys((*stated, *used)))
 
     def _made_object(self) -> MadeObject | None:
+        if self._template.get("resource") is None:
+            return None
         resource = self._template.fields("resource")
         if resource.text("action") not in _MAKING_ACTIONS:
             return None

@@ -71,6 +71,8 @@ def container_specs(
     Raises:
         InputError: its resources are malformed.
     """
+    if container.get("resources") is None:
+        return ()
     resources = container.fields("resources")
     requests, limits = resources.mapping("requests"), resources.mapping("limits")
     return tuple(
