@@ -206,7 +206,7 @@ class _LeafReader:
                 self._stated("nodeSelector"), self._patch.get("nodeSelector")
             ),
             affinities=self._present(self._affinity.get("nodeAffinity")),
-            pod_affinities=self._pod_affinities(),
+            anti_affinities=self._anti_affinities(),
             of_run=_OF_RUN,
             # Kubernetes' patches replace a list as a whole.
             tolerations=self._present(
@@ -277,16 +277,11 @@ class _LeafReader:
     def _present(self, *settings: Any) -> tuple[Expression, ...]:
         return tuple(self._tags.structure(value) for value in settings if value)
 
-    def _pod_affinities(self) -> tuple[Expression, ...]:
-        about_pods = {
-            **{key: value for key, value in self._affinity.raw.items() if key != "nodeAffinity"},
-            "topologySpreadConstraints": self._patch.get("topologySpreadConstraints"),
-        }
-        if not any(about_pods.values()):
-            return ()
+    def _anti_affinities(self) -> tuple[Expression, ...]:
+        affinity = self._affinity.get("podAntiAffinity")
         # The name of a Workflow is often made only when it is created.
         tags = self._tags.with_values({"workflow.name": _OF_RUN.values[0]})
-        return (tags.structure(about_pods),)
+        return (tags.structure(affinity),) if affinity else ()
 
     def _claims(self) -> tuple[Expression, ...]:
         claims: dict[str, Expression] = {}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
+from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -14,8 +15,8 @@ from kfp_placement_engine.model.run_graph import (
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 
-_HOSTNAME = "kubernetes.io/hostname"
-_OTHER_TERMS = ("namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+_OTHER_PODS = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+"""Settings by which a term is not only about the pods of its selector in the own namespace."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Operators of a requirement in a node selector term; tolerations have others."""
@@ -57,37 +58,25 @@ def read_node_affinity(fields: Fields) -> NodeAffinity:
     return NodeAffinity(terms, tuple(preferred))
 
 
-def read_anti_affinity(
-    fields: Fields, of_run: Requirement | None
-) -> tuple[tuple[PodSelector, ...], tuple[str, ...]]:
-    """Read which pods a pod may not be beside on a node.
-
-    Return the selectors of these pods, and the settings about other pods that do not say this.
+def read_anti_affinity(fields: Fields, of_run: Requirement | None) -> tuple[PodSelector, ...]:
+    """Read beside which pods of its namespace a pod may not be on a node.
 
     Args:
-        fields: `podAffinity`, `podAntiAffinity` and `topologySpreadConstraints` of the pod.
+        fields: the pod's `podAntiAffinity`.
         of_run: requirement that all pods of the same run fulfil, and no others.
 
     Raises:
         InputError: a value is malformed.
     """
-    selectors, others = [], []
-    anti = fields.fields("podAntiAffinity")
-    for term in anti.each(REQUIRED):
-        key = term.text("topologyKey")
-        if term.get("labelSelector") is None:
-            # Such a selector matches no pod.
-            continue
-        if key != _HOSTNAME:
-            others.append(f"podAntiAffinity by {key:.80}")
-        elif term.get("namespaces") or any(term.get(each) is not None for each in _OTHER_TERMS):
-            others.append("podAntiAffinity with namespaces or label keys")
-        else:
-            selectors.append(_pod_selector(term.fields("labelSelector"), of_run))
-    if anti.get(PREFERRED):
-        others.append("preferred podAntiAffinity")
-    others.extend(each for each in ("podAffinity", "topologySpreadConstraints") if fields.get(each))
-    return tuple(dict.fromkeys(selectors)), tuple(dict.fromkeys(others))
+    selectors = [
+        _pod_selector(term.fields("labelSelector"), of_run)
+        for term in fields.each(REQUIRED)
+        # A selector that is not there matches no pod.
+        if term.get("labelSelector") is not None
+        if term.get("topologyKey") == HOST_LABEL
+        if not any(term.get(each) is not None for each in _OTHER_PODS)
+    ]
+    return tuple(dict.fromkeys(selectors))
 
 
 def _pod_selector(fields: Fields, of_run: Requirement | None) -> PodSelector:

@@ -110,7 +110,7 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         *leaf.annotations.values(),
         *leaf.node_selectors,
         *leaf.affinities,
-        *leaf.pod_affinities,
+        *leaf.anti_affinities,
         *leaf.tolerations,
         *leaf.start_limits.values(),
         *([leaf.made_object.manifest] if leaf.made_object else []),
@@ -243,18 +243,10 @@ class _LeafRead:
         return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
 
     def _apart_from(self) -> tuple[PodSelector, ...]:
-        selectors: list[PodSelector] = []
-        place = self._leaf.place.field("affinity")
-        for value in self._evaluated(self._leaf.pod_affinities, "affinity to pods"):
-            apart_from, others = read_anti_affinity(Fields.of(value, place), self._leaf.of_run)
-            selectors.extend(apart_from)
-            if others:
-                message = (
-                    f"its {listed(others, _MAX_NAMES)} {'is' if len(others) == 1 else 'are'} not in"
-                    " the plan: its pod may not go to its planned node"
-                )
-                self._warnings.append(("pod-affinity", message))
-        return tuple(selectors)
+        values = self._evaluated(self._leaf.anti_affinities, "anti-affinity")
+        place = self._leaf.place.field("podAntiAffinity")
+        read = (read_anti_affinity(Fields.of(each, place), self._leaf.of_run) for each in values)
+        return tuple(selector for selectors in read for selector in selectors)
 
     def _tolerations(self) -> tuple[Toleration, ...]:
         values = self._evaluated(self._leaf.tolerations, "toleration")

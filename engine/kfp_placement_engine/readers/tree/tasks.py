@@ -118,7 +118,7 @@ class Leaf:
         labels, annotations: labels and annotations of the pod, by the author.
         node_selectors: expressions for mappings of node labels, of which later ones win.
         affinities: expressions for Kubernetes' node affinities.
-        pod_affinities: expressions for its settings about other pods, such as `podAntiAffinity`.
+        anti_affinities: expressions for Kubernetes' anti-affinities to pods.
         of_run: requirement in them that all pods of the same run fulfil, and no others.
         tolerations: expressions for one toleration or a list of them.
         claims: expressions for names of volume claims, or for outputs of createpvc tasks.
@@ -152,7 +152,7 @@ class Leaf:
     annotations: Mapping[str, Expression] = field(default_factory=dict)
     node_selectors: tuple[Expression, ...] = ()
     affinities: tuple[Expression, ...] = ()
-    pod_affinities: tuple[Expression, ...] = ()
+    anti_affinities: tuple[Expression, ...] = ()
     of_run: Requirement | None = None
     tolerations: tuple[Expression, ...] = ()
     claims: tuple[Expression, ...] = ()

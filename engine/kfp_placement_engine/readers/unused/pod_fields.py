@@ -5,7 +5,12 @@ Argo's templates have the same types, so that they are listed once.
 A module of its own because Kubernetes' types are neither of Argo nor of KFP.
 """
 
-from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER
+from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
+from kfp_placement_engine.contract.keys import (
+    DEFAULT_SCHEDULER,
+    HOST_LABEL,
+    KUBERNETES_SCHEDULER,
+)
 from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList
 
 _ONE_ZONE = Effect("such a disk is in one zone, and its pods run only there")
@@ -33,7 +38,23 @@ EPHEMERAL = Effect("each pod gets a volume of its own, which may be tied to a zo
 
 POD_AFFINITY = Effect("the pods of the step go near other pods")
 
-POD_ANTI_AFFINITY = Effect("the pods of the step keep away from other pods")
+_KEEPS_AWAY = Effect("the pods of the step keep away from other pods")
+
+_ANTI_AFFINITY_TERM = FieldList(
+    modelled="labelSelector",
+    named={
+        "matchLabelKeys": _KEEPS_AWAY,
+        "mismatchLabelKeys": _KEEPS_AWAY,
+        "namespaceSelector": Effect(_KEEPS_AWAY.text, lambda selector: selector is not None),
+        "namespaces": _KEEPS_AWAY,
+        "topologyKey": Effect(
+            "the pods of the step keep away from the zone of other pods",
+            lambda key: key != HOST_LABEL,
+        ),
+    },
+)
+
+POD_ANTI_AFFINITY = FieldList(named={PREFERRED: _KEEPS_AWAY}, types={REQUIRED: _ANTI_AFFINITY_TERM})
 
 VOLUME = FieldList(
     modelled="name persistentVolumeClaim",
@@ -56,7 +77,8 @@ VOLUME = FieldList(
 
 AFFINITY = FieldList(
     modelled="nodeAffinity",
-    named={"podAffinity": POD_AFFINITY, "podAntiAffinity": POD_ANTI_AFFINITY},
+    named={"podAffinity": POD_AFFINITY},
+    types={"podAntiAffinity": POD_ANTI_AFFINITY},
 )
 
 _PORT = FieldList(
