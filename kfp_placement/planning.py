@@ -183,6 +183,10 @@ def completed(request: PlanRequest, run: RunGraph, past: LoadedPast) -> Prepared
     as_read = _as_asked(request, run, past)
     policy = cluster.policy
     run, forecast = _with_stand_ins(as_read, policy, past), None
+    if cluster.quotas or cluster.limit_ranges:
+        from kfp_placement_engine.planning.hindrances.quotas import with_namespace_rules
+
+        run = with_namespace_rules(run, cluster)
     if past.past is not None:
         # Here and not above: most plans are made without, and it takes long to import.
         from kfp_placement_engine.planning.past_runs.learned_times import with_history

@@ -38,7 +38,7 @@ from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.watches.plan_watches import plan_watches, readers
+from kfp_placement_controller.watches.plan_watches import plan_watches, readers, template_readers
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
@@ -60,7 +60,10 @@ def run(settings: PlanSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
-    _say_what_is_missing(client, learning_needs(settings))
+    _say_what_is_missing(client, learning_needs(settings), "plans do not use past runs")
+    _say_what_is_missing(
+        client, template_needs(settings), "steps in WorkflowTemplates are not known in time"
+    )
     run_until_signal(PlanProcess(settings, client))
     return 0
 
@@ -94,11 +97,16 @@ def learning_needs(settings: PlanSettings) -> tuple[Need, ...]:
     return learning if settings.history else ()
 
 
-def _say_what_is_missing(client: KubeClient, wanted: tuple[Need, ...]) -> None:
+def template_needs(settings: PlanSettings) -> tuple[Need, ...]:
+    """Return the rights for reading templates of other objects; runs are planned without, too."""
+    return tuple(map(Need, template_readers(DEFAULT_SOURCES))) if settings.templates else ()
+
+
+def _say_what_is_missing(client: KubeClient, wanted: tuple[Need, ...], consequence: str) -> None:
     try:
         check_access(client, wanted)
     except AccessError as error:
-        _LOG.warning("plans do not use past runs until this is changed: %s", error)
+        _LOG.warning("%s until this is changed: %s", consequence, error)
 
 
 class PlanProcess(LeadingProcess):

@@ -84,6 +84,9 @@ class PlanSettings(LeadingSettings):
     history: bool = False
     """Histories of pipelines are installed; without, ended runs are not learned from."""
 
+    templates: bool = False
+    """WorkflowTemplates may be read; without, runs are read with what Argo has stored only."""
+
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 

@@ -36,9 +36,12 @@ _REFUSED = frozenset(
     {
         "invalid-label",
         "invalid-resource",
+        "lost-parameter",
         "made-pods-without-room",
+        "limit-range",
         "parameter-name",
         "pod-resources",
+        "quota",
         "request-above-limit",
         "start-limit",
     }

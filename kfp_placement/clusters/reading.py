@@ -81,8 +81,8 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
     """Read a cluster by its name on a command line.
 
     Args:
-        name: the path or URL of a Cluster file or of what `kubectl get nodes,pods,pvc,pv -A -o
-            yaml` prints; `example:equal`.
+        name: the path or URL of a Cluster file or of what `kubectl get
+            nodes,pods,pvc,pv,resourcequotas,limitranges -A -o yaml` prints; `example:equal`.
         progress: receiver of reports on how far reading is.
 
     Raises:

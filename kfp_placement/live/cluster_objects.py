@@ -21,7 +21,17 @@ from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.dumps import read_dump
-from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, JsonObject, Kind
+from kfp_placement_kube.kinds import (
+    CLAIMS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    QUOTAS,
+    VOLUMES,
+    JsonObject,
+    Kind,
+)
 
 MAX_OBJECTS = 500_000
 """Largest number of objects of one kind that are read."""
@@ -69,6 +79,14 @@ def live_cluster(api: ClusterApi, namespace: str, progress: Progress) -> Cluster
             refused = refused or str(error)
             objects_of_one, unread[kind.plural] = _read_namespace(api, kind, namespace, error, tell)
             documents += objects_of_one
+    for kind in (QUOTAS, LIMIT_RANGES):
+        try:
+            documents += _list(api, kind, namespace, partial(progress, 1.0))
+        except ClusterMissingError:
+            pass  # no server of Kubernetes lacks them
+        except ClusterForbiddenError as error:
+            refused = refused or str(error)
+            unread[kind.plural] = f"{kind.plural} of namespace {namespace} are not counted"
     documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_dump(documents, name=SOURCE)
     notices: list[Notice] = []

@@ -63,6 +63,8 @@ NAMESPACES = Kind("v1", "namespaces", "Namespace", namespaced=False)
 PODS = Kind("v1", "pods", "Pod")
 CLAIMS = Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Kind("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+QUOTAS = Kind("v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGES = Kind("v1", "limitranges", "LimitRange")
 LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
 EVENTS = Kind("events.k8s.io/v1", "events", "Event")
 ACCESS_REVIEWS = Kind(

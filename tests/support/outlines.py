@@ -1,8 +1,8 @@
-"""Runs as their outline shows them: without requests, images and components."""
+"""Runs as their outline shows them: without requests, images and components, and all branches."""
 
 from dataclasses import replace
 
-from kfp_placement_engine.model.run_graph import RunGraph, StepKind
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
 
 
 def outline_of(graph: RunGraph) -> RunGraph:
@@ -17,3 +17,15 @@ def outline_of(graph: RunGraph) -> RunGraph:
         for step in graph.steps
     )
     return replace(graph, steps=steps, is_outline=True)
+
+
+def branches_not_taken(graph: RunGraph) -> tuple[str, ...]:
+    """Groups of a run of which only the driver runs, as their conditions are false."""
+    inside = [step.name for step in graph.steps] + [group.name for group in graph.groups]
+    return tuple(
+        group.name
+        for group in graph.groups
+        if group.kind is GroupKind.DAG
+        and group.name
+        and not any(name.startswith(f"{group.name}.") for name in inside)
+    )

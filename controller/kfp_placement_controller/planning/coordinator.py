@@ -47,6 +47,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.packages.actions import PackageAnswer
 from kfp_placement_controller.packages.run_packages import RunPackages
+from kfp_placement_controller.packages.run_templates import RunTemplates
 from kfp_placement_controller.planning.actions import Action, ForgetRun
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
@@ -60,7 +61,12 @@ from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.load import Load
-from kfp_placement_controller.sources.source import ObservedRun, RunSources
+from kfp_placement_controller.sources.source import (
+    ObservedRun,
+    ObservedTemplates,
+    RunSources,
+    TemplateKey,
+)
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.custom_resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
@@ -118,6 +124,7 @@ class Coordinator:
             histories=self.histories,
         )
         self.packages = RunPackages(self.kfp_api, self.own_namespace)
+        self.templates = RunTemplates()
         # What is done about it.
         self.plans = RunPlans(self.registry, self.cluster, self.params, self._awaits_package)
         self.publisher = PlacementPublisher(self.params)
@@ -141,6 +148,11 @@ class Coordinator:
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
             RUN_REQUESTS: self.requests.request_changed,
+            **{
+                kind: partial(self._templates_changed, kind.kind)
+                for source in self.sources
+                for kind in source.template_kinds
+            },
         }
 
     # What comes in.
@@ -302,6 +314,10 @@ class Coordinator:
         """Return the result of work on packages, or None after a defect in it."""
         return self._warnings.take_turn("runs of KFP 3 are planned by their outlines", turn)
 
+    def _on_templates(self, turn: Callable[[], T]) -> T | None:
+        """Return the result of work on templates of other objects, or None after a defect in it."""
+        return self._warnings.take_turn("runs are read without templates of other objects", turn)
+
     def _aside(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work that plans can do without, or None after a defect in it."""
         return self._warnings.take_turn(WITHOUT_PAST_RUNS, turn)
@@ -323,9 +339,11 @@ class Coordinator:
         key, observed = RunKey(*change.key), change.new
         if observed is None:
             self._on_packages(partial(self.packages.gone, key))
+            self.templates.gone(key)
         else:
             joined = partial(self.packages.joined, observed, self.monotonic())
             observed = self._on_packages(joined) or observed
+            observed = self._on_templates(partial(self.templates.joined, observed)) or observed
         if self.queues:
             self.requests.run_changed(Change(change.key, change.old, observed))
         if observed is not None and not observed.is_planned:
@@ -339,8 +357,14 @@ class Coordinator:
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
 
+    def _templates_changed(self, kind: str, change: Change[ObservedTemplates]) -> None:
+        """Take in that an object with templates is new, has changed or is gone."""
+        key = TemplateKey(kind, *change.key)
+        for run in self._on_templates(partial(self.templates.changed, key, change.new)) or ():
+            self._on_templates(partial(self._joined, run))
+
     def _joined(self, observed: ObservedRun) -> None:
-        """Take in a run with another package, or another reason why it has none."""
+        """Take in a run with another package or other templates, or why it has no package."""
         run = self.registry.runs.get(observed.key)
         if run is not None and run.observed.uid == observed.uid:
             has_other_package = run.observed.content != observed.content

@@ -3,7 +3,7 @@
 The rest of the controller knows these protocols only, and no workflow engine.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -116,6 +116,33 @@ class PackageState(NamedTuple):
         return self.reason is ConditionReason.READ
 
 
+class TemplateKey(NamedTuple):
+    """Key of an object whose templates runs refer to.
+
+    Attributes:
+        kind: kind of the object, by its name.
+        namespace: namespace of the object; "" = its kind has none.
+        name: name of the object.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTemplates:
+    """The templates of an object, which runs of its namespace, or of all, refer to.
+
+    Attributes:
+        document: JSON of the object's templates.
+        refers_to: keys of the objects that these templates refer to in turn.
+    """
+
+    document: bytes
+    refers_to: frozenset[TemplateKey]
+
+
 class RunContent(Protocol):
     """The part of a run's object that a source keeps; equal parts describe equal runs."""
 
@@ -124,6 +151,14 @@ class RunContent(Protocol):
 
         Args:
             package: JSON of the pipeline's specification; b"" = the object is read alone.
+        """
+        ...
+
+    def with_templates(self, templates: tuple[bytes, ...]) -> "RunContent":
+        """Return the content of a run that is read together with templates of other objects.
+
+        Args:
+            templates: documents of `ObservedTemplates`.
         """
         ...
 
@@ -170,6 +205,7 @@ class ObservedRun:
         package_id: id of the run at KFP's API, which has the package; None = the object holds the
             whole run, or names no such id.
         package: whether that package has been read; None = nobody has looked for one.
+        refers_to: keys of other objects that steps of the run are in.
     """
 
     key: RunKey
@@ -182,6 +218,7 @@ class ObservedRun:
     all_marked: bool = False
     package_id: str | None = None
     package: PackageState | None = None
+    refers_to: frozenset[TemplateKey] = frozenset()
 
     @property
     def is_planned(self) -> bool:
@@ -213,6 +250,11 @@ class RunSource(Protocol):
     @property
     def pod_keys(self) -> PodKeys:
         """Labels, annotations and containers that the source needs of a pod."""
+        ...
+
+    @property
+    def template_kinds(self) -> Mapping[Kind, Callable[[JsonObject], ObservedTemplates]]:
+        """Kinds of objects whose templates its runs refer to, each with its reader."""
         ...
 
     def observe(

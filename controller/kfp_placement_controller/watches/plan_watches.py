@@ -63,7 +63,12 @@ PipelineReader = PlannedPipelines | EndedPipelines
 
 
 def readers(
-    sources: RunSources, runs: PipelineReader, *, queues: bool, history: bool
+    sources: RunSources,
+    runs: PipelineReader,
+    *,
+    queues: bool,
+    history: bool,
+    templates: bool = False,
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """Return the reader of each watched kind; of events only those of one reason are watched.
 
@@ -74,6 +79,7 @@ def readers(
         runs: reader of runs.
         queues: whether queues of runs are installed.
         history: whether PipelineHistories are watched, as runs teach later ones.
+        templates: whether objects are watched whose templates runs refer to.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
     return {
@@ -89,7 +95,13 @@ def readers(
         **{source.kind: partial(runs.read, source) for source in sources},
         **queueing,
         **({PIPELINE_HISTORIES: observe_history} if history else {}),
+        **(template_readers(sources) if templates else {}),
     }
+
+
+def template_readers(sources: RunSources) -> dict[Kind, Callable[[JsonObject], Any]]:
+    """Return the kinds whose templates runs refer to, each with its reader."""
+    return {kind: read for each in sources for kind, read in each.template_kinds.items()}
 
 
 def plan_watches(
@@ -106,7 +118,18 @@ def plan_watches(
     watches = WatchGroup(client, listed=inbox.wake)
     runs = _run_reader(settings, inbox)
     run_kinds = {source.kind for source in sources}
-    watched = readers(sources, runs, queues=settings.queues, history=settings.history)
+    watched = readers(
+        sources,
+        runs,
+        queues=settings.queues,
+        history=settings.history,
+        templates=settings.templates,
+    )
+    optional: dict[Kind, Callable[[bool], None]] = {
+        PIPELINE_HISTORIES: partial(_readable, inbox),
+        # Runs are read again whenever a template comes.
+        **dict.fromkeys(template_readers(sources), lambda _is_readable: None),
+    }
     for kind, read in watched.items():
         watches.add(
             kind,
@@ -115,7 +138,7 @@ def plan_watches(
             field_selector=ATTACH_FAILED_SELECTOR if kind == EVENTS else "",
             params=_PARAMS.get(kind, USUAL_PARAMS),
             after=runs.decided_by if kind in run_kinds else (),
-            readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
+            readable=optional.get(kind),
         )
     leases = {settings.scheduler_lease_name: Coordinator.scheduler_lease}
     if settings.queues:

@@ -71,6 +71,47 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Quota:
+    """A ResourceQuota of a namespace, as far as it counts pods and what they request.
+
+    Attributes:
+        name, namespace: name and namespace of the object.
+        hard: largest amounts, by the quota's name of the resource: `pods`, `requests.cpu`,
+            `limits.memory`; in canonical units.
+        used: amounts that are in use, by the same names.
+        scopes: kinds of pods that alone it counts; empty = it counts all.
+    """
+
+    name: str
+    namespace: str
+    hard: Resources
+    used: Resources = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LimitRange:
+    """One item of a LimitRange of a namespace, with the API server's own defaults filled in.
+
+    Attributes:
+        name, namespace: name and namespace of the object.
+        of_pod: whether it is about the sums of pods; else about single containers.
+        least, most: bounds of requests and limits.
+        default_requests, default_limits: amounts that containers get which state none.
+        most_ratio: largest limit for one unit of the request, by resource.
+    """
+
+    name: str
+    namespace: str
+    of_pod: bool = False
+    least: Resources = field(default_factory=dict)
+    most: Resources = field(default_factory=dict)
+    default_requests: Resources = field(default_factory=dict)
+    default_limits: Resources = field(default_factory=dict)
+    most_ratio: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Cluster:
     """A snapshot of a cluster.
 
@@ -78,6 +119,8 @@ class Cluster:
         nodes: the nodes, in the order in which the source lists them.
         latencies: location (as written) -> node name -> round trip in milliseconds.
         claims: existing volume claims.
+        quotas: ResourceQuotas of namespaces.
+        limit_ranges: items of LimitRanges of namespaces.
         notices: warnings of the reader for people.
         source: origin of the description, for people.
         image_bytes: sizes of images, by reference, for those that no node reports.
@@ -90,6 +133,8 @@ class Cluster:
     nodes: tuple[Node, ...]
     latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
     notices: tuple[Notice, ...] = ()
     source: str = ""
     image_bytes: Mapping[str, int] = field(default_factory=dict)

@@ -217,6 +217,18 @@ class EndLimit(NamedTuple):
     setting: str
 
 
+class ContainerAmounts(NamedTuple):
+    """Amounts that one container of a pod states.
+
+    Attributes:
+        requests: requests, limits where there are only those.
+        limits: limits.
+    """
+
+    requests: Resources
+    limits: Resources
+
+
 class Retry(NamedTuple):
     """Rules of a step's retries, beside their number.
 
@@ -256,6 +268,8 @@ class Step:
             are known only at run time; "" outside loops.
         requests: the main container's requests (limits where there are only limits), canonical
             units.
+        containers: amounts of each container that runs to the end of the pod, without those that
+            KFP and Argo add; empty = they are not in the file.
         unknown_resources: resources whose amount is known only at run time.
         labels: pod labels set by the author.
         annotations: pod annotations set by the author.
@@ -307,6 +321,7 @@ class Step:
     component: str = ""
     iteration_key: str = ""
     requests: Resources = field(default_factory=dict)
+    containers: tuple[ContainerAmounts, ...] = ()
     unknown_resources: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -18,6 +18,9 @@ from kfp_placement_engine.plans.comparison import Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
 
+_LEAVING_OUT = frozenset({NOT_USED, "pod-affinity", "resource-claims"})
+"""Codes of notices about what a run asks for and its plan does not do."""
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -133,8 +136,8 @@ class Plan:
 
     @property
     def leaves_out(self) -> bool:
-        """True if fields of the run's file that may change nodes or times are not used."""
-        return any(notice.code == NOT_USED for notice in self.notices)
+        """True if something in the run's file that may change nodes or times is not used."""
+        return any(notice.code in _LEAVING_OUT for notice in self.notices)
 
     def step(self, name: str) -> PlannedStep:
         """Return the step of that name.

@@ -94,7 +94,8 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     if run := run_in(first, Place(name)):
         raise InputError(
             f"{name}: describes a run ({run}), not a cluster; a cluster is what"
-            " `kubectl get nodes,pods,pvc,pv -A -o yaml` prints or a Cluster file"
+            " `kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o yaml` prints or a"
+            " Cluster file"
         )
     if isinstance(first, dict) and "Name" in first and (what := way_out(data)):
         raise InputError(f"{name}: {what}")

@@ -16,9 +16,9 @@ room taken on them, latencies and claims, and nothing else. It is what an admin 
 
 \b
 Examples:
-  kubectl get nodes,pods,pvc,pv -A -o json > dump.json
+  kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o json > dump.json
   kfp-placement cluster dump.json --output cluster.yaml
-  kubectl get nodes,pods,pvc,pv -A -o json | kfp-placement cluster - > cluster.yaml
+  kfp-placement cluster - < dump.json > cluster.yaml
   kfp-placement cluster live --output cluster.yaml
 """
 

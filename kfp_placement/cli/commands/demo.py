@@ -14,7 +14,7 @@ SAMPLES = ("unequal-steps", "taxi")
 _NEXT = """\
 Next: plan a pipeline of yours on a cluster of yours, without touching it.
 
-    kubectl get nodes,pods,pvc,pv -A -o json > dump.json
+    kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o json > dump.json
     kfp-placement cluster dump.json --output cluster.yaml
     kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide
 """

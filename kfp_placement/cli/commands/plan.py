@@ -44,7 +44,7 @@ file.py:pipeline), or - for stdin.
 CLUSTER is what kubectl prints, a Cluster file (see `cluster`) by path or URL, - for stdin, `live`,
 which reads the cluster of the kubeconfig (nothing is written), or an example (example:equal,
 example:uneven, example:edge):
-  kubectl get nodes,pods,pvc,pv -A -o json > cluster.json
+  kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o json > cluster.json
 
 \b
 Examples:

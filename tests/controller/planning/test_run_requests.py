@@ -12,6 +12,7 @@ from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import (
     MAX_DOCUMENT_BYTES,
@@ -395,3 +396,19 @@ def test_a_run_of_a_negative_priority_is_planned_like_any_other(cluster, priorit
     assert 0 < run.weight < 1
     assert run.tracked.problem == ""
     assert cluster.spec().priority == priority
+
+
+def test_a_held_run_needs_what_the_templates_of_others_need(cluster):
+    """Argo has not begun it, and so has stored nothing in it."""
+    reference = {"name": "library", "template": "work"}
+    manifest = workflow(dag("main", {"name": "a", "templateRef": reference}))
+    manifest["metadata"]["name"] = "wf"
+    cluster.submit_and_settle(manifest)
+    assert cluster.peak().get("cpu", 0) == 0
+    for kind, read in ArgoSource.template_kinds.items():
+        if kind.namespaced:
+            spec = {"templates": [{**a_step(), "name": "work"}]}
+            raw = {"metadata": {"namespace": "team", "name": "library"}, "spec": spec}
+            cluster.feed(kind, ("team", "library"), read(raw))
+    cluster.settle()
+    assert cluster.peak()["cpu"] > 0

@@ -5,7 +5,7 @@ product knows it.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
+    ObservedTemplates,
     PodRun,
     RunEnd,
     RunOwner,
@@ -96,6 +97,10 @@ class BatchContent:
         """A batch has no package."""
         return self
 
+    def with_templates(self, _templates: tuple[bytes, ...]) -> "BatchContent":
+        """A batch refers to nothing."""
+        return self
+
     def graph(self, _options: ReadOptions) -> RunGraph:
         """One step after the other, with 1 CPU each."""
         before = ((), *((name,) for name in self.steps))
@@ -125,6 +130,7 @@ class BatchSource:
         is_unmarked_step=lambda _pod: False,
         start_limit=lambda _pod: None,
     )
+    template_kinds: Mapping[Kind, Callable[[Json], ObservedTemplates]] = {}
 
     def observe(self, raw: Mapping[str, Any], **_options: bool) -> ObservedRun:
         """Read a batch; all of them are ours."""

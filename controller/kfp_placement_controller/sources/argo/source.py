@@ -1,13 +1,18 @@
 """Argo Workflows as the source of runs, for planners and for queues."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from functools import partial
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodKeys
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
-from kfp_placement_controller.sources.argo.workflows import node_name, observe_workflow
+from kfp_placement_controller.sources.argo.workflows import (
+    node_name,
+    observe_templates,
+    observe_workflow,
+)
 from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun
-from kfp_placement_controller.sources.source import PodRun, RunEnd
+from kfp_placement_controller.sources.source import ObservedTemplates, PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor, step_of_executor
@@ -24,10 +29,15 @@ from kfp_placement_engine.readers.argo.holds import (
     resuming_patch,
     suspending_patch,
 )
-from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_engine.readers.argo.keys import (
+    CLUSTER_TEMPLATE_NAMES,
+    NODE_NAME_ANNOTATION,
+    TEMPLATE_NAMES,
+    WORKFLOW_LABEL,
+)
 from kfp_placement_engine.readers.argo.workflow_templates import pod_start_limit
 from kfp_placement_engine.units.times import read_moment
-from kfp_placement_kube.kinds import JsonObject
+from kfp_placement_kube.kinds import JsonObject, Kind
 
 MAX_PREEMPTED_CHARACTERS = 63
 """Longest reason of a preemption that is kept, in characters; a uid has 36."""
@@ -38,6 +48,11 @@ MAIN_CONTAINER = "main"
 _OF_A_BEGINNING = ("startedAt", "nodes", "compressedNodes", "offloadNodeStatusVersion")
 """Fields of a Workflow's status that only Argo writes, once it has worked on the Workflow."""
 
+_TEMPLATE_KINDS: Mapping[Kind, Callable[[JsonObject], ObservedTemplates]] = {
+    Kind(*names): partial(observe_templates, names.kind)
+    for names in (TEMPLATE_NAMES, CLUSTER_TEMPLATE_NAMES)
+}
+
 
 class ArgoSource:
     """Workflows of Argo, whoever submitted them.
@@ -46,6 +61,7 @@ class ArgoSource:
         kind: kind Workflow.
         pod_keys: labels, annotations and containers that are needed of their pods.
         waiting_selectors: label selectors of Workflows that a queue holds or has suspended.
+        template_kinds: kinds of Argo's templates, each with its reader.
         observe: function that slims a Workflow to a run; None = the run gets no plan.
         hold_operations: function that returns the changes that make a new or retried Workflow wait.
     """
@@ -59,6 +75,7 @@ class ArgoSource:
         start_limit=pod_start_limit,
     )
     waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
+    template_kinds = _TEMPLATE_KINDS
     observe = staticmethod(observe_workflow)
     hold_operations = staticmethod(hold_operations)
 

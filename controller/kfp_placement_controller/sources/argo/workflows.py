@@ -12,23 +12,38 @@ import orjson
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.argo.compressed_nodes import unpack_nodes
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
-from kfp_placement_controller.sources.source import ObservedRun, RunState, StepIndex
+from kfp_placement_controller.sources.source import (
+    ObservedRun,
+    ObservedTemplates,
+    RunState,
+    StepIndex,
+    TemplateKey,
+)
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.holds import PENDING, is_held
-from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
+from kfp_placement_engine.readers.argo.keys import CLUSTER_TEMPLATE_NAMES, NODE_NAME_ANNOTATION
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.argo.references.template_library import referred
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
-from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.tree.options import ArgoObjects, ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_engine.units.times import read_moment
-from kfp_placement_kube.kinds import JsonObject
+from kfp_placement_kube.kinds import JsonObject, key_of
 
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Largest Workflow that is read, without its nodes; etcd takes 1.5 MB, so none is larger."""
+
+_STORED = ("storedWorkflowTemplateSpec", "storedTemplates")
+"""Fields of a status in which Argo stores what a Workflow takes from other objects."""
+
+_REFERENCE = b'emplateRef"'
+_ELSEWHERE = Place("the cluster")
 
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
@@ -44,6 +59,7 @@ class WorkflowContent:
         problem: reason why the Workflow cannot be read; "" = there is none so far.
         package: JSON of the specification of the run's pipeline, of which the Workflow is only an
             outline; b"" = the Workflow is read alone.
+        templates: JSON of WorkflowTemplates that the Workflow refers to.
     """
 
     name: str
@@ -51,10 +67,15 @@ class WorkflowContent:
     nodes: tuple[ArgoNode, ...] = ()
     problem: str = ""
     package: bytes = b""
+    templates: tuple[bytes, ...] = ()
 
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
         return self if package is self.package else replace(self, package=package)
+
+    def with_templates(self, templates: tuple[bytes, ...]) -> "WorkflowContent":
+        """Return the content of a run that is read together with templates of other objects."""
+        return self if templates == self.templates else replace(self, templates=templates)
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """Read the graph of the run's steps.
@@ -67,6 +88,9 @@ class WorkflowContent:
             raise InputError(self.problem)
         if self.package:
             options = replace(options, package=orjson.loads(self.package))
+        if self.templates:
+            objects = (Fields(orjson.loads(each), _ELSEWHERE) for each in self.templates)
+            options = replace(options, templates=ArgoObjects(tuple(objects)))
         return read_workflow(orjson.loads(self.document), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
@@ -100,19 +124,52 @@ def document_of(workflow: WorkflowObject) -> bytes:
         InputError: the Workflow is nested too deeply.
     """
     metadata = workflow.metadata
-    stored = workflow.status.get("storedWorkflowTemplateSpec")
+    stored = {key: workflow.status[key] for key in _STORED if workflow.status.get(key)}
     document: JsonObject = {
         "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
         "kind": "Workflow",
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
         "spec": workflow.spec,
     }
-    if stored is not None:
-        document["status"] = {"storedWorkflowTemplateSpec": stored}
+    if stored:
+        document["status"] = stored
+    return _dumped(document)
+
+
+def _dumped(document: JsonObject) -> bytes:
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError:
         return _dumped_deep(document)
+
+
+def observe_templates(kind: str, raw: JsonObject) -> ObservedTemplates:
+    """Slim a WorkflowTemplate or ClusterWorkflowTemplate to what a run takes from it.
+
+    Args:
+        kind: kind of the object, by its name.
+        raw: the object.
+
+    Raises:
+        InputError: it is nested too deeply, or too large.
+    """
+    namespace, name = key_of(raw)
+    # Runs look only in their own namespace, so that of the object need not be compared again.
+    kept = {"kind": kind, "metadata": {"name": name}, "spec": raw.get("spec")}
+    document = _dumped(kept)
+    if len(document) > MAX_DOCUMENT_BYTES:
+        raise InputError(f"{kind} {name!r:.80} has {len(document)} bytes")
+    return ObservedTemplates(document, _refers_to(document, raw.get("spec"), namespace))
+
+
+def _refers_to(document: bytes, spec: object, namespace: str) -> frozenset[TemplateKey]:
+    """Return the objects that a spec refers to; `document` is searched first, which is fast."""
+    if _REFERENCE not in document:
+        return frozenset()
+    return frozenset(
+        TemplateKey(kind, "" if kind == CLUSTER_TEMPLATE_NAMES.kind else namespace, name)
+        for kind, name in referred(spec)
+    )
 
 
 def _dumped_deep(document: JsonObject) -> bytes:
@@ -208,6 +265,9 @@ def _observed(
         is_marked=is_marked,
         all_marked=all_marked,
         package_id=workflow.package_id,
+        refers_to=frozenset()
+        if state.end is not None or any(workflow.status.get(each) for each in _STORED)
+        else _refers_to(document, workflow.spec, key.namespace),
     )
 
 

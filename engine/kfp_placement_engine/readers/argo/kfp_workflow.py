@@ -40,6 +40,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.unused.walk import unused_in_workflow
 
 SOURCE = "argo-workflow"
 
@@ -83,7 +84,7 @@ def kfp_workflow_tree(
         drivers=Drivers.PER_LOOP if dialect is Dialect.KFP_3 else Drivers.PER_ITERATION,
         run_claims=run_claims(spec),
         end_limit=run_limit(spec),
-        notices=tuple(missing_notices(missing)),
+        notices=(*missing_notices(missing), *unused_in_workflow(spec)),
         workflow=metadata.text("name"),
         namespace=metadata.text("namespace"),
         run_id=metadata.fields("labels").text(RUN_ID_LABEL),
@@ -181,6 +182,7 @@ class _WorkflowReader:
             depends_on=() if exit_of else tuple(dict.fromkeys(waits)),
             exit_of=exit_of,
             extra_inputs=inputs,
+            dag=dag,
         )
 
     def _body(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -10,11 +11,16 @@ from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.kubernetes.start_limits import DEADLINE, SETTINGS
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
-from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime
-from kfp_placement_engine.readers.tree.leaf_resources import container_specs, init_containers
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime, Scope
+from kfp_placement_engine.readers.tree.leaf_resources import (
+    GAP,
+    container_specs,
+    gapless,
+    init_containers,
+)
 from kfp_placement_engine.readers.tree.tasks import Leaf, MadeObject
+from kfp_placement_engine.readers.tree.values import has_unknown, known_text
 
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
 """Kinds of templates that run a pod; suspend, http and plugin do not."""
@@ -36,11 +42,24 @@ _MAX_ATTEMPTS = 1000
 _OF_RUN = Requirement(WORKFLOW_LABEL, "In", ("name-of-the-workflow",))
 """Requirement that the pods of a run fulfil, whatever the name of its Workflow."""
 
+_MAX_VARIANTS = 1000
+"""Number of patches of one template that are kept after they are read."""
+
 _MAKING_ACTIONS = ("create", "apply", "replace")
 """Actions of a resource template after which its object exists."""
 
 _CONSTRAINTS = ("nodeSelector", "affinity", "tolerations")
 """Settings of where a pod may go."""
+
+
+_UNKNOWN_OF_POD = (
+    "unknown-resources",
+    "what its pod requests as a whole is known only at run time and is not used",
+)
+
+
+class OpenPatchError(InputError):
+    """A `podSpecPatch` that can be read only when its tags are replaced."""
 
 
 def with_defaults(defaults: Mapping[str, Any], template: Fields) -> Fields:
@@ -81,7 +100,11 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
     Raises:
         InputError: the template or the spec is malformed.
     """
-    return _LeafReader(template, Fields(spec.raw, template.place), tags).leaf()
+    spec = Fields(spec.raw, template.place)
+    try:
+        return _LeafReader(template, spec, tags).leaf()
+    except OpenPatchError:
+        return _OpenTemplate(template, spec, tags).unpatched()
 
 
 def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
@@ -99,17 +122,22 @@ def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
 
 
 def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
-    """Return the `podSpecPatch` of a spec or template; empty if it is known only at run time.
+    """Return the `podSpecPatch` of a spec or template; tags stay in its values.
 
     Raises:
         InputError: the template or the spec is malformed.
+        OpenPatchError: tags stand for more than values.
     """
     text = tags.plain(fields.get("podSpecPatch"))
-    if not text.strip() or "{{" in text:
+    if not text.strip():
         return {}
     place = fields.where("podSpecPatch")
-    data = text.encode("utf-8", "replace")
-    return place.mapping(load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0])
+    try:
+        return place.mapping(tags.raw_document(text, place))
+    except InputError as error:
+        if GAP in text:
+            raise OpenPatchError(str(error)) from error
+        raise
 
 
 def pod_resources(template: Fields, spec: Fields, patch: Fields) -> dict[str, Any]:
@@ -172,6 +200,39 @@ def retry_rules(strategy: Fields) -> Retry:
     return Retry(strategy.text("retryPolicy"), elsewhere)
 
 
+class _OpenTemplate:
+    """A template whose patch is read for each step, when its tags are replaced."""
+
+    def __init__(self, template: Fields, spec: Fields, tags: TagReader) -> None:
+        self._template = template
+        self._spec = spec
+        self._tags = tags
+        self._texts = [tags.text(each.get("podSpecPatch") or "") for each in (spec, template)]
+        self._leaves: dict[tuple[str | None, ...], Leaf] = {}
+
+    def unpatched(self) -> Leaf:
+        """Return the leaf without any patch, which becomes another one in each scope."""
+        return replace(self._with_patches("", ""), in_scope=self._in_scope)
+
+    def _in_scope(self, scope: Scope) -> Leaf:
+        texts = tuple(gapless(known_text(text.evaluate(scope))) for text in self._texts)
+        if texts not in self._leaves:
+            if len(self._leaves) >= _MAX_VARIANTS:
+                self._leaves.clear()
+            leaf = self._with_patches(*(text or "" for text in texts))
+            problem = (
+                "unknown-patch",
+                "its podSpecPatch is known only at run time and is not used",
+            )
+            self._leaves[texts] = replace(leaf, problems=(problem,)) if None in texts else leaf
+        return self._leaves[texts]
+
+    def _with_patches(self, of_spec: str, of_template: str) -> Leaf:
+        spec = Fields({**self._spec.raw, "podSpecPatch": of_spec}, self._spec.place)
+        template = {**self._template.raw, "podSpecPatch": of_template}
+        return _LeafReader(Fields(template, self._template.place), spec, self._tags).leaf()
+
+
 class _LeafReader:
     """Reader of one template that runs a pod; what it does not set, the Workflow's spec may."""
 
@@ -191,13 +252,25 @@ class _LeafReader:
         """Return the leaf."""
         metadata = merge(self._spec.mapping("podMetadata"), self._template.mapping("metadata"))
         metadata = Fields(metadata, self._template.where("metadata"))
+        of_pod = pod_resources(self._template, self._spec, self._patch)
+        is_open = has_unknown(of_pod, GAP)
+        # What Argo's own container requests is set by an admin, unless a patch says it.
+        stating = [
+            each
+            for each in self._containers
+            if each.get("name") != "wait" or each.get("resources") is not None
+        ]
         return Leaf(
             image=self._tags.text(self._containers[0].get("image")),
             resources=tuple(
-                spec for each in self._containers for spec in container_specs(each, self._tags.text)
+                spec
+                for number, each in enumerate(stating)
+                for spec in container_specs(each, self._tags.text, number)
             ),
+            container_count=len(stating),
             init_containers=init_containers(self._init_containers, self._tags.text),
-            pod_resources=pod_resources(self._template, self._spec, self._patch),
+            pod_resources={} if is_open else of_pod,
+            problems=((_UNKNOWN_OF_POD,) if is_open else ()),
             resource_claims=self._resource_claims(),
             made_object=self._made_object(),
             labels=self._texts(metadata, "labels"),

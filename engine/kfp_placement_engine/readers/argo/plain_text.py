@@ -73,6 +73,14 @@ class TagReader:
         Raises:
             InputError: the text is not YAML whatever the tags stand for.
         """
+        return self.structure(self.raw_document(text, place))
+
+    def raw_document(self, text: str, place: Place) -> Any:
+        """Read a YAML document like `document`, in whose texts the tags stay.
+
+        Raises:
+            InputError: the text is not YAML whatever the tags stand for.
+        """
         tags: list[str] = []
 
         def mark(match: re.Match[str]) -> str:
@@ -81,7 +89,7 @@ class TagReader:
 
         data = _TAG.sub(mark, text).encode("utf-8", "replace")
         document = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0]
-        return self.structure(_with_tags(document, dict(enumerate(tags))))
+        return _with_tags(document, dict(enumerate(tags)))
 
     def plain(self, value: Any) -> str:
         """Replace the tags whose values are known before the run; the others stay."""

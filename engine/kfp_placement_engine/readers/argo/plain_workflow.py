@@ -58,6 +58,7 @@ from kfp_placement_engine.readers.tree.tasks import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.unused.walk import UnusedFields
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
@@ -102,6 +103,7 @@ def plain_workflow_tree(
             *missing_notices(missing),
             *workflow_notices(spec),
             *dict.fromkeys(reader.notices),
+            *reader.unused.notices(),
         ),
         workflow=workflow,
         namespace=namespace,
@@ -148,6 +150,7 @@ class _PlainReader:
         self._bodies: dict[tuple[WorkflowTemplates, str, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
         self.notices: list[Notice] = []
+        self.unused = UnusedFields(spec)
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
         """Return the outermost DAG; that of a Workflow of a single pod has a single task."""
@@ -198,6 +201,7 @@ class _PlainReader:
             spec: the Workflow's spec, as it is for the template's own pod.
             within: the Workflow's spec, as it is for pods of the template's tasks.
         """
+        self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
         if _is_dag(merged):
             return self._dag(merged, within)

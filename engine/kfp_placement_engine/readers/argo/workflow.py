@@ -20,7 +20,6 @@ from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.unused.walk import unused_in_workflow
 
 _NOT_NEEDED = (
     "the package is not used: this Workflow itself has the images and requests of its steps"
@@ -61,14 +60,13 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
     notices += [Notice("ignored-objects", text) for text in options.templates.unread]
-    unused = unused_in_workflow(spec.raw)
 
     def read(package: RawMapping | None) -> RunGraph:
         if dialect.is_kfp:
             tree = kfp_workflow_tree(spec, metadata, dialect, package)
         else:
             tree = plain_workflow_tree(spec, metadata, library, options)
-        return expand(replace(tree, notices=(*notices, *tree.notices, *unused)), options)
+        return expand(replace(tree, notices=(*notices, *tree.notices)), options)
 
     package = options.package
     if package is None:

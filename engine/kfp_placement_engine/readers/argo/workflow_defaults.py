@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.plain_templates import (
+    OpenPatchError,
     end_limits,
     pod_resources,
     pod_spec_patch,
@@ -25,7 +26,9 @@ from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplat
 from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
+from kfp_placement_engine.readers.tree.leaf_resources import GAP
 from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.values import has_unknown
 
 
 class _TemplateDefaults(NamedTuple):
@@ -59,8 +62,16 @@ class WorkflowDefaults:
         self._templates = templates
         self._defaults = spec.mapping("templateDefaults")
         self._tags = TagReader({}, {})
-        self._patch = pod_spec_patch(spec, self._tags)
+        self._patch = self._known_patch()
         self._by_template: dict[str, _TemplateDefaults] = {}
+
+    def _known_patch(self) -> dict[str, Any]:
+        """Return the patch of all pods; empty if a part of it is known only at run time."""
+        try:
+            patch = pod_spec_patch(self._spec, self._tags)
+        except OpenPatchError:
+            return {}
+        return {} if has_unknown(patch, GAP) else patch
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """Return the leaf with the defaults of its pod's template; its own settings win.

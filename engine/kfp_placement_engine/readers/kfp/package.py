@@ -147,6 +147,7 @@ class _PackageReader:
                 depends_on=() if name in exits else dependencies(spec),
                 exit_of=exits.get(name, ()),
                 extra_inputs=inputs,
+                dag=component,
             )
         return tasks
 

@@ -102,6 +102,7 @@ def read_task(
     depends_on: Names,
     exit_of: Names,
     extra_inputs: Mapping[str, Expression],
+    dag: Fields,
 ) -> Task:
     """Read a task of a DAG.
 
@@ -112,12 +113,14 @@ def read_task(
         depends_on: tasks that it waits for.
         exit_of: tasks after which an exit task runs; empty for other tasks.
         extra_inputs: inputs of the body besides those of the spec.
+        dag: component of the DAG.
 
     Raises:
         InputError: the spec is malformed.
     """
     inputs, own_inputs = _parameters(spec)
     inputs.update(extra_inputs)
+    read = sorted({name for source in inputs.values() for name in input_names(source)})
     loop = _loop(spec, inputs)
     item_input = spec.fields("parameterIterator").text("itemInput")
     if item_input:
@@ -135,6 +138,7 @@ def read_task(
         # The driver of a loop evaluates it before there are items; no SDK makes such conditions.
         condition=CelCondition(condition, inputs if loop is None else {}) if condition else None,
         loop=loop,
+        required_inputs={name: _lost(name, dag) for name in read},
         display_name="" if shown == name or not shown.strip() else shown,
     )
 
@@ -223,3 +227,18 @@ def _raw_item(entry: Any, inputs: Expressions) -> Expression:
             return inputs.get(expression.name, Runtime())
         return expression if isinstance(expression, Constant) else Runtime()
     return Runtime() if "{{$" in str(entry) else Constant(entry)
+
+
+def _lost(name: str, dag: Fields) -> tuple[str, str]:
+    """Return the problem of a task that reads a parameter which its DAG does not get."""
+    group = dag.place.spelled.split()[-1].removeprefix("comp-")
+    parameter = name.removeprefix("pipelinechannel--")
+    items, is_field, key = parameter.partition("-loop-item-subvar-")
+    if is_field:
+        parameter = f"field {key:.80} of the items of {items}"
+    return (
+        "lost-parameter",
+        f"it reads {parameter:.200}, which the SDK does not hand to {group:.80}: KFP's driver stops"
+        " the run here; give a step of that group the value as an argument, too, or set the request"
+        " outside of the group",
+    )

@@ -1,5 +1,6 @@
-"""A reader of dumps of a cluster, as `kubectl get nodes,pods,pvc,pv -A -o yaml` prints them.
+"""A reader of dumps of a cluster, as `kubectl get -A -o yaml` prints them.
 
+The kinds are those of `GIVE`.
 A dump is a List, several Lists, single objects, several documents or JSON arrays. Locations, the
 PlacementPolicy and namespaces may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol,ns`); of
 a namespace only counts whether it lets all steps of KFP runs count as marked. Nothing in a dump is
@@ -32,6 +33,7 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
     read_policy,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
+from kfp_placement_engine.readers.kubernetes.quotas import read_limit_range, read_quota
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, kind_of
 from kfp_placement_engine.units.resources import Amounts, add_to, bounded, with_pod
@@ -42,12 +44,14 @@ _KINDS = {
     "PersistentVolumeClaim": "v1",
     "PersistentVolume": "v1",
     "Namespace": "v1",
+    "ResourceQuota": "v1",
+    "LimitRange": "v1",
     "Location": API_VERSION,
     "PlacementPolicy": API_VERSION,
 }
 """API versions of the kinds that are read."""
 
-GIVE = "give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
+GIVE = "give what `kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o yaml` prints"
 """Advice for a file that lacks something."""
 
 _ENDED = ("Succeeded", "Failed")
@@ -98,6 +102,9 @@ def read_dump(documents: Iterable[Any], *, name: str) -> Cluster:
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
     all_pipelines = frozenset(filter(None, _each(collected, "Namespace", _of_all_pipelines)))
+    quotas = tuple(_each(collected, "ResourceQuota", lambda raw: read_quota(raw.at(", quota"))))
+    ranges = _each(collected, "LimitRange", lambda raw: read_limit_range(raw.at(", limit range")))
+    limit_ranges = tuple(item for items in ranges for item in items)
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
@@ -106,6 +113,8 @@ def read_dump(documents: Iterable[Any], *, name: str) -> Cluster:
         nodes=nodes,
         latencies=latencies,
         claims=claims,
+        quotas=quotas,
+        limit_ranges=limit_ranges,
         notices=_shortened(collected.notices),
         source=name,
         policy=policy,

@@ -209,6 +209,14 @@ class _Expander:
     def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
         if task.body is None:
             return NoResult(position.upstream)
+        lost = [name for name in task.required_inputs if name not in scope.inputs]
+        for name in lost:
+            code, message = task.required_inputs[name]
+            self._notices.add(code, message, task_of(position.prefix + task.name))
+        if lost:
+            # Nobody will ever know the values, so they do not count as known at run time.
+            nothing = dict.fromkeys(lost, KnownValue(None))
+            scope = replace(scope, inputs={**scope.inputs, **nothing})
         if task.loop is not None:
             return self._loop(task, position, scope, artifacts)
         if isinstance(task.body, Dag) and self._has_drivers:
@@ -309,6 +317,7 @@ class _Expander:
     ) -> LeafResult:
         task_name = task_of(name)
         scope = Scope(inputs)
+        leaf = leaf.in_scope(scope) if leaf.in_scope else leaf
         facts = self._facts.read(leaf, scope)
         for code, message in facts.warnings:
             self._notices.add(code, message, task_name)

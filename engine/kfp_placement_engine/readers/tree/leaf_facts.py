@@ -127,7 +127,7 @@ class _LeafRead:
     def __init__(self, leaf: Leaf, scope: Scope) -> None:
         self._leaf = leaf
         self._scope = scope
-        self._warnings: list[tuple[str, str]] = []
+        self._warnings: list[tuple[str, str]] = list(leaf.problems)
 
     def facts(self) -> LeafFacts:
         """Return the facts of the leaf.
@@ -155,6 +155,7 @@ class _LeafRead:
         step_fields = {
             "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
             "requests": resources.requests,
+            "containers": resources.containers,
             "unknown_resources": resources.unknown,
             "labels": labels,
             "annotations": annotations,

@@ -1,12 +1,13 @@
 """A reader of a step's requests from those of its containers, with warnings about bad ones."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.run_graph import ContainerAmounts
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.kubernetes.pods import (
     Container,
@@ -50,23 +51,26 @@ class LeafResources:
     Attributes:
         requests: requests of its pod as a whole, else what its containers request together, in
             canonical units; a limit where there is only that.
+        containers: amounts of the containers that run beside each other.
         unknown: names of the resources whose amount is known only at run time.
         warnings: codes and messages of problems.
     """
 
     requests: dict[str, int]
+    containers: tuple[ContainerAmounts, ...]
     unknown: tuple[str, ...]
     warnings: tuple[tuple[str, str], ...]
 
 
 def container_specs(
-    container: Fields, expression: Callable[[Any], Expression] = Constant
+    container: Fields, expression: Callable[[Any], Expression] = Constant, number: int = 0
 ) -> tuple[ResourceSpec, ...]:
     """Return the requests and limits of a container in Kubernetes' form.
 
     Args:
         container: the container.
         expression: function that turns text of the file into an expression.
+        number: position of the container among those that run beside each other.
 
     Raises:
         InputError: its resources are malformed.
@@ -80,6 +84,7 @@ def container_specs(
             Constant(name),
             expression(requests[name]) if name in requests else None,
             expression(limits[name]) if name in limits else None,
+            number,
         )
         for name in sorted({*requests, *limits})
     )
@@ -111,7 +116,8 @@ def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
         InputError: an amount, or what the pod requests as a whole, is malformed.
     """
     reader = _Requests(scope, leaf.place)
-    containers = [Container(reader.read(leaf.resources))]
+    of_each: list[tuple[Amounts, Amounts]] = [({}, {}) for _ in range(leaf.container_count)]
+    containers = [Container(reader.read(leaf.resources, of_each))]
     for each in leaf.init_containers:
         containers.append(Container(reader.read(each.resources), True, each.is_sidecar))
     requests = total_requests(containers)
@@ -129,7 +135,8 @@ def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
         listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
         message = f"its {listed} {verbs[0]} known only at run time and {verbs[1]} as 0"
         warnings.append(("unknown-resources", message))
-    return LeafResources(requests, names, tuple(warnings))
+    amounts = tuple(ContainerAmounts(*each) for each in of_each)
+    return LeafResources(requests, amounts, names, tuple(warnings))
 
 
 class _Requests:
@@ -141,8 +148,15 @@ class _Requests:
         self.unknown: list[str] = []
         self.warnings: list[tuple[str, str]] = []
 
-    def read(self, specs: Iterable[ResourceSpec]) -> Amounts:
-        """Return the sums of the requests, or of limits where there are only those."""
+    def read(
+        self, specs: Iterable[ResourceSpec], of_each: Sequence[tuple[Amounts, Amounts]] = ()
+    ) -> Amounts:
+        """Return the sums of the requests, or of limits where there are only those.
+
+        Args:
+            specs: requests and limits of containers.
+            of_each: requests and limits of each container, to be filled in.
+        """
         requests: Amounts = {}
         for spec in specs:
             name = gapless(known_text(spec.name.evaluate(self._scope)))
@@ -158,6 +172,10 @@ class _Requests:
                 self.unknown.append(name)
             elif counted.value is not None:
                 add_to(requests, {name: counted.value})
+                if of_each:
+                    stated_requests, stated_limits = of_each[spec.container]
+                    stated_requests[name] = counted.value
+                    stated_limits.update({} if limit.value is None else {name: limit.value})
                 self.warnings.extend(refusals(name, request, limit))
                 self.warnings.extend(_tiny_memory(name, counted.value))
             elif spec.limit is not None and not is_pod_level(name):

@@ -4,7 +4,7 @@ Both KFP sources and plain Argo Workflows are translated into this one form; `ex
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -57,11 +57,17 @@ class Nesting:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """One resource of a container: its name, request and limit, not yet evaluated."""
+    """One resource of a container, not yet evaluated.
+
+    Attributes:
+        name, request, limit: name of the resource, its request and its limit.
+        container: position of the container among those that run beside each other.
+    """
 
     name: Expression
     request: Expression | None = None
     limit: Expression | None = None
+    container: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,7 @@ class Leaf:
         image: image of the main container.
         component: digest of image, command and arguments; see `run_graph.Step`.
         resources: requests and limits of its containers.
+        container_count: number of its containers that run beside each other.
         init_containers: init containers of its pod, in their order.
         pod_resources: requests and limits of its pod as a whole, as written.
         resource_claims: names of claims for devices (dynamic resource allocation), not counted.
@@ -137,6 +144,9 @@ class Leaf:
         has_driver: whether a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
         numeric_inputs: names of inputs that are numbers or booleans, where that is known.
+        problems: codes and messages of problems that are known whatever the inputs are.
+        in_scope: function that returns the leaf with these inputs, if the leaf as a whole depends
+            on them; None = only its expressions do.
         place: place in the file, for messages.
     """
 
@@ -144,6 +154,7 @@ class Leaf:
     image: Expression = EMPTY
     component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
+    container_count: int = 1
     init_containers: tuple[InitContainer, ...] = ()
     pod_resources: Mapping[str, Any] = field(default_factory=dict)
     resource_claims: tuple[str, ...] = ()
@@ -170,6 +181,8 @@ class Leaf:
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     numeric_inputs: frozenset[str] = frozenset()
+    problems: tuple[tuple[str, str], ...] = ()
+    in_scope: "Callable[[Scope], Leaf] | None" = None
     place: Place = NOWHERE
 
     def all_resources(self) -> Iterator[ResourceSpec]:
@@ -264,6 +277,8 @@ class Task:
         continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
+        required_inputs: inputs of the DAG without which the task fails, each with code and message
+            of that problem.
     """
 
     name: str
@@ -279,6 +294,7 @@ class Task:
     continues_after: frozenset[str] = frozenset()
     loop: Loop | None = None
     display_name: str = ""
+    required_inputs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 WORKSPACE_CLAIM = "kfp-workspace"

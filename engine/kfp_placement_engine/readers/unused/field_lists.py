@@ -75,9 +75,5 @@ class MappingOf(NamedTuple):
     each: FieldList
 
 
-class TemplateName(NamedTuple):
-    """The name of a template that is run."""
-
-
-FieldType = FieldList | MappingOf | TemplateName
+FieldType = FieldList | MappingOf
 """Type of a field; a list of objects counts as each of them, text as the object in it."""

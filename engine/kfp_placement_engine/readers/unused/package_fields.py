@@ -7,7 +7,6 @@ A module of its own because its types are KFP's alone.
 
 from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList, MappingOf
 from kfp_placement_engine.readers.unused.pod_fields import (
-    DEADLINE,
     EPHEMERAL,
     IMAGE_PULL_POLICY,
 )
@@ -46,14 +45,13 @@ PIPELINE_SPEC = FieldList(
 )
 
 _EXECUTOR_CONFIG = FieldList(
-    modelled="nodeAffinity nodeSelector podMetadata pvcMount tolerations",
+    modelled="activeDeadlineSeconds initContainers nodeAffinity nodeSelector podMetadata pvcMount"
+    " tolerations",
     irrelevant="configMapAsEnv configMapAsVolume emptyDirMounts enabledSharedMemory fieldPathAsEnv"
     " imagePullSecret secretAsEnv secretAsVolume securityContext",
     named={
-        "activeDeadlineSeconds": DEADLINE,
         "genericEphemeralVolume": EPHEMERAL,
         "imagePullPolicy": IMAGE_PULL_POLICY,
-        "initContainers": Effect("they run before the step, and may need more than it"),
         "podAffinity": Effect("the pods of the step go near other pods, or keep away from them"),
     },
 )
@@ -63,9 +61,8 @@ _PLATFORM = FieldList(
     types={
         "deploymentSpec": FieldList(types={"executors": MappingOf(_EXECUTOR_CONFIG)}),
         "pipelineConfig": FieldList(
-            modelled="workspace",
+            modelled="activeDeadlineSeconds workspace",
             irrelevant="resourceTtlOnCompletion resourceTtlOnFailure resourceTtlOnSuccess",
-            named={"activeDeadlineSeconds": Effect("KFP ends the run after that time")},
         ),
     },
 )

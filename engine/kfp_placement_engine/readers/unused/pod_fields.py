@@ -24,10 +24,6 @@ SCHEDULER_NAME = Effect(
     lambda name: bool(name) and name not in (DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER),
 )
 
-DEADLINE = Effect(
-    "steps that run longer are ended and fail", lambda seconds: seconds not in (None, 0, "0")
-)
-
 HOST_NETWORK = Effect("two pods that open the same port cannot share a node")
 
 IMAGE_PULL_POLICY = Effect(
@@ -87,8 +83,8 @@ _PORT = FieldList(
 )
 
 CONTAINER = FieldList(
-    modelled="args command image name resources volumeMounts",
-    irrelevant="env envFrom lifecycle livenessProbe readinessProbe resizePolicy restartPolicy"
+    modelled="args command image name resources restartPolicy volumeMounts",
+    irrelevant="env envFrom lifecycle livenessProbe readinessProbe resizePolicy"
     " restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath"
     " terminationMessagePolicy tty workingDir",
     named={
@@ -99,14 +95,13 @@ CONTAINER = FieldList(
 )
 
 POD_SPEC = FieldList(
-    modelled="nodeSelector resourceClaims resources tolerations",
+    modelled="activeDeadlineSeconds nodeSelector resourceClaims resources tolerations",
     irrelevant="automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks"
     " ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname hostnameOverride"
     " imagePullSecrets preemptionPolicy readinessGates restartPolicy securityContext"
     " serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain"
     " terminationGracePeriodSeconds",
     named={
-        "activeDeadlineSeconds": DEADLINE,
         "hostNetwork": HOST_NETWORK,
         "nodeName": Effect("its pods run on that node, whatever the plan says"),
         "os": Effect("its pods go to nodes of that operating system"),

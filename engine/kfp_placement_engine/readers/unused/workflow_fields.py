@@ -3,19 +3,10 @@
 A module of its own because its types are Argo's alone.
 """
 
-from collections.abc import Mapping
-
-from kfp_placement_engine.readers.unused.field_lists import (
-    Effect,
-    FieldList,
-    FieldType,
-    MappingOf,
-    TemplateName,
-)
+from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList
 from kfp_placement_engine.readers.unused.pod_fields import (
     AFFINITY,
     CONTAINER,
-    DEADLINE,
     HOST_NETWORK,
     POD_SPEC,
     PRIORITY_CLASS,
@@ -25,35 +16,24 @@ from kfp_placement_engine.readers.unused.pod_fields import (
 
 _SYNCHRONIZATION = Effect("the run waits for a lock that other runs may have")
 
-_RETRY = FieldList(
-    modelled="expression limit retryPolicy",
-    irrelevant="backoff",
-    named={"affinity": Effect("each retry goes to another node")},
+_RETRY = FieldList(modelled="affinity expression limit retryPolicy", irrelevant="backoff")
+
+_CALL = (
+    "arguments hooks inline name onExit template templateRef when withItems withParam withSequence"
 )
-
-_RUN = TemplateName()
-
-_CALL = "arguments name templateRef when withItems withParam withSequence"
 """Fields of what runs a template: a task of a DAG, or a step."""
 
-_HOOK = FieldList(modelled="arguments expression templateRef", types={"template": _RUN})
+_TASK = FieldList(modelled=f"{_CALL} dependencies depends", irrelevant="continueOn")
 
-_CALL_TYPES: Mapping[str, FieldType] = {"hooks": MappingOf(_HOOK), "onExit": _RUN, "template": _RUN}
-
-_TASK = FieldList(
-    modelled=f"{_CALL} dependencies depends inline", irrelevant="continueOn", types=_CALL_TYPES
-)
-
-_STEP = FieldList(modelled=f"{_CALL} inline", irrelevant="continueOn", types=_CALL_TYPES)
+_STEP = FieldList(modelled=_CALL, irrelevant="continueOn")
 
 TEMPLATE = FieldList(
-    modelled="data http inputs memoize metadata name nodeSelector outputs parallelism"
-    " pendingTimeout plugin podResources resource resourceClaims suspend synchronization timeout"
-    " tolerations",
+    modelled="activeDeadlineSeconds data http inputs memoize metadata name nodeSelector"
+    " outputs parallelism pendingTimeout plugin podResources resource resourceClaims suspend"
+    " synchronization timeout tolerations",
     irrelevant="annotations archiveLocation automountServiceAccountToken executor failFast"
     " hostAliases metrics securityContext serviceAccountName",
     named={
-        "activeDeadlineSeconds": DEADLINE,
         "daemon": Effect("its pod runs on until the run ends"),
         "priorityClassName": PRIORITY_CLASS,
         "schedulerName": SCHEDULER_NAME,
@@ -80,19 +60,15 @@ TEMPLATE = FieldList(
         "volumes": VOLUME,
     },
 )
-# Templates have tasks, which may have templates.
-_TASK.types["inline"] = TEMPLATE
-_STEP.types["inline"] = TEMPLATE
-
 WORKFLOW_SPEC = FieldList(
-    # Of the templates, those that the run reaches are looked at.
-    modelled="arguments nodeSelector parallelism podMetadata podResources resourceClaims templates"
-    " tolerations volumeClaimTemplates workflowTemplateRef",
+    # Readers look at those of the templates that they read.
+    modelled="activeDeadlineSeconds arguments entrypoint hooks nodeSelector onExit"
+    " parallelism podMetadata podResources resourceClaims templates tolerations"
+    " volumeClaimTemplates workflowTemplateRef",
     irrelevant="archiveLogs artifactGC artifactRepositoryRef automountServiceAccountToken dnsConfig"
     " dnsPolicy executor executorPlugins hostAliases imagePullSecrets metrics podDisruptionBudget"
     " podGC priority securityContext serviceAccountName ttlStrategy volumeClaimGC workflowMetadata",
     named={
-        "activeDeadlineSeconds": Effect("Argo ends the run after that time"),
         "hostNetwork": HOST_NETWORK,
         "podPriorityClassName": PRIORITY_CLASS,
         "schedulerName": SCHEDULER_NAME,
@@ -102,9 +78,6 @@ WORKFLOW_SPEC = FieldList(
     },
     types={
         "affinity": AFFINITY,
-        "entrypoint": _RUN,
-        "hooks": MappingOf(_HOOK),
-        "onExit": _RUN,
         "podSpecPatch": POD_SPEC,
         "retryStrategy": _RETRY,
         "templateDefaults": TEMPLATE,

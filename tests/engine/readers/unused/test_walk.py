@@ -7,9 +7,12 @@ import yaml
 
 from kfp_placement_engine.model.run_graph import NOT_USED
 from kfp_placement_engine.readers.run_files import read_run
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import UNNAMED
 from kfp_placement_engine.readers.unused.walk import unused_in_package, unused_in_workflow
 from tests.support.data import data_path
 
+WORKFLOW = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
 POD = {"container": {"image": "alpine:3.20"}}
 
 
@@ -18,7 +21,9 @@ def spec_of(*templates: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def messages(*templates: dict[str, Any], **fields: Any) -> list[str]:
-    return [each.message for each in unused_in_workflow(spec_of(*templates, **fields))]
+    spec = spec_of(*templates, **fields)
+    notices = read_run(yaml.safe_dump({**WORKFLOW, "spec": spec}).encode(), name="w.yaml").notices
+    return [each.message for each in notices if each.code in (NOT_USED, "unknown-field")]
 
 
 def test_a_field_of_the_spec_a_template_and_a_container_is_named_with_its_place(golden):
@@ -34,9 +39,7 @@ def test_a_field_of_many_templates_is_named_once():
     listed = [{"name": name, "schedulerName": "volcano", **POD} for name in names[1:]]
     (message,) = messages({"name": "main", "dag": {"tasks": tasks}}, *listed)
     assert message.count("schedulerName") == 1
-    assert message.endswith(
-        "(spec.templates[t0], spec.templates[t1], spec.templates[t2] and 4 more)"
-    )
+    assert message.endswith("(template t0, template t1, template t2 and 4 more)")
 
 
 def test_a_template_that_nothing_runs_is_not_looked_at():
@@ -45,18 +48,31 @@ def test_a_template_that_nothing_runs_is_not_looked_at():
     assert messages({"name": "main", "steps": [[{"name": "a", "template": "other"}]]}, other)
     assert messages({"name": "main", **POD}, other, onExit="other")
     hook = {"exit": {"template": "other"}}
-    assert messages(
-        {"name": "main", "steps": [[{"name": "a", "template": "x", "hooks": hook}]]}, other
-    )
-    assert messages({"name": "main", "dag": {"tasks": [{"name": "a", "template": "{{x}}"}]}}, other)
+    step = {"name": "a", "template": "work", "hooks": hook}
+    assert messages({"name": "main", "steps": [[step]]}, {"name": "work", **POD}, other)
+
+
+def test_a_template_of_another_object_is_looked_at():
+    library = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": {"name": "library"},
+        "spec": {"templates": [{"name": "work", "schedulerName": "volcano", **POD}]},
+    }
+    reference = {"name": "library", "template": "work"}
+    step = {"name": "a", "templateRef": reference}
+    workflow = {**WORKFLOW, "spec": spec_of({"name": "main", "steps": [[step]]})}
+    text = yaml.safe_dump_all([workflow, library])
+    (message,) = (each.message for each in read_run(text.encode(), name="w.yaml").notices)
+    assert "schedulerName is not used" in message
+    assert "WorkflowTemplate library: template work" in message
 
 
 def test_a_pod_patch_is_looked_at():
-    patch = yaml.safe_dump({"topologySpreadConstraints": [{"maxSkew": 1}]})
+    patch = yaml.safe_dump({"runtimeClassName": "gvisor"})
     (message,) = messages({"name": "main", "podSpecPatch": patch, **POD})
-    assert "spec.templates[main].podSpecPatch" in message
+    assert "template main: podSpecPatch" in message
     assert messages({"name": "main", "podSpecPatch": "{{inputs.parameters.p}}", **POD}) == []
-    assert messages({"name": "main", "podSpecPatch": "{", **POD}) == []
 
 
 @pytest.mark.parametrize(
@@ -66,7 +82,7 @@ def test_a_pod_patch_is_looked_at():
         {"schedulerName": ""},
         {"container": {"image": "a:1", "imagePullPolicy": "IfNotPresent"}},
         {"container": {"image": "a:1", "ports": [{"containerPort": 80}]}},
-        {"affinity": {"nodeAffinity": {}, "podAffinity": {}}},
+        {"affinity": {"nodeAffinity": {}}},
         {"securityContext": {"runAsUser": 8737}, "serviceAccountName": "default"},
         {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]},
     ],
@@ -79,12 +95,15 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant(golden):
     golden("\n".join(messages({"name": "main", "tolleration": [], **POD}, entryPoint="main")))
 
 
-@pytest.mark.parametrize("value", [None, 3, "text", [], [None, 3], {"name": 3}, [[["x"]]]])
+@pytest.mark.parametrize("value", [None, 3, "text", "{", [], [None, 3], {"name": 3}, [[["x"]]]])
 def test_what_is_malformed_is_left_to_the_readers(value):
     for key in ("templates", "volumes", "affinity", "hooks", "podSpecPatch", "entrypoint"):
-        unused_in_workflow({"entrypoint": "main", "templates": [{"name": "main"}], key: value})
+        spec = {"templates": [{"name": "main", key: value}], key: value}
+        assert not [
+            each for each in unused_in_workflow(Fields(spec, UNNAMED)) if each.code == NOT_USED
+        ]
     for key in ("components", "root", "deploymentSpec"):
-        unused_in_package({key: value}, {"platforms": value})
+        assert not [*unused_in_package({key: value}, {"platforms": {"kubernetes": value}})][1:]
 
 
 def test_a_field_of_a_package_is_named_with_its_executor(golden):
@@ -100,7 +119,7 @@ def test_a_field_of_a_package_is_named_with_its_executor(golden):
 
 def test_what_a_reader_returns_says_it():
     template = {"name": "main", "schedulerName": "volcano", **POD}
-    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": spec_of(template)}
+    workflow = {**WORKFLOW, "spec": spec_of(template)}
     graph = read_run(yaml.safe_dump(workflow).encode(), name="w.yaml")
     assert [each.code for each in graph.notices if each.code == NOT_USED] == [NOT_USED]
     package = data_path("kfp-2.17.0", "pipelines")

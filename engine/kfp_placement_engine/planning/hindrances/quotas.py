@@ -1,0 +1,280 @@
+"""The quotas and limit ranges of the run's namespace: pods that they refuse or change, and room.
+
+The API server fills in what a LimitRange gives to containers that state nothing, then refuses pods
+beyond its bounds, and at last those for which a ResourceQuota has no room (`plugin/pkg/admission/
+limitranger`, `pkg/quota/v1/evaluator/core/pods.go`). Argo tries again where a quota is exceeded,
+and fails the step otherwise. Containers that KFP and Argo add are not judged: what they
+request is set by an admin.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kfp_placement_engine.model.cluster import Cluster, LimitRange, Quota
+from kfp_placement_engine.model.run_graph import (
+    ContainerAmounts,
+    Notice,
+    RunGraph,
+    Step,
+    StepKind,
+)
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.units.resources import Amounts, Resources, add_to, minus, plus
+
+_NAMED = 5
+"""Largest number of names in a notice."""
+
+_MUST_BE_STATED = ("requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+"""Amounts that each container must state where a quota counts them."""
+
+
+class _Namespace(NamedTuple):
+    """Rules of a namespace about pods."""
+
+    name: str
+    ranges: tuple[LimitRange, ...]
+    quotas: tuple[Quota, ...]
+
+
+def with_namespace_rules(run: RunGraph, cluster: Cluster) -> RunGraph:
+    """Return the run with the requests that its namespace gives its steps, and with notices.
+
+    Args:
+        run: run whose namespace is settled; with "" a single namespace of the cluster counts.
+        cluster: cluster with ResourceQuotas and LimitRanges.
+    """
+    names = {quota.namespace for quota in cluster.quotas}
+    names |= {each.namespace for each in cluster.limit_ranges}
+    if not names or run.is_outline:
+        return run
+    if run.namespace not in names and (run.namespace or len(names) > 1):
+        unused = f"quotas and limit ranges of {listed(sorted(names), _NAMED)} are not used"
+        why = Notice("quota-namespace", f"{unused}: give the run's namespace (--namespace)")
+        return run if run.namespace else replace(run, notices=(*run.notices, why))
+    name = run.namespace or next(iter(names))
+    namespace = _Namespace(
+        name,
+        tuple(each for each in cluster.limit_ranges if each.namespace == name),
+        tuple(each for each in cluster.quotas if each.namespace == name),
+    )
+    return _ruled(run, namespace)
+
+
+def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
+    notices: dict[Notice, None] = dict.fromkeys(_scoped(namespace))
+    steps: list[Step] = []
+    usages: list[Amounts] = []
+    for step in run.steps:
+        if step.kind is not StepKind.CONTAINER:
+            steps.append(step)
+            continue
+        containers = tuple(_filled_in(each, namespace.ranges) for each in step.containers)
+        given = minus(_sums(containers).requests, _sums(step.containers).requests)
+        requests = plus(step.requests, given)
+        steps.append(replace(step, requests=requests, containers=containers) if given else step)
+        usage = _usage(requests, containers)
+        usages.append(usage)
+        notices |= dict.fromkeys(_of_step(step, given, containers, usage, namespace))
+    notices |= dict.fromkeys(_room(namespace, usages, run))
+    return replace(run, steps=tuple(steps), notices=(*run.notices, *notices))
+
+
+def _filled_in(container: ContainerAmounts, ranges: Iterable[LimitRange]) -> ContainerAmounts:
+    requests, limits = dict(container.requests), dict(container.limits)
+    for each in ranges:
+        if not each.of_pod:
+            limits = {**each.default_limits, **limits}
+            requests = {**each.default_requests, **requests}
+    return ContainerAmounts(requests, limits)
+
+
+def _sums(containers: Sequence[ContainerAmounts]) -> ContainerAmounts:
+    """Return the sums of requests, and of the limits that all containers have."""
+    requests: Amounts = {}
+    limits: Amounts = {}
+    for each in containers:
+        add_to(requests, each.requests)
+        add_to(limits, each.limits)
+    unlimited = {name for name in limits if any(name not in each.limits for each in containers)}
+    return ContainerAmounts(
+        requests, {name: amount for name, amount in limits.items() if name not in unlimited}
+    )
+
+
+def _usage(requests: Resources, containers: Sequence[ContainerAmounts]) -> Amounts:
+    """Return what a quota counts for a pod, by the quota's names."""
+    limits: Amounts = {}
+    for each in containers:
+        add_to(limits, each.limits)
+    counted = {"pods": 1} | {f"requests.{name}": amount for name, amount in requests.items()}
+    return counted | {f"limits.{name}": amount for name, amount in limits.items()}
+
+
+def _of_step(
+    step: Step,
+    given: Resources,
+    containers: Sequence[ContainerAmounts],
+    usage: Resources,
+    namespace: _Namespace,
+) -> Iterator[Notice]:
+    if any(given.values()):
+        amounts = _texts({name: amount for name, amount in given.items() if amount})
+        yield Notice(
+            "limit-range-default",
+            f"states no {amounts[0]}: the LimitRange of namespace {namespace.name} lets it request"
+            f" {amounts[1]}, which is planned",
+            step.task,
+        )
+    for problem in _out_of_range(containers, namespace.ranges):
+        yield Notice("limit-range", f"{problem}: Kubernetes will refuse its pod", step.task)
+    for quota in namespace.quotas:
+        if quota.scopes or quota.hard.get("pods") == 0:
+            continue
+        problem = _unstated(containers, quota) or _beyond(usage, quota)
+        if problem:
+            yield Notice("quota", f"quota {quota.name} of {quota.namespace}: {problem}", step.task)
+
+
+def _texts(amounts: Resources) -> tuple[str, str]:
+    names = sorted(amounts)
+    return " and ".join(names), " and ".join(_text(name, amounts[name]) for name in names)
+
+
+def _text(name: str, amount: int) -> str:
+    """Return an amount with its resource: `requests.cpu 500m`."""
+    return f"{name} {_amount_text(name, amount)}"
+
+
+def _amount_text(name: str, amount: int) -> str:
+    return format_resource(name.removeprefix("requests.").removeprefix("limits."), amount)
+
+
+def _out_of_range(
+    containers: Sequence[ContainerAmounts], ranges: Iterable[LimitRange]
+) -> Iterator[str]:
+    """Yield how containers, or the pod, break the bounds of limit ranges."""
+    for each in ranges:
+        for amounts in (_sums(containers),) if each.of_pod else containers:
+            yield from _out_of_bounds(amounts, each)
+    for requests, limits in containers:
+        for name in requests:
+            if name in limits and requests[name] > limits[name]:
+                yield (
+                    f"its request of {_text(name, requests[name])} is above the limit of"
+                    f" {_text(name, limits[name])} that a LimitRange gives it; state a limit"
+                )
+
+
+def _out_of_bounds(amounts: ContainerAmounts, bounds: LimitRange) -> Iterator[str]:
+    requests, limits = amounts
+    what = f"per {'Pod' if bounds.of_pod else 'Container'} in LimitRange {bounds.name}"
+    for name, least in bounds.least.items():
+        amount = min(requests.get(name, 0), limits.get(name, requests.get(name, 0)))
+        if amount < least:
+            yield f"minimum {name} usage {what} is {format_resource(name, least)}"
+    for name, most in bounds.most.items():
+        if name not in limits:
+            yield f"maximum {name} usage {what} is set, and it has no limit"
+        elif max(limits[name], requests.get(name, 0)) > most:
+            yield (
+                f"maximum {name} usage {what} is {format_resource(name, most)}, but its limit is"
+                f" {format_resource(name, limits[name])}"
+            )
+    for name, ratio in bounds.most_ratio.items():
+        request, limit = requests.get(name, 0), limits.get(name, 0)
+        if not request or not limit:
+            yield f"{name} max limit to request ratio {what} is {ratio:g}, and one is missing"
+        elif limit > ratio * request:
+            own = f"{limit / request:.3g}"
+            yield f"{name} max limit to request ratio {what} is {ratio:g}, its own is {own}"
+
+
+def _unstated(containers: Sequence[ContainerAmounts], quota: Quota) -> str:
+    """Return what a quota makes containers state and one does not state, or ""."""
+    missing = [
+        name
+        for name in _MUST_BE_STATED
+        if name in quota.hard and any(not _states(each, *name.split(".", 1)) for each in containers)
+    ]
+    if not missing:
+        return ""
+    return (
+        f"its containers must specify {', '.join(missing)}: Kubernetes will refuse its pod; state"
+        " them, or have your admin add a LimitRange with defaults"
+    )
+
+
+def _states(container: ContainerAmounts, kind: str, resource: str) -> bool:
+    return resource in (container.requests if kind == "requests" else container.limits)
+
+
+def _beyond(usage: Resources, quota: Quota) -> str:
+    """Return what a single pod takes beyond the whole quota, or ""."""
+    beyond = [name for name, hard in quota.hard.items() if usage.get(name, 0) > hard]
+    if not beyond:
+        return ""
+    asked = ", ".join(_text(name, usage[name]) for name in beyond)
+    limited = ", ".join(_text(name, quota.hard[name]) for name in beyond)
+    return (
+        f"exceeded quota, requested {asked}, limited {limited}: its pod is never made, and Argo"
+        " tries again until the run is stopped; ask for less, or for more quota"
+    )
+
+
+def _scoped(namespace: _Namespace) -> Iterator[Notice]:
+    """Yield the quotas that count only some pods, which are not used."""
+    for quota in namespace.quotas:
+        if quota.scopes:
+            yield Notice(
+                "quota-scope",
+                f"quota {quota.name} of {quota.namespace} counts only pods of scope"
+                f" {', '.join(quota.scopes):.120} and is not used",
+            )
+
+
+def _room(namespace: _Namespace, usages: Sequence[Amounts], run: RunGraph) -> Iterator[Notice]:
+    """Yield the quotas that let fewer steps run at once than the run could."""
+    width = _widest(run.steps)
+    for quota in namespace.quotas:
+        if quota.scopes or not usages:
+            continue
+        if quota.hard.get("pods") == 0:
+            where = f"quota {quota.name} of {quota.namespace}"
+            yield Notice("quota", f"{where} allows no pods, so no step of the run can start")
+            continue
+        counts = {
+            name: _most_at_once(hard - quota.used.get(name, 0), [u.get(name, 0) for u in usages])
+            for name, hard in quota.hard.items()
+        }
+        name, most = min(counts.items(), key=lambda item: item[1], default=("", width))
+        if most < width:
+            left = max(0, quota.hard[name] - quota.used.get(name, 0))
+            yield Notice(
+                "quota-room",
+                f"quota {quota.name} of {quota.namespace} has {_amount_text(name, left)} of"
+                f" {_text(name, quota.hard[name])} left, so at most {most:,} of the run's"
+                f" {len(usages):,} steps run at once; plans do not count this. Other steps wait"
+                " until Argo tries again, and drivers of KFP take from it, too",
+            )
+
+
+def _most_at_once(room: int, amounts: Sequence[int]) -> int:
+    """Return how many steps fit into the room together, the smallest first."""
+    count = 0
+    for amount in sorted(amounts):
+        room -= amount
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def _widest(steps: Iterable[Step]) -> int:
+    """Return a number of steps that may run at once: those with as many steps before them."""
+    depth: dict[str, int] = {}
+    for step in steps:
+        depth[step.name] = 1 + max((depth.get(name, 0) for name in step.depends_on), default=0)
+    return max(Counter(depth.values()).values(), default=0)

@@ -1,0 +1,149 @@
+"""ResourceQuotas and LimitRanges of the run's namespace: what they refuse, change and leave."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.planning.hindrances.quotas import with_namespace_rules
+from kfp_placement_engine.readers.kubernetes.dumps import read_dump
+from tests.controlplane.argo.small_workflows import task
+from tests.engine.readers.argo.test_plain_workflows import WORK, dag, read
+
+GIB = 2**30
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "32", "memory": "64Gi", "pods": "110"}},
+}
+
+
+def quota(scopes: Any = (), used: Any = None, namespace: str = "team", **hard: Any) -> Any:
+    named = {name.replace("_", "."): amount for name, amount in hard.items()}
+    return {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": namespace},
+        "spec": {"hard": named, "scopes": list(scopes)},
+        "status": {"used": used or {}},
+    }
+
+
+def limit_range(kind: str = "Container", **bounds: Any) -> Any:
+    return {
+        "kind": "LimitRange",
+        "metadata": {"name": "r", "namespace": "team"},
+        "spec": {"limits": [{"type": kind, **bounds}]},
+    }
+
+
+def ruled(*objects: Any, resources: Any = None, count: int = 1, namespace: str = "team") -> Any:
+    """A run of equal steps under the rules of these objects."""
+    container = {"image": "a:1", "resources": resources or {}}
+    tasks = dag(*(task(f"t{number}") for number in range(count)))
+    run = read([tasks, {**WORK, "container": container}])
+    cluster = read_dump([NODE, *objects], name="dump")
+    return with_namespace_rules(replace(run, namespace=namespace), cluster)
+
+
+def noticed(run: Any) -> list[str]:
+    return [notice.code for notice in run.notices]
+
+
+def sentences(run: Any) -> str:
+    return " ".join(notice.message for notice in run.notices)
+
+
+def test_defaults_of_a_limit_range_become_requests():
+    defaults = limit_range(default={"cpu": "1", "memory": "1Gi"}, defaultRequest={"cpu": "250m"})
+    run = ruled(defaults)
+    assert run.steps[0].requests == {"cpu": 250, "memory": GIB}
+    assert noticed(run) == ["limit-range-default"]
+    own = ruled(defaults, resources={"requests": {"cpu": "1", "memory": "512Mi"}})
+    assert own.steps[0].requests == {"cpu": 1000, "memory": GIB // 2}
+    assert own.notices == ()
+
+
+def test_the_bounds_of_a_limit_range_are_defaults_where_it_states_none():
+    run = ruled(limit_range(max={"memory": "2Gi"}, min={"cpu": "100m"}))
+    assert run.steps[0].requests == {"cpu": 100, "memory": 2 * GIB}
+    assert "limit-range" not in noticed(run)
+
+
+REFUSED = {
+    "above the most": ({"max": {"cpu": "1"}}, {"limits": {"cpu": "2"}}, "maximum cpu usage"),
+    "below the least": ({"min": {"cpu": "1"}}, {"requests": {"cpu": "500m"}}, "minimum cpu usage"),
+    "ratio": (
+        {"maxLimitRequestRatio": {"cpu": "2"}},
+        {"requests": {"cpu": 1}, "limits": {"cpu": 3}},
+        "ratio per Container in LimitRange r is 2, its own is 3",
+    ),
+    "default limit below the request": (
+        {"default": {"cpu": "1"}},
+        {"requests": {"cpu": "2"}},
+        "is above the limit of cpu 1 that a LimitRange gives it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("bounds", "resources", "why"), REFUSED.values(), ids=REFUSED)
+def test_pods_out_of_range_are_refused(bounds, resources, why):
+    run = ruled(limit_range(**bounds), resources=resources)
+    assert noticed(run) == ["limit-range"]
+    assert why in sentences(run)
+
+
+def test_bounds_of_pods_count_their_containers_together():
+    run = ruled(limit_range("Pod", max={"cpu": "1"}), resources={"limits": {"cpu": "2"}})
+    assert "per Pod" in sentences(run)
+    assert ruled(limit_range("Pod", max={"cpu": 2}), resources={"limits": {"cpu": 2}}).notices == ()
+
+
+@pytest.mark.parametrize("name", ["cpu", "requests_cpu"])
+def test_a_pod_larger_than_the_quota_is_never_made(name):
+    run = ruled(quota(**{name: "1"}), resources={"requests": {"cpu": "2"}})
+    assert "quota" in noticed(run)
+    assert "exceeded quota, requested requests.cpu 2, limited requests.cpu 1" in sentences(run)
+
+
+def test_a_quota_makes_containers_state_what_it_counts():
+    run = ruled(quota(requests_cpu="4", limits_memory="8Gi"), resources={"requests": {"cpu": 1}})
+    assert "must specify limits.memory" in sentences(run)
+    defaults = limit_range(default={"memory": "1Gi"})
+    filled = ruled(quota(limits_memory="8Gi"), defaults, resources={"requests": {"cpu": 1}})
+    assert "quota" not in noticed(filled)
+
+
+def test_a_quota_of_no_pods_is_one_sentence():
+    run = ruled(quota(pods="0", requests_cpu="1"), resources={"requests": {"cpu": 2}}, count=5)
+    (notice,) = run.notices
+    assert "allows no pods" in notice.message
+    assert notice.step == ""
+
+
+def test_how_many_steps_the_quota_lets_run_at_once():
+    resources = {"requests": {"cpu": "2"}}
+    run = ruled(quota(requests_cpu="9", used={"requests.cpu": "2"}), resources=resources, count=5)
+    assert noticed(run) == ["quota-room"]
+    assert "has 7 of requests.cpu 9 left, so at most 3 of the run's 5 steps" in sentences(run)
+    assert ruled(quota(requests_cpu="10"), resources=resources, count=5).notices == ()
+
+
+def test_gpus_and_pods_are_counted_and_other_objects_are_not():
+    hard = {"requests.nvidia.com/gpu": "1", "persistentvolumeclaims": "0", "requests.storage": "0"}
+    gpu = {"limits": {"nvidia.com/gpu": 1}}
+    assert "at most 1 of the run's 2" in sentences(ruled(quota(**hard), resources=gpu, count=2))
+    assert "at most 2 of the run's 3" in sentences(ruled(quota(pods="2"), count=3))
+
+
+def test_a_quota_of_some_pods_is_named_and_another_namespace_does_not_count():
+    assert noticed(ruled(quota(["Terminating"], pods="0"))) == ["quota-scope"]
+    assert noticed(ruled(quota(pods="0"), namespace="other")) == []
+    assert noticed(ruled(quota(pods="0"), namespace="")) == ["quota"]
+    two = (quota(pods="0"), quota(pods="0", namespace="b"))
+    assert noticed(ruled(*two, namespace="")) == ["quota-namespace"]
+
+
+def test_a_bad_quota_is_left_out():
+    cluster = read_dump([NODE, quota(pods="x"), limit_range(max={"cpu": "x"})], name="dump")
+    assert [notice.code for notice in cluster.notices] == ["malformed-object"] * 2
+    assert (cluster.quotas, cluster.limit_ranges) == ((), ())
