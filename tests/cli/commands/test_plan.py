@@ -11,6 +11,7 @@ from kfp_placement_engine.readers import read_cluster, read_cluster_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import assert_described
+from tests.support.packages import a_package, a_task, inputs, output_of
 from tests.support.plans import a_plan, a_step, unplaced_step
 from tests.support.web_server import sending, web_server
 
@@ -91,6 +92,21 @@ def test_the_namespace_of_the_run(plan, planner, golden):
 def test_an_unknown_loop_is_a_usage_error(plan, planner, golden):
     stderr = plan.message(2, "--loop-width", "for-loop-1=5")
     golden(stderr)
+
+
+@pytest.mark.parametrize(("choice", "steps"), [("yes", 2), ("yes=true", 2), ("yes=false", 1)])
+def test_branches_are_chosen(run, planner, tmp_path, choice, steps):
+    condition = {"condition": "inputs.parameter_values['x'] == 'a'"}
+    tasks = {
+        "ask": a_task(),
+        "yes": a_task("body", inputs=inputs(x=output_of("ask")), triggerPolicy=condition),
+    }
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(yaml.safe_dump_all(a_package(tasks)))
+    assert run("plan", path, "--branch", choice).exit_code == ExitCode.OK
+    assert len(planner.steps) == steps
+    for given in (["--branch", "no"], ["--branch", "yes=maybe"], ["--branch", "yes"] * 2):
+        assert run("plan", path, *given).exit_code == ExitCode.USAGE
 
 
 def test_every_baseline_of_the_engine_can_be_compared():

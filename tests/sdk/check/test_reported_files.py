@@ -137,3 +137,36 @@ def test_more_attempts_than_nodes_that_differ_are_a_warning(tmp_path):
     for limit, expected in (("1", []), ("2", [("warning", "retry-nodes", "main")])):
         workflow.write_text(text.replace("LIMIT", limit), "utf-8")
         assert of_step(check(str(workflow), cluster)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "step", "parameter"),
+    [
+        ("inside", "condition-1.train", "memory"),
+        ("item", "for-loop-1[*].train", "field cpu of the items of sizes"),
+    ],
+)
+def test_a_parameter_that_the_sdk_loses_in_a_group_is_an_error(pipeline, step, parameter):
+    report = check(case("26-parameter-lost-in-group", "pipe.py", pipeline))
+    assert ("error", "lost-parameter", step) in codes(report)
+    assert "unknown-resources" not in str(report)
+    assert f"it reads {parameter}, which the SDK does not hand to" in str(report)
+
+
+def test_branches_that_parameters_decide_are_not_planned():
+    name = "01-known-condition"
+    plan = preview(case(name, "pipe.py", "speed"), **QUICK)
+    assert list(plan.steps) == ["condition-branches-1.condition-3.train-2"]
+    assert 600 <= plan.makespan < 700
+    toggle = case(name, "pipe.py", "toggle")
+    for use_gpu in (False, True):
+        report = check(toggle, "example:equal", arguments={"use_gpu": use_gpu})
+        assert ("unschedulable" in [code for _, code, _ in codes(report)]) == use_gpu
+
+
+def test_a_branch_that_a_step_decides_can_be_chosen():
+    pipeline = case("26-parameter-lost-in-group", "pipe.py", "inside")
+    assert len(preview(pipeline, **QUICK).steps) == 2
+    assert len(preview(pipeline, branches={"condition-1": False}, **QUICK).steps) == 1
+    left_out = check(pipeline, branches={"condition-1": False})
+    assert "lost-parameter" not in [code for _, code, _ in codes(left_out)]

@@ -462,6 +462,8 @@ def _trigger(entry: Fields, siblings: Mapping[str, Fields]) -> Condition | None:
 
 def _continues_after(task: Fields) -> frozenset[str]:
     """Return the phases of failures after which Argo still goes on."""
+    if "continueOn" not in task:
+        return frozenset()
     goes_on = task.fields("continueOn")
     phases = {"failed": "Failed", "error": "Error"}
     return frozenset(phase for key, phase in phases.items() if goes_on.get(key))

@@ -141,7 +141,7 @@ def _calculated(name: str, left: Any, right: Any, language: Language) -> Any:
         # Go's remainder has the sign of the first number, and its quotient is cut off.
         quotient = int(abs(a) // abs(b)) * (1 if (a < 0) is (b < 0) else -1)
         return quotient if name == "/" else a - quotient * b
-    if name in ("**", "^") and not language.plain_words:
+    if name == "**" or (name == "^" and not language.plain_words):
         return float(a) ** float(b)
     return _CALCULATIONS[name](a, b)
 

@@ -1,6 +1,7 @@
 """A reader of KFP's PipelineTaskSpec, for packages and Workflows alike."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kfp_placement_engine.readers.formulas.conditions import CelCondition
@@ -119,8 +120,8 @@ def read_task(
         InputError: the spec is malformed.
     """
     inputs, own_inputs = _parameters(spec)
+    read = tuple({name: None for source in inputs.values() for name in input_names(source)})
     inputs.update(extra_inputs)
-    read = sorted({name for source in inputs.values() for name in input_names(source)})
     loop = _loop(spec, inputs)
     item_input = spec.fields("parameterIterator").text("itemInput")
     if item_input:
@@ -138,7 +139,8 @@ def read_task(
         # The driver of a loop evaluates it before there are items; no SDK makes such conditions.
         condition=CelCondition(condition, inputs if loop is None else {}) if condition else None,
         loop=loop,
-        required_inputs={name: _lost(name, dag) for name in read},
+        required_inputs=read,
+        lost_input=partial(_lost, dag=dag),
         display_name="" if shown == name or not shown.strip() else shown,
     )
 

@@ -18,6 +18,9 @@ _MOST_NEEDS = 50
 _MOST_VISITS = 500_000
 """Number of needs that are looked at in one DAG; then tasks are no longer told apart."""
 
+_MOST_WIDE = 8
+"""Number of needs of one subject that are left aside to tell the others apart."""
+
 _ANY_OTHER, _NONE = "*", ""
 """Stand-ins for any value that is not listed, and for no value; values have other texts."""
 
@@ -128,13 +131,18 @@ def _split(tasks: list[str], needs: Mapping[str, Needs]) -> tuple[str, list[list
         if count == 1:
             break
         needed = {task: needs[task][subject] for task in tasks if subject in needs[task]}
-        # Those that need all but some values may overlap others that exclude each other.
-        listed = {task: values for task, values in needed.items() if not values.excluded}
-        for some in (needed, listed):
+        # Those that need all but a few values may overlap others that exclude each other.
+        wide = sorted({each for each in needed.values() if each.excluded}, key=_width)[:_MOST_WIDE]
+        for count in range(len(wide) + 1):
+            some = {task: each for task, each in needed.items() if each not in wide[:count]}
             parts = _parts(some)
             if len(parts) > 1:
                 return subject, parts
     return "", []
+
+
+def _width(values: ValueSet) -> tuple[int, list[str]]:
+    return len(values.values), sorted(values.values)
 
 
 def _parts(needed: Mapping[str, ValueSet]) -> list[list[str]]:

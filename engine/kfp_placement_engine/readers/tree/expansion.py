@@ -211,7 +211,7 @@ class _Expander:
             return NoResult(position.upstream)
         lost = [name for name in task.required_inputs if name not in scope.inputs]
         for name in lost:
-            code, message = task.required_inputs[name]
+            code, message = task.lost_input(name)
             self._notices.add(code, message, task_of(position.prefix + task.name))
         if lost:
             # Nobody will ever know the values, so they do not count as known at run time.

@@ -277,8 +277,9 @@ class Task:
         continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
-        required_inputs: inputs of the DAG without which the task fails, each with code and message
-            of that problem.
+        required_inputs: inputs of the DAG without which the task fails.
+        lost_input: function that returns code and message of the problem that one of these is not
+            there.
     """
 
     name: str
@@ -294,7 +295,8 @@ class Task:
     continues_after: frozenset[str] = frozenset()
     loop: Loop | None = None
     display_name: str = ""
-    required_inputs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    required_inputs: Names = ()
+    lost_input: Callable[[str], tuple[str, str]] = lambda _name: ("", "")
 
 
 WORKSPACE_CLAIM = "kfp-workspace"

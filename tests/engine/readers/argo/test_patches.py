@@ -1,0 +1,91 @@
+"""Patches of pods with tags: what is known before the run counts, and the rest is named."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine import RunGraph
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.run_files import read_run_file
+from tests.controlplane.argo.small_workflows import arguments, task
+from tests.engine.readers.argo.test_plain_workflows import dag, read
+from tests.support.data import data_path
+from tests.support.packages import Fields, notice_codes
+
+GIB = 2**30
+
+
+def patch(requests: Any, **fields: Any) -> str:
+    container = {"name": "main", "resources": {"requests": requests}}
+    return json.dumps({"containers": [container], **fields})
+
+
+def of_task(text: str, *, workflow: str | None = None, **fields: Any) -> RunGraph:
+    """The run of a single task `a` whose template has this patch and the input `m`."""
+    template: Fields = {
+        "name": "work",
+        "inputs": {"parameters": [{"name": "m", "value": "2Gi"}]},
+        "podSpecPatch": text,
+        "container": {"image": "work:1"},
+    }
+    whole: Fields = {} if workflow is None else {"podSpecPatch": workflow}
+    return read([dag(task("a", **fields)), template], **whole)
+
+
+def test_a_user_s_patches_count():
+    path = data_path("user-cases", "02-podspecpatch-parameter", "patch.yaml")
+    requests = {step.name: dict(step.requests) for step in read_run_file(path).steps}
+    assert requests == {
+        "e": {"cpu": 2000, "memory": 8 * GIB},
+        "g": {"nvidia.com/gpu": 1},
+        "t[0]": {"cpu": 1000, "memory": GIB},
+        "t[1]": {"cpu": 3000, "memory": 6 * GIB},
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        patch({"memory": "{{inputs.parameters.m}}"}),
+        patch({"memory": "{{=inputs.parameters.m}}"}),
+        '{"containers": [{"name": main, "resources": {"requests": {"memory": '
+        "{{inputs.parameters.m}}}}}]}",
+        "containers:\n- name: main\n  resources: {requests: {memory: '{{inputs.parameters.m}}'}}",
+    ],
+)
+def test_inputs_stand_wherever_a_value_is(text):
+    assert dict(of_task(text).step("a").requests) == {"memory": 2 * GIB}
+    graph = of_task(text, arguments=arguments(m="3Gi"))
+    assert dict(graph.step("a").requests) == {"memory": 3 * GIB}
+
+
+def test_a_patch_that_is_a_parameter_as_a_whole_is_read_for_each_step():
+    items = [{"p": patch({"cpu": "1"})}, {"p": patch({"cpu": "3"})}, {"p": ""}]
+    given = {"arguments": arguments(m="{{item.p}}"), "withItems": items}
+    graph = of_task("{{inputs.parameters.m}}", workflow=patch({"memory": "1Gi"}), **given)
+    requests = [dict(step.requests) for step in graph.steps]
+    assert requests == [{"cpu": 1000, "memory": GIB}, {"cpu": 3000, "memory": GIB}, {"memory": GIB}]
+
+
+def test_the_known_rest_of_a_patch_counts():
+    made = {"cpu": "2", "memory": "{{workflow.creationTimestamp}}"}
+    graph = of_task(patch(made, nodeSelector={"kind": "{{inputs.parameters.m}}"}))
+    step = graph.step("a")
+    assert (dict(step.requests), step.unknown_resources) == ({"cpu": 2000}, ("memory",))
+    assert step.node_selector == {"kind": "2Gi"}
+    assert notice_codes(graph) == ["unknown-resources"]
+
+
+def test_a_patch_that_only_the_run_makes_is_named():
+    graph = of_task("{{tasks.ask.outputs.result}}")
+    assert notice_codes(graph) == ["unknown-patch"]
+    of_pod = json.dumps({"resources": {"requests": {"cpu": "{{tasks.ask.outputs.result}}"}}})
+    assert notice_codes(of_task(of_pod)) == ["unknown-resources"]
+
+
+def test_a_patch_without_tags_that_is_malformed_is_an_error():
+    with pytest.raises(InputError, match="podSpecPatch"):
+        of_task('{"containers": [')
+    with pytest.raises(InputError, match="podSpecPatch"):
+        of_task("{{inputs.parameters.m}}", arguments=arguments(m="{"))

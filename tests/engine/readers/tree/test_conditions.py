@@ -1,0 +1,294 @@
+"""Tasks with conditions: which never run, which exclude each other, which run after a failure."""
+
+import time
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine import RunGraph
+from kfp_placement_engine.exceptions import InputError, UnknownBranchError
+from kfp_placement_engine.model.concurrency import exclude_each_other
+from kfp_placement_engine.readers import ReadOptions
+from kfp_placement_engine.readers.run_files import read_run_file
+from tests.controlplane.argo.small_workflows import arguments, task
+from tests.engine.readers.argo.test_plain_workflows import WORK, dag, read, read_tasks
+from tests.support.data import data_path
+from tests.support.packages import (
+    Fields,
+    a_dag,
+    a_loop,
+    a_package,
+    a_task,
+    input_of_dag,
+    inputs,
+    notice_codes,
+    output_of,
+    read_as_outline,
+    read_package,
+)
+
+
+def names(graph: RunGraph) -> list[str]:
+    return [step.name for step in graph.steps]
+
+
+def excluded(graph: RunGraph, one: str, other: str) -> bool:
+    return exclude_each_other(graph.step(one).branches, graph.step(other).branches)
+
+
+def if_task(condition: str, source: Fields, **fields: Any) -> Fields:
+    """A condition on `x`, which is the output or parameter of that source."""
+    text = condition.replace("<x>", "inputs.parameter_values['x']")
+    given = {"inputs": inputs(x=source)}
+    return a_task("body", **given, triggerPolicy={"condition": text}, **fields)
+
+
+def parameter(value: Any, kind: str = "STRING") -> Fields:
+    return {"p": {"parameterType": kind, "defaultValue": value}}
+
+
+FROM_P = input_of_dag("p")
+MADE = output_of("ask")
+
+
+def test_a_branch_that_parameters_decide_is_left_out_but_its_driver_runs():
+    tasks = {"if": if_task("<x> == 'a'", FROM_P), "else": if_task("!(<x> == 'a')", FROM_P)}
+    documents = a_package(tasks, parameters=parameter("a"))
+    graph = read_package(documents)
+    assert names(graph) == ["if.work"]
+    assert graph.step("if.work").conditions == ()
+    assert [group.name for group in graph.groups] == ["", "else", "if"]
+    assert names(read_package(documents, arguments={"p": "b"})) == ["else.work"]
+
+
+def test_kfp_omits_what_waits_for_a_skipped_group_with_its_driver():
+    tasks = {
+        "if": if_task("<x> == 'b'", FROM_P),
+        "next": a_task("body", after=["if"]),
+        "last": a_task(after=["next"]),
+        "other": a_task(),
+    }
+    graph = read_package(a_package(tasks, parameters=parameter("a")))
+    assert names(graph) == ["other"]
+    assert [group.name for group in graph.groups] == ["", "if"]
+
+
+def test_a_pipeline_with_a_skipped_group_has_succeeded():
+    components = {"inner": a_dag({"if": if_task("false", FROM_P)})}
+    tasks = {"p": a_task("inner"), "next": a_task(after=["p"])}
+    graph = read_package(a_package(tasks, components=components, parameters=parameter("a")))
+    assert names(graph) == ["next"]
+
+
+def test_items_of_loops_decide_in_each_iteration():
+    inner = {"if": if_task("int(<x>) > 1", input_of_dag("item"))}
+    components = {"each": a_dag(inner)}
+    graph = read_package(a_package({"loop": a_loop("each", [1, 2, 3])}, components=components))
+    assert names(graph) == ["loop[1].if.work", "loop[2].if.work"]
+
+
+def test_conditions_on_what_a_step_makes_exclude_each_other():
+    tasks = {
+        "ask": a_task(),
+        "heads": if_task("<x> == 'heads'", MADE),
+        "tails": if_task("<x> == 'tails'", MADE),
+        "else": if_task("!(<x> == 'heads') && !(<x> == 'tails')", MADE),
+        "big": if_task("<x> != 'heads'", MADE),
+        "next": a_task(after=["heads"]),
+        "end": a_task(after=["ask"]),
+    }
+    graph = read_package(a_package(tasks))
+    groups = {"heads.work": 0, "tails.work": 1, "else.work": 2}
+    for one, index in groups.items():
+        for other, other_index in groups.items():
+            assert excluded(graph, one, other) == (index != other_index)
+    assert excluded(graph, "big.work", "heads.work")
+    assert not excluded(graph, "big.work", "tails.work")
+    assert graph.step("next").branches == graph.step("heads.work").branches
+    assert graph.step("next").conditions == graph.step("heads.work").conditions
+    assert graph.step("end").branches == ()
+
+
+def test_a_comparison_and_its_opposite_exclude_each_other():
+    tasks = {
+        "ask": a_task(),
+        "if": if_task("int(<x>) > 3", MADE),
+        "elif": if_task("!(int(<x>) > 3) && int(<x>) > 1", MADE),
+        "else": if_task("!(int(<x>) > 3) && !(int(<x>) > 1)", MADE),
+        "same": if_task("int(<x>) > 3", MADE),
+    }
+    graph = read_package(a_package(tasks))
+    branches = ["if.work", "elif.work", "else.work"]
+    assert all(excluded(graph, a, b) == (a != b) for a in branches for b in branches)
+    assert not excluded(graph, "if.work", "same.work")
+
+
+def test_a_choice_has_the_indexes_of_the_loops_around_it():
+    inner = {
+        "ask": a_task(),
+        "yes": if_task("<x> == 'a'", MADE),
+        "no": if_task("<x> != 'a'", MADE),
+    }
+    components = {"each": a_dag(inner)}
+    graph = read_package(a_package({"loop": a_loop("each", [1, 2])}, components=components))
+    assert excluded(graph, "loop[0].yes.work", "loop[0].no.work")
+    assert not excluded(graph, "loop[0].yes.work", "loop[1].no.work")
+
+
+def test_an_outline_knows_no_conditions_but_takes_choices():
+    tasks = {"ask": a_task(), "yes": if_task("<x> == 'a'", MADE)}
+    assert names(read_as_outline(a_package(tasks))) == ["ask", "yes.work"]
+    assert names(read_as_outline(a_package(tasks), branches={"yes": False})) == ["ask"]
+
+
+@pytest.mark.parametrize("name", ["heads", "Heads up", "group.heads"])
+def test_a_chosen_branch_is_taken_and_those_that_it_excludes_are_not(name):
+    tasks = {
+        "ask": a_task(),
+        "heads": if_task("<x> == 'heads'", MADE, taskInfo={"name": "Heads up"}),
+        "tails": if_task("<x> == 'tails'", MADE),
+    }
+    if name == "group.heads":
+        documents = a_package({"group": a_task("group")}, components={"group": a_dag(tasks)})
+    else:
+        documents = a_package(tasks)
+    taken = read_package(documents, branches={name: True})
+    assert [step.rpartition("heads")[1] for step in names(taken)] == ["", "heads"]
+    assert not any(step.conditions for step in taken.steps)
+    left_out = read_package(documents, branches={name: False})
+    assert [step.rpartition("tails")[1] for step in names(left_out)] == ["", "tails"]
+    assert left_out.steps[1].conditions != ()
+
+
+def test_choices_of_no_branch_are_refused_with_the_names_that_exist():
+    tasks = {"ask": a_task(), "heads": if_task("<x> == 'heads'", MADE)}
+    with pytest.raises(UnknownBranchError, match=r"no branch 'head'; did you mean 'heads'\?"):
+        read_package(a_package(tasks), branches={"head": True})
+    with pytest.raises(UnknownBranchError, match="no branch 'x'; the run has none"):
+        read_package(a_package(), branches={"x": True})
+    with pytest.raises(InputError, match="branch x = 'yes'; it must be true or false"):
+        ReadOptions(branches={"x": "yes"})  # type: ignore[dict-item]
+
+
+def test_a_branch_that_is_decided_already_stays_so():
+    tasks = {"if": if_task("<x> == 'a'", FROM_P), "work": a_task()}
+    graph = read_package(a_package(tasks, parameters=parameter("b")), branches={"if": True})
+    assert names(graph) == ["work"]
+    assert notice_codes(graph) == ["branch-known"]
+
+
+def test_a_run_of_which_no_step_runs_is_refused_with_the_reason():
+    documents = a_package({"if": if_task("<x> == 'a'", FROM_P)}, parameters=parameter("b"))
+    with pytest.raises(InputError, match="no step runs, since the conditions"):
+        read_package(documents)
+
+
+GPU = {"arguments": arguments(gpu="false")}
+
+
+def test_argo_goes_on_after_a_skipped_task_unless_it_is_told_otherwise():
+    graph = read_tasks(
+        task("a"),
+        task("dead", dependencies=["a"], when="{{workflow.parameters.gpu}} == true"),
+        task("after", dependencies=["dead"]),
+        task("depends", depends="dead"),
+        task("strict", depends="dead.Succeeded"),
+        task("skipped", depends="dead.Skipped"),
+        task("omitted", depends="strict"),
+        task("either", depends="strict.Omitted || a.Failed"),
+        **GPU,
+    )
+    assert names(graph) == ["a", "after", "depends", "skipped", "either"]
+    assert graph.step("after").depends_on == ("a",)
+    assert not any(step.conditions for step in graph.steps)
+
+
+def test_steps_after_a_failure_are_marked_and_not_waited_for():
+    graph = read_tasks(
+        task("a"),
+        task("fail", depends="a.Failed || a.Errored"),
+        task("clean", depends="fail"),
+        task("status", dependencies=["a"], when="{{tasks.a.status}} == Failed"),
+        task("end", depends="a.Succeeded || fail.Succeeded"),
+        task("both", depends="a && (fail.Succeeded || fail.Omitted)"),
+    )
+    after = {step.name for step in graph.steps if step.after_failure}
+    assert after == {"fail", "clean", "status"}
+    assert set(graph.step("clean").depends_on) == {"a", "fail"}
+    assert graph.step("end").depends_on == ("a",)
+    assert graph.step("both").depends_on == ("a",)
+    assert excluded(graph, "fail", "both")
+
+
+def test_an_exit_handler_by_the_status_of_the_run():
+    steps = [
+        [
+            task("good", when="{{workflow.status}} == Succeeded"),
+            task("bad", when="{{workflow.status}} != Succeeded"),
+        ]
+    ]
+    graph = read([dag(task("a")), {"name": "exit", "steps": steps}, WORK], onExit="exit")
+    assert names(graph) == ["a", "onExit.bad", "onExit.good"]
+    assert [step.after_failure for step in graph.steps] == [False, True, False]
+    assert excluded(graph, "onExit.good", "onExit.bad")
+    assert graph.step("onExit.good").conditions == ()
+
+
+def test_continue_on_lets_the_next_task_run_beside_the_one_after_the_failure():
+    graph = read_tasks(
+        task("a", continueOn={"failed": True}),
+        task("fail", depends="a.Failed"),
+        task("next", dependencies=["a"]),
+    )
+    assert not excluded(graph, "fail", "next")
+
+
+def test_when_of_a_loop_is_asked_for_each_item():
+    graph = read_tasks(task("a", when="{{item}} != 2", withItems=[1, 2, 3]))
+    assert names(graph) == ["a[0]", "a[2]"]
+    made = read_tasks(
+        task("ask"),
+        task(
+            "a",
+            dependencies=["ask"],
+            when="{{item}} == {{tasks.ask.outputs.result}}",
+            withItems=[1, 2],
+        ),
+        task(
+            "b",
+            dependencies=["ask"],
+            when="{{item}} != {{tasks.ask.outputs.result}}",
+            withItems=[2, 3],
+        ),
+    )
+    assert len(made.steps) == 5
+    assert all(step.branches == () for step in made.steps)
+
+
+def test_what_an_empty_loop_decides():
+    graph = read_tasks(
+        task("a"),
+        task("none", withItems=[], dependencies=["a"]),
+        task("strict", depends="none.Succeeded"),
+        task("goes-on", depends="none"),
+    )
+    assert names(graph) == ["a", "goes-on"]
+
+
+@pytest.mark.parametrize("count", [10_000])
+def test_ten_thousand_branches_take_seconds(count):
+    tasks = [
+        task(f"t{index}", dependencies=["ask"], when=f"{{{{tasks.ask.outputs.result}}}} == {index}")
+        for index in range(count)
+    ]
+    start = time.process_time()
+    graph = read_tasks(task("ask"), *tasks)
+    assert time.process_time() - start < 30
+    assert len({step.branches for step in graph.steps}) == count + 1
+
+
+def test_a_user_s_known_conditions_in_argo():
+    path = data_path("user-cases", "01-known-condition", "when.yaml")
+    assert names(read_run_file(path)) == ["on-cpu"]
+    on_gpu = read_run_file(path, ReadOptions(arguments={"gpu": "true"}))
+    assert names(on_gpu) == ["on-gpu"]
