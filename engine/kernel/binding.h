@@ -83,7 +83,7 @@ static void reserve_in_branch(const Problem *p, State *s, int64_t shape, int64_t
 static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t node, int64_t times) {
     const int64_t shape = s->t->of[activity].shape;
     note_change(s, node);
-    if (s->t->branch_of_shape[shape] >= 0) {
+    if (is_in_branch(s, shape)) {
         reserve_in_branch(p, s, shape, node, times);
         return;
     }

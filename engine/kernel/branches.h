@@ -129,15 +129,18 @@ static const int64_t *room_in_branch(const Problem *p, const State *s, int64_t b
     return s->seen;
 }
 
+/* Most runs have no branches, and do not look at the shape. */
+static inline int is_in_branch(const State *s, int64_t shape) { return s->t->uses && s->t->branch_of_shape[shape] >= 0; }
+
 /* Return [R] the room of a node for pods of a shape; it is read before it is asked for again. */
 static inline const int64_t *room_for(const Problem *p, const State *s, int64_t shape, int64_t node) {
-    const int64_t branch = s->t->branch_of_shape[shape];
-    return branch < 0 ? s->free + node * p->resources : room_in_branch(p, s, branch, node);
+    if (!is_in_branch(s, shape)) return s->free + node * p->resources;
+    return room_in_branch(p, s, s->t->branch_of_shape[shape], node);
 }
 
 /* Return one of the two scored amounts of a node as pods of the shape see it, right after `room_for`. */
 static inline int64_t scored_for(const Problem *p, const State *s, int64_t shape, int64_t node, int64_t i) {
-    return s->t->branch_of_shape[shape] < 0 ? s->scored[node * 2 + i] : -s->seen[p->resources + i];
+    return is_in_branch(s, shape) ? -s->seen[p->resources + i] : s->scored[node * 2 + i];
 }
 
 /* Return by how much a pod that takes a claim (times 1) or gives it back (times -1) changes its holders. */
@@ -156,17 +159,22 @@ static int64_t holders_for(const Problem *p, const State *s, int64_t activity, i
     return s->claim_holders[claim] - s->seen[0];
 }
 
-/* Return when an image is on a node as the activity sees it; infinite = nobody has asked for it. */
-static inline double image_ready_seconds(const Problem *p, const State *s, int64_t activity, int64_t image, int64_t node) {
+/* Return when an image is on a node that pods in the branch, or around it, may have asked for. */
+static double image_in_branch(const Problem *p, const State *s, int64_t branch, int64_t image, int64_t node) {
     double ready = s->image_ready_at[image * p->nodes + node], pulled;
-    for (int64_t branch = s->t->uses ? p->branch[activity] : -1; branch >= 0;
-         branch = p->choice_around[p->branch_choice[branch]]) {
+    for (; branch >= 0; branch = p->choice_around[p->branch_choice[branch]]) {
         const int64_t slot = slot_of_use(p, s, branch, place_of_image(p, image, node));
         if (!s->use[slot].key) continue;
         memcpy(&pulled, amounts_of(p, s, slot), sizeof(pulled));
         ready = pulled < ready ? pulled : ready;
     }
     return ready;
+}
+
+/* Return when an image is on a node as the activity sees it; infinite = nobody has asked for it. */
+static inline double image_ready_seconds(const Problem *p, const State *s, int64_t activity, int64_t image, int64_t node) {
+    if (!s->t->uses) return s->image_ready_at[image * p->nodes + node];
+    return image_in_branch(p, s, p->branch[activity], image, node);
 }
 
 /* Let the activity pull an image, which is then ready at that time. */

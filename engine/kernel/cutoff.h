@@ -37,7 +37,7 @@ static inline void count_end(const Problem *p, State *s, int64_t activity) {
     }
     if (s->of[activity].node < 0 || isinf(s->idle_limit)) return;
     /* Longer work of one branch may fit beside that of another one. */
-    if (p->branch[activity] >= 0) return;
+    if (s->t->branch_of_shape[s->t->of[activity].shape] >= 0) return;
     const double longer = s->of[activity].end - s->of[activity].start - s->t->of[activity].least_seconds;
     s->idle_limit -= longer * (double)s->t->requests[s->t->of[activity].shape * p->resources + s->t->scarcest];
 }
