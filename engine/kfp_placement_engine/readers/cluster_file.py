@@ -168,6 +168,8 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         defaults=entry.defaults,
         policy=policy,
         all_pipelines=entry.pipelines,
+        quotas=entry.resource_quotas,
+        limit_ranges=tuple(item for items in entry.limit_ranges for item in items),
     )
 
 

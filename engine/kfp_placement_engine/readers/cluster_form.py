@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES
-from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.cluster import LimitRange, Quota, Taint
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
+from kfp_placement_engine.readers.kubernetes.quotas import read_limit_range, read_quota
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, number_reader
 from kfp_placement_engine.readers.text.place import Place
@@ -93,6 +94,8 @@ class ClusterEntry:
         defaults: values in place of the built-in assumptions, by field of `Assumptions`.
         policy: the PlacementPolicy's settings for plans, as they came; `defaults` override its own.
         pipelines: namespaces in which all steps of KFP runs count as marked.
+        resource_quotas: quotas of namespaces.
+        limit_ranges: items of each LimitRange of namespaces.
     """
 
     api_version: str
@@ -104,6 +107,8 @@ class ClusterEntry:
     defaults: Mapping[str, float] = field(default_factory=dict)
     policy: Mapping[str, Any] | None = None
     pipelines: frozenset[str] = frozenset()
+    resource_quotas: tuple[Quota, ...] = ()
+    limit_ranges: tuple[list[LimitRange], ...] = ()
 
 
 ASSUMPTION_FIELDS = {
@@ -216,6 +221,8 @@ CLUSTER = Form(
         "defaults": DEFAULTS,
         "policy": Place.mapping,
         "pipelines": _pipelines,
+        "resourceQuotas": list_of(lambda place, value: read_quota(Fields.of(value, place))),
+        "limitRanges": list_of(lambda place, value: read_limit_range(Fields.of(value, place))),
     },
     required=("apiVersion", "kind", "nodes"),
 )

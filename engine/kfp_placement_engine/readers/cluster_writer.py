@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.cluster import Claim, Cluster, LimitRange, Node, Quota, Taint
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, node_term
@@ -40,6 +40,8 @@ def write_cluster_file(cluster: Cluster) -> str:
         "images": _image_sizes(cluster.image_bytes),
         "policy": _policy(cluster.policy),
         "defaults": _defaults(cluster),
+        "resourceQuotas": list(map(_quota, cluster.quotas)),
+        "limitRanges": list(map(_limit_range, cluster.limit_ranges)),
         "pipelines": dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES),
     }
     return yaml_text(document | _given(optional))
@@ -145,6 +147,33 @@ def _claim(claim: Claim, nodes: set[str]) -> _Entry:
         else:
             entry["nodeAffinity"] = [_term(term) for term in claim.required_terms]
     return entry | _given({"usedOn": list(claim.used_on), "problem": claim.problem})
+
+
+def _quota(quota: Quota) -> _Entry:
+    """Return a quota in the form of a ResourceQuota."""
+    spec = _given({"hard": _quota_amounts(quota.hard), "scopes": list(quota.scopes)})
+    metadata = {"name": quota.name, "namespace": quota.namespace}
+    used = {"used": _quota_amounts(quota.used)}
+    return {"metadata": metadata, "spec": spec} | _given({"status": _given(used)})
+
+
+def _quota_amounts(amounts: Resources) -> dict[str, int | str]:
+    """Return amounts by names such as `requests.cpu`, of which the first part has no unit."""
+    return {name: _amount(name.partition(".")[2], amount) for name, amount in amounts.items()}
+
+
+def _limit_range(item: LimitRange) -> _Entry:
+    """Return one item in the form of a LimitRange."""
+    limits = {
+        "type": "Pod" if item.of_pod else "Container",
+        "min": _amounts(item.least),
+        "max": _amounts(item.most),
+        "default": _amounts(item.default_limits),
+        "defaultRequest": _amounts(item.default_requests),
+        "maxLimitRequestRatio": {name: f"{each:g}" for name, each in item.most_ratio.items()},
+    }
+    metadata = {"name": item.name, "namespace": item.namespace}
+    return {"metadata": metadata, "spec": {"limits": [_given(limits)]}}
 
 
 def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:

@@ -16,10 +16,10 @@ room taken on them, latencies and claims, and nothing else. It is what an admin 
 
 \b
 Examples:
+  kfp-placement cluster live --output cluster.yaml
   kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges -A -o json > dump.json
   kfp-placement cluster dump.json --output cluster.yaml
   kfp-placement cluster - < dump.json > cluster.yaml
-  kfp-placement cluster live --output cluster.yaml
 """
 
 
