@@ -11,7 +11,15 @@ def outline_of(graph: RunGraph) -> RunGraph:
     The texts of conditions, which tell branches apart, are in the package.
     """
     steps = tuple(
-        replace(step, requests={}, image="", component="", unknown_resources=(), branches=())
+        replace(
+            step,
+            requests={},
+            containers=(),
+            image="",
+            component="",
+            unknown_resources=(),
+            branches=(),
+        )
         if step.kind is StepKind.CONTAINER
         else replace(step, branches=())
         for step in graph.steps

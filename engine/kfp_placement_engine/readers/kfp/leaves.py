@@ -74,6 +74,7 @@ def container_leaf(
         if container
         else "",
         resources=_resources(resources) if config.on_pod("RESOURCES") else (),
+        container_count=1 if container else 0,
         init_containers=init_containers(kubernetes.each("initContainers")),
         labels=constant_texts(metadata, "labels"),
         annotations=constant_texts(metadata, "annotations"),

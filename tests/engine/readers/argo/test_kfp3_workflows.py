@@ -61,6 +61,8 @@ def outlined(step: Step) -> Step:
         image="",
         component="",
         requests={},
+        containers=(),
+        end_limit=None,
         unknown_resources=(),
         conditions=("unknown",) * bool(step.conditions),
         inputs=(),
