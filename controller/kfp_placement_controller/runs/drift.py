@@ -63,7 +63,7 @@ class DriftWatch:
             if status.started_at is not None and (name, status.node) not in self._started:
                 self._started.add((name, status.node))
                 start = (status.started_at - submitted_at).total_seconds()
-                is_off |= status.node != plan.node_of(name)
+                is_off |= (status.node or None) != plan.node_of(name)
                 is_off |= _apart(start, plan.start_of(name), limit)
             if status.ended and name not in self._ended:
                 is_off |= _is_end_off(name, status, plan, submitted_at, limit)

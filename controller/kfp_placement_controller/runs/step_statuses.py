@@ -14,7 +14,7 @@ from kfp_placement_controller.runs.run_pods import RunPod, RunPods
 from kfp_placement_controller.runs.waiting import WaitsFor, start_window, waits_for
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
-from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.run_graph import WITHOUT_POD, RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
 
@@ -110,9 +110,10 @@ def step_progress(status: StepStatus, now: datetime) -> StepProgress:
     """Return the progress of a step, as the planner sees it."""
     if status.ended:
         return StepProgress(ProgressState.DONE, status.node or None)
-    if status.bound and status.started_at is not None:
+    is_pause = status.state is StepState.RUNNING and not status.node
+    if (status.bound or is_pause) and status.started_at is not None:
         since = _seconds(now - status.started_at)
-        return StepProgress(ProgressState.RUNNING, status.node, since)
+        return StepProgress(ProgressState.RUNNING, status.node or None, since)
     return StepProgress(driver=status.driver)
 
 
@@ -124,6 +125,8 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         return _ended(ended, outcome, pod)
     if situation.state.end is not None:
         return _cut_off(pod, situation.state)
+    if step.kind in WITHOUT_POD:
+        return StepStatus(outcome.state, started_at=outcome.started_at)
     if pod is None or pod.ended:
         # The next attempt has no pod yet.
         since = outcome.started_at or now

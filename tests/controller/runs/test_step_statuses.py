@@ -15,7 +15,14 @@ from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, StartLimit, Step
+from kfp_placement_engine.model.run_graph import (
+    Group,
+    GroupKind,
+    RunGraph,
+    StartLimit,
+    Step,
+    StepKind,
+)
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
 from kfp_placement_engine.readers.tree.run_outcomes import (
     PodIdentity,
@@ -275,3 +282,27 @@ def test_an_image_that_cannot_be_pulled_is_waited_for_but_a_start_is_not():
         "ImagePullBackOff",
     )
     assert waits(waiting_reason="ImagePullBackOff", running_at=after(3), **bound) is None
+
+
+def test_a_pause_runs_without_pod_while_its_node_says_so():
+    pause = replace(GRAPH, steps=(Step("train", "train", StepKind.SUSPEND),), groups=())
+
+    def paused(outcome=None):
+        outcomes = RunOutcome({} if outcome is None else {"train": outcome})
+        situation = RunSituation(outcomes, RunState(), 60.0, AttachFailures())
+        return step_statuses(pause, RunPods(), situation, after(10))["train"]
+
+    waits = paused()
+    assert (waits.state, step_progress(waits, after(10)).state) == (
+        StepState.PENDING,
+        ProgressState.WAITING,
+    )
+    runs = paused(StepOutcome(StepState.RUNNING, started_at=after(2)))
+    progress = step_progress(runs, after(10))
+    assert (progress.state, progress.node, progress.seconds_since_start) == (
+        ProgressState.RUNNING,
+        None,
+        8.0,
+    )
+    ended = paused(StepOutcome(StepState.SUCCEEDED, started_at=after(2), finished_at=after(9)))
+    assert (ended.started_at, ended.ended_at, ended.bound) == (after(2), after(9), False)

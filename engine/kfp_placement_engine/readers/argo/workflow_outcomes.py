@@ -26,6 +26,7 @@ from kfp_placement_engine.readers.tree.run_outcomes import (
 _LEFT_OUT = ("Skipped", "Omitted")
 _FAILED = ("Failed", "Error")
 _ENDED = ("Succeeded", *_FAILED)
+_WITHOUT_POD = ("Suspend", "HTTP", "Plugin")
 _MAX_WIDTH = 1_000_000
 _LOOP_DRIVER = re.compile(r"\.iteration-driver(\([0-9]+\))?$")
 
@@ -136,7 +137,8 @@ def _outcome(step_nodes: _StepNodes) -> StepOutcome:
         outer = step_nodes.outermost
         message = "" if outer is None else outer.message
         finished = None if outer is None or state is StepState.PENDING else outer.finished_at
-        return StepOutcome(state, finished_at=finished, message=message)
+        started = outer.started_at if outer is not None and outer.type in _WITHOUT_POD else None
+        return StepOutcome(state, started_at=started, finished_at=finished, message=message)
     _, last = pods[-1]
     return StepOutcome(state, len(pods), last.started_at, last.finished_at, last.host, last.message)
 
@@ -156,5 +158,8 @@ def _state(step_nodes: _StepNodes) -> StepState:
         return StepState.CACHED
     if outer.phase == "Succeeded":
         return StepState.SUCCEEDED
-    running = any(node.phase == "Running" for _, node in step_nodes.pods.values())
+    nodes = [node for _, node in step_nodes.pods.values()]
+    if outer.type in _WITHOUT_POD:
+        nodes.append(outer)
+    running = any(node.phase == "Running" for node in nodes)
     return StepState.RUNNING if running else StepState.PENDING

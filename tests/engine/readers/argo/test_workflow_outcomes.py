@@ -107,6 +107,18 @@ def test_a_pods_own_node_tells_times_and_host():
     assert step.finished_at == datetime(2026, 1, 5, 8, 0, 30, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("kind", ["Suspend", "HTTP", "Plugin"])
+def test_a_node_without_pod_tells_its_times_itself(kind):
+    times = {"startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T02:00:00Z"}
+    waits = steps_of(node(A, "Running", kind, startedAt=times["startedAt"]))["a"]
+    assert (waits.state, waits.started_at) == (StepState.RUNNING, read_moment(times["startedAt"]))
+    ended = steps_of(node(A, "Succeeded", kind, **times))["a"]
+    assert (ended.state, ended.started_at, ended.finished_at) == (
+        StepState.SUCCEEDED,
+        *map(read_moment, times.values()),
+    )
+
+
 def test_the_outermost_node_decides_while_attempts_fail():
     attempts = [node(f"{A}(0).executor({n})", "Failed", "Pod") for n in range(2)]
     running = steps_of(node(A, "Running", "Retry"), *attempts)["a"]
