@@ -171,10 +171,14 @@ def _waiting_steps(
     planned: PlannedRun, times: Mapping[str, StepSpan], expected: ExpectedTimes
 ) -> Iterable[UnboundStep]:
     run, graph, plan = planned.tracked, planned.graph, planned.plan
+    held_back = _held_back(planned)
     for step in graph.steps:
         name, node = step.name, plan.node_of(step.name)
         planned_times = times.get(name)
         if planned_times is None or planned_times.runs or node is None or run.awaits_pod(name):
+            continue
+        if name in held_back:
+            # Its pod is made only once others have ended: they must not wait for it.
             continue
         pod = run.pods.executor(name)
         queued = QueuedStep(
@@ -193,6 +197,20 @@ def _waiting_steps(
         if window is not None:
             window = replace(window, pull_seconds=plan.pull_seconds.get(name, 0.0))
         yield UnboundStep(run.key, name, node, queued, window)
+
+
+def _held_back(planned: PlannedRun) -> set[str]:
+    """Return the steps whose pods cannot be made yet, since a limit has no place for them."""
+    run, limits = planned.tracked, planned.graph.limits
+    if not limits:
+        return set()
+    ended = {name for name, status in run.statuses.items() if status.ended}
+    begun = {
+        name
+        for name, status in run.statuses.items()
+        if status.started_at is not None or run.pods.executor(name) is not None
+    }
+    return {name for limit in limits for name in limit.held_back(begun | ended, ended)}
 
 
 def _running_steps(

@@ -3,7 +3,7 @@
 A module of its own because readers, planner and views say this of steps in the same words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,3 +49,20 @@ class ConcurrencyLimit:
     most: int
     holders: tuple[tuple[str, ...], ...]
     waits_with_place: bool = False
+
+    def held_back(self, begun: Container[str], ended: Container[str]) -> Iterator[str]:
+        """Yield the steps that cannot begin before a holder that is under way has ended.
+
+        Args:
+            begun: names of the steps whose pods are there, or were.
+            ended: names of the steps that have ended.
+        """
+        under_way, waiting = 0, []
+        for steps in self.holders:
+            if not any(name in begun for name in steps):
+                waiting.append(steps)
+            elif not all(name in ended for name in steps):
+                under_way += 1
+        if under_way >= self.most:
+            for steps in waiting:
+                yield from steps
