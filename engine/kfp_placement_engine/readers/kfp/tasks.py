@@ -120,7 +120,7 @@ def read_task(
         InputError: the spec is malformed.
     """
     inputs, own_inputs = _parameters(spec)
-    read = tuple({name: None for source in inputs.values() for name in input_names(source)})
+    undefined = _undefined_inputs(inputs, dag)
     inputs.update(extra_inputs)
     loop = _loop(spec, inputs)
     item_input = spec.fields("parameterIterator").text("itemInput")
@@ -139,7 +139,7 @@ def read_task(
         # The driver of a loop evaluates it before there are items; no SDK makes such conditions.
         condition=CelCondition(condition, inputs if loop is None else {}) if condition else None,
         loop=loop,
-        required_inputs=read,
+        required_inputs=undefined,
         lost_input=partial(_lost, dag=dag),
         display_name="" if shown == name or not shown.strip() else shown,
     )
@@ -229,6 +229,19 @@ def _raw_item(entry: Any, inputs: Expressions) -> Expression:
             return inputs.get(expression.name, Runtime())
         return expression if isinstance(expression, Constant) else Runtime()
     return Runtime() if "{{$" in str(entry) else Constant(entry)
+
+
+def _undefined_inputs(inputs: Expressions, dag: Fields) -> Names:
+    """Return the inputs of a DAG that a task reads, but that the DAG's component does not define.
+
+    A defined one may have no value: KFP's driver hands on that it has none (`driver/resolve.go`).
+    """
+    if dag.get("dag") is None:
+        # The component is not in the file, as in the Workflows of KFP 3.
+        return ()
+    defined = dag.fields("inputDefinitions").mapping("parameters")
+    read = {name: None for source in inputs.values() for name in input_names(source)}
+    return tuple(name for name in read if name not in defined)
 
 
 def _lost(name: str, dag: Fields) -> tuple[str, str]:

@@ -277,7 +277,7 @@ class Task:
         continues_after: phases, beside the usual ones, after which the tasks that wait for it run.
         loop: loop that runs the body once for each item; None = the body runs once.
         display_name: the author's name for the task; "" = the task's own name.
-        required_inputs: inputs of the DAG without which the task fails.
+        required_inputs: inputs that the DAG must be given, or the task fails.
         lost_input: function that returns code and message of the problem that one of these is not
             there.
     """
