@@ -74,9 +74,8 @@ def test_durations(run, tmp_path, data):
 
 
 def test_folders(run, tmp_path):
-    for arguments in ([str(tmp_path), "-c", CLUSTER], [RUN, "-c", str(tmp_path)]):
-        result = run("plan", *arguments)
-        check_refused(result, "is a folder")
+    check_refused(run("plan", str(tmp_path), "-c", CLUSTER), "holds no Workflow")
+    check_refused(run("plan", RUN, "-c", str(tmp_path)), "is a folder")
 
 
 def test_no_rights(run, tmp_path):

@@ -1,4 +1,4 @@
-"""Demand of the rest of a run, computed again by looking at every moment of its plan.
+"""Demand of the rest of a run, computed again by looking at every moment and outcome of its plan.
 
 It shares nothing with the product, which sorts arrays of starts and ends.
 """
@@ -6,9 +6,11 @@ It shares nothing with the product, which sorts arrays of starts and ends.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.plans.plan import Plan
@@ -27,6 +29,7 @@ class Held:
     requests: Mapping[str, int]
     in_gang: bool = False
     running: bool = False
+    branches: tuple[Branch, ...] = ()
 
     def at(self, moment: float, first: float) -> int:
         """Return how many of the pods there are; running ones are there from the first moment."""
@@ -54,14 +57,42 @@ def begun(graph: RunGraph, names: Collection[str]) -> set[str]:
     return groups
 
 
+def branches_of_drivers(graph: RunGraph) -> dict[str, tuple[Branch, ...]]:
+    """The branches of each driver: its step's, or those that all steps around its group share."""
+    shared: dict[str, set[Branch]] = {}
+    parents = {group.name: group.parent for group in graph.groups}
+    for step in graph.steps:
+        group = step.group
+        while True:
+            shared.setdefault(group, set(step.branches)).intersection_update(step.branches)
+            if not group:
+                break
+            group = parents[group]
+    around = {name: tuple(shared.get(parent, ())) for name, parent in parents.items()}
+    return around | {step.name: step.branches for step in graph.steps}
+
+
+def outcomes(pods: list[Held]) -> Iterator[list[Held]]:
+    """Yield the pods of each way in which a run can go on, one branch of each choice."""
+    names: dict[str, set[str]] = {}
+    for each in pods:
+        for branch in each.branches:
+            names.setdefault(branch.choice, set()).add(branch.name)
+    for taken in product(*names.values()):
+        chosen = {Branch(*each) for each in zip(names, taken, strict=True)}
+        yield [each for each in pods if chosen.issuperset(each.branches)]
+
+
 def held(
     plan: Plan, graph: RunGraph, ended: Collection[str], running: Collection[str]
 ) -> Iterator[Held]:
     """Yield all pods of a plan that are not over."""
     over = begun(graph, {*ended, *running})
+    around = branches_of_drivers(graph)
     for driver in plan.drivers:
         if driver.name not in over:
-            yield Held(driver.start_seconds, driver.finish_seconds, 1, DRIVER)
+            branches = around.get(driver.name, ())
+            yield Held(driver.start_seconds, driver.finish_seconds, 1, DRIVER, branches=branches)
     ends: dict[str, float] = {}
     for step, planned in zip(graph.steps, plan.steps, strict=True):
         if planned.progress is ProgressState.DONE:
@@ -77,12 +108,21 @@ def held(
         if planned.is_cached or step.name in ended:
             continue
         runs = step.name in running
-        yield Held(start, end, 1, planned.requests, bool(step.workers), runs)
+        inside = step.branches
+        yield Held(start, end, 1, planned.requests, bool(step.workers), runs, inside)
         for group in step.workers:
-            yield Held(start, end, group.count, group.requests, True, runs)
+            yield Held(start, end, group.count, group.requests, True, runs, inside)
 
 
 def most(pods: list[Held], first: float) -> dict[str, int]:
+    """The peak of each resource in any outcome."""
+    peak: Counter[str] = Counter()
+    for outcome in outcomes(pods):
+        peak |= Counter(most_of_outcome(outcome, first))
+    return dict(peak)
+
+
+def most_of_outcome(pods: list[Held], first: float) -> dict[str, int]:
     """The peak of each resource: at each moment the sum, at least what each group takes alone."""
     peak: Counter[str] = Counter()
     for each in pods:
