@@ -258,6 +258,8 @@ class Step:
             choice never run in the same run.
         after_failure: whether it runs only if other steps have failed, so that a run that goes well
             ends without it.
+        inside: author's names for the branches and loops that it is in, outermost first; those
+            without such a name are left out.
         exit_task: whether it runs after its group, even a failed one; nothing waits for it.
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
@@ -314,6 +316,7 @@ class Step:
     conditions: tuple[str, ...] = ()
     branches: tuple[Branch, ...] = ()
     after_failure: bool = False
+    inside: tuple[str, ...] = ()
     exit_task: bool = False
     display_name: str = ""
     image: str = ""

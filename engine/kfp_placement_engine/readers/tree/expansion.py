@@ -81,6 +81,7 @@ class _Position:
         items: digest of the item of each of these loops, or its index if the item is not known.
         conditions: condition expressions, outermost first.
         branches: branches of choices, outermost first.
+        inside: author's names for branches and loops, outermost first.
         after_failure: whether the position is only reached after a failure.
         upstream: steps that must have ended before anything here starts, sorted.
         exit_task: whether the position is inside an exit task.
@@ -95,6 +96,7 @@ class _Position:
     items: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     branches: tuple[Branch, ...] = ()
+    inside: Names = ()
     after_failure: bool = False
     upstream: Names = ()
     exit_task: bool = False
@@ -184,6 +186,7 @@ class _Expander:
                 upstream=upstream,
                 conditions=position.conditions + decision.conditions,
                 branches=position.branches + decision.branches,
+                inside=position.inside + _author_names(task),
                 after_failure=position.after_failure or decision.after_failure,
                 exit_task=position.exit_task or bool(task.exit_of),
                 child_of=child_of,
@@ -333,6 +336,7 @@ class _Expander:
             assumed=position.assumed,
             conditions=position.conditions,
             branches=position.branches,
+            inside=position.inside,
             after_failure=position.after_failure,
             exit_task=position.exit_task,
             display_name=task.display_name,
@@ -377,6 +381,12 @@ class _Expander:
         if group.name in self._groups:
             raise self._error(f"two groups are called {group.name!r:.120}; rename one")
         self._groups[group.name] = group
+
+
+def _author_names(task: Task) -> Names:
+    """Return the author's name for a branch or loop that a task is."""
+    is_named = isinstance(task.body, Dag) and task.display_name
+    return (task.display_name,) if is_named and (task.condition or task.loop) else ()
 
 
 def _item_key(item: Value, index: int) -> str:

@@ -128,11 +128,13 @@ def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> lis
         speed: whether to name the speed of a slow or fast node.
     """
     branch = step.spec.branches[-1].name if step.spec.branches else ""
+    named = ", ".join(step.spec.inside)
     flags = {
         waits(cause): cause is not None,
         "only after a failure": step.spec.after_failure,
         "conditional": step.spec.is_conditional and not step.spec.after_failure,
-        f"branch {branch}": branch not in ("", step.spec.task, short_name(step)),
+        f"branch {branch}": not named and branch not in ("", step.spec.task, short_name(step)),
+        f"in {named}": bool(named),
         "assumed": step.spec.assumed,
         "assumed cached": step.is_cached,
         str(step.spec.kind): step.spec.kind is not StepKind.CONTAINER,

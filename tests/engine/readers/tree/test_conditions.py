@@ -51,6 +51,19 @@ FROM_P = input_of_dag("p")
 MADE = output_of("ask")
 
 
+def test_steps_know_the_author_s_names_of_the_branches_and_loops_around_them():
+    sweep = a_loop("body", [1, 2], taskInfo={"name": "sweep"})
+    good = if_task("<x> == 'a'", MADE, taskInfo={"name": "good"})
+    good["componentRef"] = {"name": "sweeps"}
+    documents = a_package(
+        {"ask": a_task(taskInfo={"name": "asks"}), "condition-1": good},
+        components={"sweeps": a_dag({"for-loop-2": sweep})},
+    )
+    graph = read_package(documents)
+    assert graph.step("ask").inside == ()
+    assert graph.step("condition-1.for-loop-2[0].work").inside == ("good", "sweep")
+
+
 def test_a_branch_that_parameters_decide_is_left_out_but_its_driver_runs():
     tasks = {"if": if_task("<x> == 'a'", FROM_P), "else": if_task("!(<x> == 'a')", FROM_P)}
     documents = a_package(tasks, parameters=parameter("a"))

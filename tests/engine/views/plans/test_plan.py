@@ -64,6 +64,12 @@ def test_wide_shows_the_reason_of_every_step(golden):
     assert plan.steps[0].explanation.sentence not in plan_table(plan)
 
 
+def test_the_names_of_branches_and_loops_are_among_the_notes():
+    step = a_step("train", conditional=True)
+    inside = replace(step, spec=replace(step.spec, inside=("good", "sweep")))
+    assert "conditional, in good, sweep" in steps_of_table(a_plan(inside))
+
+
 def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
     names = {"train": "bayes", "train-2": "xgboost", "score": "score"}
     steps = [a_step(name, display_name=given) for name, given in names.items()]
