@@ -1,7 +1,7 @@
 """A reader of Argo's template tags: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kfp_placement_engine.readers.formulas.computed import read_computed
@@ -22,7 +22,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     within,
 )
 
-_TAG = re.compile(r"\{\{(=(?:[^}]|\}(?!\}))*|[^{}]*)\}\}")
+_TAG = re.compile(r"\{\{(=.*?|[^{}]*)\}\}", re.DOTALL)
 _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
@@ -53,7 +53,7 @@ class TagReader:
         """Translate a scalar that may have tags."""
         if not isinstance(value, str):
             return Constant(value)
-        return text_with_gaps(value, _TAG, lambda match: self._tag(match[1].strip()))
+        return text_with_gaps(value, _tags(value), lambda match: self._tag(match[1].strip()))
 
     def structure(self, value: Any) -> Expression:
         """Translate a mapping or list in which any text may have tags."""
@@ -87,7 +87,7 @@ class TagReader:
             tags.append(match[0])
             return f"{_MARK}{len(tags) - 1}."
 
-        data = _TAG.sub(mark, text).encode("utf-8", "replace")
+        data = _with_replaced(text, mark).encode("utf-8", "replace")
         document = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0]
         return _with_tags(document, dict(enumerate(tags)))
 
@@ -95,7 +95,7 @@ class TagReader:
         """Replace the tags whose values are known before the run; the others stay."""
         if not isinstance(value, str):
             return "" if value is None else scalar_text(value)
-        return _TAG.sub(self._replacement, value) if "{{" in value else value
+        return _with_replaced(value, self._replacement) if "{{" in value else value
 
     def _replacement(self, match: re.Match[str]) -> str:
         expression = self._tag(match.group(1).strip())
@@ -123,6 +123,21 @@ class TagReader:
             # A plan is of first attempts.
             return Constant("0")
         return Runtime()
+
+
+def _end_of_tags(text: str) -> int:
+    """Return where the last tag ends; a search for the end of a later one would find none."""
+    return text.rfind("}}") + len("}}")
+
+
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """Return the matches of tags, in time that grows with the length of the text."""
+    return _TAG.finditer(text, 0, _end_of_tags(text))
+
+
+def _with_replaced(text: str, replacement: Callable[[re.Match[str]], str]) -> str:
+    end = _end_of_tags(text)
+    return _TAG.sub(replacement, text[:end]) + text[end:]
 
 
 def _with_tags(value: Any, tags: Mapping[int, str]) -> Any:

@@ -4,8 +4,8 @@ KFP's conditions are in CEL, Argo's `{{=...}}` and `depends` in expr-lang, and A
 govaluate. They differ in their tokens and in how strongly operators bind.
 """
 
-import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -136,6 +136,8 @@ GOVALUATE = Language(
     plain_words=True,
 )
 
+_LARGEST_FLOAT = sys.float_info.max
+_LARGEST_INTEGER = 2**63 - 1
 _TERNARY = 5
 _POSTFIX = 100
 _SAME = {"and": "&&", "or": "||", "not": "!"}
@@ -311,19 +313,18 @@ def _field(node: Node, indexes: tuple[Node, ...]) -> Node:
 
 
 def _number(text: str, *, is_float: bool) -> int | float:
+    number: int | float
     try:
-        whole = int(text, 16 if text[:2] in ("0x", "0X") else 10)
+        number = int(text, 16 if text[:2] in ("0x", "0X") else 10)
     except ValueError:
-        pass
-    else:
-        return float(whole) if is_float else whole
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise FormulaSyntaxError("not a number") from error
-    if not math.isfinite(number):
+        try:
+            number = float(text)
+        except ValueError as error:
+            raise FormulaSyntaxError("not a number") from error
+    is_float = is_float or isinstance(number, float)
+    if number > (_LARGEST_FLOAT if is_float else _LARGEST_INTEGER):
         raise FormulaSyntaxError("too large a number")
-    return number
+    return float(number) if is_float else number
 
 
 def _unescaped(text: str, language: Language) -> str:

@@ -19,7 +19,9 @@ _SELECTOR = re.compile(r"""^parseJson\(string_value\)\["(.*)"\]$""", re.DOTALL)
 
 def text_with_inputs(text: str) -> Expression:
     """Read text in which `{{$.inputs.parameters['x']}}` stands for the task's own input x."""
-    return text_with_gaps(text, _INPUT, lambda match: Input(match[1] or match[2] or ""))
+    return text_with_gaps(
+        text, _INPUT.finditer(text), lambda match: Input(match[1] or match[2] or "")
+    )
 
 
 def parameter_source(spec: Fields) -> Expression:

@@ -249,15 +249,15 @@ def input_names(expression: Expression) -> set[str]:
 
 
 def text_with_gaps(
-    text: str, gap: re.Pattern[str], filled: Callable[[re.Match[str]], Expression]
+    text: str, gaps: Iterable[re.Match[str]], filled: Callable[[re.Match[str]], Expression]
 ) -> Expression:
-    """Return text in which each match of `gap` stands for an expression.
+    """Return text in which each match of `gaps` stands for an expression.
 
     Text that is a single match keeps the kind of the expression's value.
     """
     parts: list[Expression] = []
     position = 0
-    for match in gap.finditer(text):
+    for match in gaps:
         if match.start() > position:
             parts.append(Constant(text[position : match.start()]))
         parts.append(filled(match))

@@ -156,6 +156,8 @@ def test_what_argo_computes_is_expr_with_sprig(text, value):
         "true ? " * 5_000,
         "\ue0000\ue001 == \ue0001\ue001",
         "9" * 5_000 + " == 1",
+        "9" * 400 + " == 1",
+        "0x" + "f" * 400 + " == 1",
         "a.b" * 3_000,
         "",
     ],

@@ -300,6 +300,15 @@ def test_ten_thousand_branches_take_seconds(count):
     assert len({step.branches for step in graph.steps}) == count + 1
 
 
+def test_tags_without_end_take_no_longer_than_other_text():
+    text = "{{=a" * 250_000
+    start = time.process_time()
+    tasks = task("a", when=text, arguments=arguments(x=text)), task("b", when="{{=a")
+    graph = read([dag(*tasks), {**WORK, "podSpecPatch": f"a: '{text}'"}])
+    assert time.process_time() - start < 10
+    assert names(graph) == ["a", "b"]
+
+
 def test_a_user_s_known_conditions_in_argo():
     path = data_path("user-cases", "01-known-condition", "when.yaml")
     assert names(read_run_file(path)) == ["on-cpu"]
