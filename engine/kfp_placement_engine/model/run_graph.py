@@ -66,6 +66,20 @@ def is_guess(source: DurationSource, basis: Basis | None) -> bool:
 NOT_USED = "not-used"
 """Code of notices about fields of a run's file that a plan does not use, and that may change it."""
 
+_BEYOND_PLANS = frozenset(
+    f"""
+    {NOT_USED} resource-claims pod-affinity template-elsewhere recursive-template dag-target
+    made-pods made-pods-without-room lifecycle-hook lock parallelism
+    unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
+    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
+    quota quota-room quota-scope quota-namespace limit-range end-limit disk-not-counted mixed-nodes
+    """.split()
+)
+"""Codes of notices that the real run may differ in nodes or times from every plan.
+
+What a plan assumes and counts, such as run times, widths of loops and images, is not among them.
+"""
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -80,6 +94,11 @@ class Notice:
     code: str
     message: str
     step: str = ""
+
+    @property
+    def is_beyond_plans(self) -> bool:
+        """True if it says that the real run may differ in nodes or times from every plan."""
+        return self.code in _BEYOND_PLANS
 
     @override
     def __str__(self) -> str:

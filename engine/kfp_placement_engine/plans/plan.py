@@ -13,13 +13,10 @@ from kfp_placement_engine.model.active_runs import ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.model.run_graph import NOT_USED, Notice
+from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.comparison import Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep
-
-_LEAVING_OUT = frozenset({NOT_USED, "pod-affinity", "resource-claims"})
-"""Codes of notices about what a run asks for and its plan does not do."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +133,8 @@ class Plan:
 
     @property
     def leaves_out(self) -> bool:
-        """True if something in the run's file that may change nodes or times is not used."""
-        return any(notice.code in _LEAVING_OUT for notice in self.notices)
+        """True if something that may change nodes or times is unknown or not used."""
+        return self.run.is_outline or any(notice.is_beyond_plans for notice in self.notices)
 
     def step(self, name: str) -> PlannedStep:
         """Return the step of that name.

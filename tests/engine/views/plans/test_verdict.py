@@ -1,8 +1,10 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.model.run_graph import NOT_USED, DurationSource, Notice
+import kfp_placement_engine as engine
+from kfp_placement_engine.model.run_graph import _BEYOND_PLANS, NOT_USED, DurationSource, Notice
 from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
 from tests.support.plans import (
@@ -154,3 +156,25 @@ def test_steps_that_fit_nowhere_are_told_by_the_names_that_authors_gave():
     assert headline(one) == "The run does not end: no node can take step xgboost."
     two = a_plan(*(unplaced_step(f"train-{n}", display_name="fit") for n in (4, 5)))
     assert "(fit (train-4), fit (train-5))" in headline(two)
+
+
+@pytest.mark.parametrize("code", sorted(_BEYOND_PLANS))
+def test_nothing_is_claimed_of_all_plans_where_the_run_may_differ_from_them(code):
+    best = a_plan(lower_bound=Bound(60.0, "area"))
+    assert search_sentence(best).startswith("Best possible")
+    assert search_sentence(replace(best, notices=(Notice(code, "not known"),))) == "Best found."
+    words = [path.read_text() for path in Path(engine.__path__[0]).rglob("*.py")]
+    assert any(f'"{code}"' in text for text in words), "no notice has this code"
+
+
+@pytest.mark.parametrize("code", ["loop-width-assumed", "unknown-images", "unmarked-steps"])
+def test_what_is_assumed_and_said_leaves_the_claim(code):
+    plan = a_plan(lower_bound=Bound(60.0, "area"))
+    with_notice = replace(plan, notices=(Notice(code, "assumed"),))
+    assert search_sentence(with_notice) == search_sentence(plan)
+
+
+def test_an_outline_without_requests_claims_nothing():
+    plan = a_plan(lower_bound=Bound(60.0, "area"))
+    outline = replace(plan, run=replace(plan.run, is_outline=True))
+    assert search_sentence(outline) == "Best found."
