@@ -1,14 +1,13 @@
 """A reader of Argo templates that run a pod, and so become leaves of the task tree."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Requirement, Retry
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.readers.argo.plain_text import TagReader
+from kfp_placement_engine.readers.argo.plain_text import TagReader, has_open_tags
 from kfp_placement_engine.readers.kubernetes.start_limits import DEADLINE, SETTINGS
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.fields import Fields
@@ -57,9 +56,10 @@ _UNKNOWN_OF_POD = (
     "what its pod requests as a whole is known only at run time and is not used",
 )
 
-
-class OpenPatchError(InputError):
-    """A `podSpecPatch` that can be read only when its tags are replaced."""
+_UNKNOWN_PATCH = (
+    "unknown-patch",
+    "its podSpecPatch is known only at run time and is not used",
+)
 
 
 def with_defaults(defaults: Mapping[str, Any], template: Fields) -> Fields:
@@ -101,10 +101,9 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
         InputError: the template or the spec is malformed.
     """
     spec = Fields(spec.raw, template.place)
-    try:
-        return _LeafReader(template, spec, tags).leaf()
-    except OpenPatchError:
+    if any(has_open_patch(each, tags) for each in (spec, template)):
         return _OpenTemplate(template, spec, tags).unpatched()
+    return _LeafReader(template, spec, tags).leaf()
 
 
 def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
@@ -121,23 +120,22 @@ def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
     return defaults
 
 
+def has_open_patch(fields: Fields, tags: TagReader) -> bool:
+    """Return whether the `podSpecPatch` can be read only when its tags are replaced."""
+    return has_open_tags(tags.plain(fields.get("podSpecPatch")))
+
+
 def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
     """Return the `podSpecPatch` of a spec or template; tags stay in its values.
 
     Raises:
         InputError: the template or the spec is malformed.
-        OpenPatchError: tags stand for more than values.
     """
     text = tags.plain(fields.get("podSpecPatch"))
     if not text.strip():
         return {}
     place = fields.where("podSpecPatch")
-    try:
-        return place.mapping(tags.raw_document(text, place))
-    except InputError as error:
-        if GAP in text:
-            raise OpenPatchError(str(error)) from error
-        raise
+    return place.mapping(tags.raw_documents(text, place)[0])
 
 
 def pod_resources(template: Fields, spec: Fields, patch: Fields) -> dict[str, Any]:
@@ -207,7 +205,8 @@ class _OpenTemplate:
         self._template = template
         self._spec = spec
         self._tags = tags
-        self._texts = [tags.text(each.get("podSpecPatch") or "") for each in (spec, template)]
+        patches = [each.text("podSpecPatch") for each in (spec, template)]
+        self._texts = [tags.kept_text(patch) for patch in patches]
         self._leaves: dict[tuple[str | None, ...], Leaf] = {}
 
     def unpatched(self) -> Leaf:
@@ -215,17 +214,23 @@ class _OpenTemplate:
         return replace(self._with_patches("", ""), in_scope=self._in_scope)
 
     def _in_scope(self, scope: Scope) -> Leaf:
-        texts = tuple(gapless(known_text(text.evaluate(scope))) for text in self._texts)
+        texts = tuple(known_text(text.evaluate(scope)) for text in self._texts)
         if texts not in self._leaves:
             if len(self._leaves) >= _MAX_VARIANTS:
                 self._leaves.clear()
-            leaf = self._with_patches(*(text or "" for text in texts))
-            problem = (
-                "unknown-patch",
-                "its podSpecPatch is known only at run time and is not used",
-            )
-            self._leaves[texts] = replace(leaf, problems=(problem,)) if None in texts else leaf
+            self._leaves[texts] = self._patched(texts)
         return self._leaves[texts]
+
+    def _patched(self, texts: tuple[str | None, ...]) -> Leaf:
+        """Return the leaf with patches in which only tags are left that no value is known for."""
+        whole = [gapless(text) or "" for text in texts]
+        if None not in texts:
+            try:
+                return self._with_patches(*(text or "" for text in texts))
+            except InputError:
+                if whole == [*texts]:
+                    raise
+        return replace(self._with_patches(*whole), problems=(_UNKNOWN_PATCH,))
 
     def _with_patches(self, of_spec: str, of_template: str) -> Leaf:
         spec = Fields({**self._spec.raw, "podSpecPatch": of_spec}, self._spec.place)
@@ -336,11 +341,8 @@ class _LeafReader:
         if resource.text("action") not in _MAKING_ACTIONS:
             return None
         conditions = (resource.get("successCondition"), resource.get("failureCondition"))
-        manifest: Expression = Runtime()
-        if text := resource.text("manifest"):
-            # A tag may stand for more than a value; if it does not, Argo fails the step.
-            with suppress(InputError):
-                manifest = self._tags.document(text, resource.where("manifest"))
+        text, place = resource.text("manifest"), resource.where("manifest")
+        manifest = self._tags.document(text, place) if text else Runtime()
         return MadeObject(manifest, any(conditions))
 
     def _stated(self, key: str) -> Any:
@@ -361,7 +363,8 @@ class _LeafReader:
         for claim in self._spec.each("volumeClaimTemplates"):
             name = claim.fields("metadata").text("name")
             claims[name] = Constant(name)
-        for volume in (*self._spec.each("volumes"), *self._template.each("volumes")):
+        holders = (self._spec, self._template, self._patch)
+        for volume in (volume for holder in holders for volume in holder.each("volumes")):
             claim_name = volume.fields("persistentVolumeClaim").get("claimName")
             if claim_name is not None:
                 claims[volume.text("name")] = self._tags.text(claim_name)

@@ -1,28 +1,36 @@
 """A reader of Argo's template tags: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.formulas.computed import read_computed
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.place import Place, scalar_text
+from kfp_placement_engine.readers.text.tags import tags_in, with_replaced_tags
 from kfp_placement_engine.readers.tree.expressions import (
+    Composed,
     Constant,
     Expression,
     Input,
+    Kept,
     Listed,
     LoopItem,
     Mapped,
     Runtime,
+    Scope,
     Selected,
     TaskOutput,
     TaskPhase,
     text_with_gaps,
     within,
 )
+from kfp_placement_engine.readers.tree.values import UNKNOWN, Value, known_text
 
-_TAG = re.compile(r"\{\{(=.*?|[^{}]*)\}\}", re.DOTALL)
 _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
@@ -53,7 +61,7 @@ class TagReader:
         """Translate a scalar that may have tags."""
         if not isinstance(value, str):
             return Constant(value)
-        return text_with_gaps(value, _tags(value), lambda match: self._tag(match[1].strip()))
+        return text_with_gaps(value, tags_in(value), lambda match: self._tag(match[1].strip()))
 
     def structure(self, value: Any) -> Expression:
         """Translate a mapping or list in which any text may have tags."""
@@ -67,16 +75,27 @@ class TagReader:
             return Constant(plain) if len(plain) == len(entries) else Listed(entries)
         return self.text(value)
 
+    def kept_text(self, text: str) -> Expression:
+        """Translate text in which the tags stay whose values are not known."""
+        return text_with_gaps(
+            text, tags_in(text), lambda match: Kept((self._tag(match[1].strip()),), match[0])
+        )
+
     def document(self, text: str, place: Place) -> Expression:
-        """Translate a YAML document, in which a tag may be wherever a value is.
+        """Translate YAML in which a tag may stand for any part; never raises, as evaluating.
 
-        Raises:
-            InputError: the text is not YAML whatever the tags stand for.
+        Of YAML that can be read only when its tags are replaced, nothing is known if it then cannot
+        be read either: Argo fails the step.
         """
-        return self.structure(self.raw_document(text, place))
+        if has_open_tags(text):
+            return _Document((self.kept_text(text),), self, place)
+        try:
+            return self.structure(_one_object(self.raw_documents(text, place)))
+        except InputError:
+            return Runtime()
 
-    def raw_document(self, text: str, place: Place) -> Any:
-        """Read a YAML document like `document`, in whose texts the tags stay.
+    def raw_documents(self, text: str, place: Place) -> list[Any]:
+        """Read YAML whose tags stand for texts, in which they stay.
 
         Raises:
             InputError: the text is not YAML whatever the tags stand for.
@@ -87,15 +106,15 @@ class TagReader:
             tags.append(match[0])
             return f"{_MARK}{len(tags) - 1}."
 
-        data = _with_replaced(text, mark).encode("utf-8", "replace")
-        document = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0]
-        return _with_tags(document, dict(enumerate(tags)))
+        data = with_replaced_tags(text, mark).encode("utf-8", "replace")
+        documents = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)
+        return [_with_tags(each, dict(enumerate(tags))) for each in documents]
 
     def plain(self, value: Any) -> str:
         """Replace the tags whose values are known before the run; the others stay."""
         if not isinstance(value, str):
             return "" if value is None else scalar_text(value)
-        return _with_replaced(value, self._replacement) if "{{" in value else value
+        return with_replaced_tags(value, self._replacement) if "{{" in value else value
 
     def _replacement(self, match: re.Match[str]) -> str:
         expression = self._tag(match.group(1).strip())
@@ -125,25 +144,66 @@ class TagReader:
         return Runtime()
 
 
-def _end_of_tags(text: str) -> int:
-    """Return where the last tag ends; a search for the end of a later one would find none."""
-    return text.rfind("}}") + len("}}")
+@dataclass(frozen=True)
+class _Document(Composed):
+    """An object of Kubernetes in YAML that is read when the tags of its text are replaced.
+
+    Attributes:
+        tags: reader of the tags that are left, which stand for values.
+        place: place of the text.
+    """
+
+    tags: TagReader
+    place: Place
+
+    @override
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value in a scope."""
+        text = known_text(self.parts[0].evaluate(scope))
+        try:
+            documents = [] if text is None else self.tags.raw_documents(text, self.place)
+        except InputError:
+            return UNKNOWN
+        return self.tags.structure(_one_object(documents)).evaluate(scope) if documents else UNKNOWN
 
 
-def _tags(text: str) -> Iterator[re.Match[str]]:
-    """Return the matches of tags, in time that grows with the length of the text."""
-    return _TAG.finditer(text, 0, _end_of_tags(text))
+def _one_object(documents: list[Any]) -> Any:
+    """Return the objects of a manifest as one, which is a List if there are several."""
+    if len(documents) == 1:
+        return documents[0]
+    return {"apiVersion": "v1", "kind": "List", "items": documents}
 
 
-def _with_replaced(text: str, replacement: Callable[[re.Match[str]], str]) -> str:
-    end = _end_of_tags(text)
-    return _TAG.sub(replacement, text[:end]) + text[end:]
+def has_open_tags(text: str) -> bool:
+    """Return whether a tag of YAML may stand for more than text: it is a key or is not quoted."""
+    count = sum(1 for _ in tags_in(text))
+    if not count:
+        return False
+    # Where text may begin, this is a list.
+    listed = f"[{_MARK}]"
+    marked = with_replaced_tags(text, lambda _: listed)
+    try:
+        documents = load_documents(
+            marked.encode("utf-8", "replace"), name="", max_bytes=RUN_MAX_BYTES
+        )
+    except InputError:
+        return True
+    return _occurrences(documents, listed) != count
+
+
+def _occurrences(value: Any, text: str) -> int:
+    """Return how often some text is in the texts of a plain value, keys apart."""
+    if isinstance(value, dict):
+        return sum(_occurrences(entry, text) for entry in value.values())
+    if isinstance(value, list):
+        return sum(_occurrences(entry, text) for entry in value)
+    return value.count(text) if isinstance(value, str) else 0
 
 
 def _with_tags(value: Any, tags: Mapping[int, str]) -> Any:
     """Return a document with the tags in place of their marks."""
     if isinstance(value, dict):
-        return {key: _with_tags(entry, tags) for key, entry in value.items()}
+        return {_with_tags(key, tags): _with_tags(entry, tags) for key, entry in value.items()}
     if isinstance(value, list):
         return [_with_tags(entry, tags) for entry in value]
     if not isinstance(value, str) or _MARK not in value:

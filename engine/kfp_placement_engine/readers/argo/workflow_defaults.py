@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.plain_templates import (
-    OpenPatchError,
     end_limits,
+    has_open_patch,
     pod_resources,
     pod_spec_patch,
     resource_claims,
@@ -67,10 +67,9 @@ class WorkflowDefaults:
 
     def _known_patch(self) -> dict[str, Any]:
         """Return the patch of all pods; empty if a part of it is known only at run time."""
-        try:
-            patch = pod_spec_patch(self._spec, self._tags)
-        except OpenPatchError:
+        if has_open_patch(self._spec, self._tags):
             return {}
+        patch = pod_spec_patch(self._spec, self._tags)
         return {} if has_unknown(patch, GAP) else patch
 
     def under(self, leaf: Leaf, template: str) -> Leaf:

@@ -23,6 +23,7 @@ _COUNTS = {
     *("replicas", "parallelism", "completions", "instances", "initialExecutors", "quantity"),
     *("numOfHosts", "minReplicas", "maxReplicas", "minExecutors"),
     *("cores", "coreRequest", "memory", "memoryOverhead", "memoryOverheadFactor"),
+    *("spec", "template", "containers", "resources"),
 }
 """Fields on which the number of pods, or what they request, depends."""
 
@@ -54,13 +55,22 @@ def made_pods(manifest: Fields, unknown: object) -> MadePods:
     """
     gaps: list[str] = []
     manifest = Fields(_without(manifest.raw, unknown, "", gaps), manifest.place)
+    groups = _groups(manifest)
+    return MadePods(groups, () if groups is None else tuple(filter(_matters, gaps)))
+
+
+def _groups(manifest: Fields) -> tuple[PodGroup, ...] | None:
+    """Return the pods of an object, or of all objects of a List; None = a kind is not known."""
     group, _, _ = manifest.text("apiVersion").rpartition("/")
     kind = manifest.text("kind")
+    if (group, kind) == ("", "List"):
+        parts = [_groups(item) for item in manifest.each("items")]
+        read = [part for part in parts if part is not None]
+        return tuple(pods for part in read for pods in part) if len(read) == len(parts) else None
     reader = _READERS.get((group, kind))
     if reader is None:
-        return MadePods(() if _is_podless(group, kind) else None)
-    groups = tuple(each for each in reader(manifest) if each.count)
-    return MadePods(groups, tuple(gap for gap in gaps if _matters(gap)))
+        return () if _is_podless(group, kind) else None
+    return tuple(each for each in reader(manifest) if each.count)
 
 
 def _without(value: Any, unknown: object, path: str, gaps: list[str]) -> Any:

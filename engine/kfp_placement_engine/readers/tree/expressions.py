@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from typing_extensions import override
+
 from kfp_placement_engine.readers.tree.values import (
     MAX_CHARACTERS,
     UNKNOWN,
@@ -193,6 +195,23 @@ class Composed(ABC):
     @abstractmethod
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
+
+
+@dataclass(frozen=True)
+class Kept(Composed):
+    """A value that is known before the run, or else the placeholder as it is written.
+
+    Attributes:
+        written: text of the placeholder.
+    """
+
+    written: str
+
+    @override
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value in a scope."""
+        text = known_text(self.parts[0].evaluate(scope))
+        return KnownValue(self.written if text is None else text)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from kfp_placement_engine.model.run_graph import NOT_USED, Notice
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
+from kfp_placement_engine.readers.text.tags import with_replaced_tags
 from kfp_placement_engine.readers.unused.field_lists import (
     Effect,
     FieldList,
@@ -106,11 +107,11 @@ class UnusedFields:
             for index, each in enumerate(value):
                 name = each.get("name") if isinstance(each, dict) else None
                 self._field(each, kind, _item(place, index if name is None else name))
-        elif isinstance(value, str) and kind is POD_SPEC and "{{" not in value:
+        elif isinstance(value, str) and kind is POD_SPEC:
             self._patch(value, place)
 
     def _patch(self, text: str, place: Place) -> None:
-        data = text.encode("utf-8", "replace")
+        data = with_replaced_tags(text, lambda _: "tag").encode("utf-8", "replace")
         try:
             patch, *_ = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)
         except InputError:

@@ -89,3 +89,63 @@ def test_a_patch_without_tags_that_is_malformed_is_an_error():
         of_task('{"containers": [')
     with pytest.raises(InputError, match="podSpecPatch"):
         of_task("{{inputs.parameters.m}}", arguments=arguments(m="{"))
+
+
+CPU_3 = {"limits": {"cpu": "3"}}
+ON_G = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"containers": [{"name": "main", "resources": {{inputs.parameters.m}}}]}', CPU_3),
+        ('{"containers": {{inputs.parameters.m}}}', [{"name": "main", "resources": CPU_3}]),
+        ("containers:\n- name: main\n  resources:\n    limits: {{inputs.parameters.m}}", "cpu: 3"),
+        ("containers:\n- name: main\n  resources: {{=inputs.parameters.m}}", CPU_3),
+        (
+            'containers: [{name: main, resources: {limits: {"{{inputs.parameters.m}}": 3}}}]',
+            "cpu",
+        ),
+    ],
+)
+def test_a_tag_stands_for_a_mapping_a_list_or_a_key(text, value):
+    plain = value if isinstance(value, str) else json.dumps(value)
+    if plain == "cpu: 3":
+        plain = "{cpu: 3}"
+    assert dict(of_task(text, arguments=arguments(m=plain)).step("a").requests) == {"cpu": 3000}
+
+
+def test_a_tag_stands_for_an_affinity():
+    text = "affinity: {nodeAffinity: {{inputs.parameters.m}}}"
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": ON_G}
+    graph = of_task(text, arguments=arguments(m=json.dumps(required)))
+    assert graph.step("a").affinity.required
+    assert graph.notices == ()
+
+
+def test_a_mapping_that_only_the_run_makes_takes_its_whole_patch_away():
+    text = (
+        "{nodeSelector: {a: b}, containers: [{name: main, resources: {{tasks.x.outputs.result}}}]}"
+    )
+    assert notice_codes(of_task(text)) == ["unknown-patch"]
+    text = "{nodeSelector: {a: {{inputs.parameters.m}}}, tolerations: {{tasks.x.outputs.result}}}"
+    graph = of_task(text)
+    assert graph.step("a").node_selector == {"a": "2Gi"}
+    assert notice_codes(graph) == ["unknown-constraint"]
+
+
+def test_a_key_that_only_the_run_makes_is_named_as_it_is_written():
+    text = "containers: [{name: main, resources: {limits: {'{{tasks.x.outputs.result}}': 3}}}]"
+    assert "tag-of-argo" not in str(of_task(text).notices)
+
+
+def test_a_value_that_makes_a_patch_malformed_is_an_error():
+    with pytest.raises(InputError, match=r"resources: must be a mapping, is text"):
+        of_task("containers: [{name: main, resources: {{inputs.parameters.m}}}]")
+
+
+def test_a_claim_of_a_patch_is_used():
+    volume = {"name": "d", "persistentVolumeClaim": {"claimName": "data"}}
+    container = {"name": "main", "volumeMounts": [{"name": "d", "mountPath": "/d"}]}
+    graph = of_task(json.dumps({"volumes": [volume], "containers": [container]}))
+    assert graph.step("a").claims == ("data",)

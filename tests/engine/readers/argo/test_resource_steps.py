@@ -165,3 +165,33 @@ def test_a_queue_asks_for_the_room_of_all_pods_at_once():
     assert demand.peak[GPU] == 64
     assert demand.peak["pods"] == 10
     assert PodGroup(8, {GPU: 8}) in demand.gangs
+
+
+def test_a_tag_of_a_manifest_stands_for_a_mapping():
+    manifest = JOB.replace('{requests: {cpu: "{{inputs.parameters.cpu}}m"}}', "{{item}}")
+    loop = task(
+        "A", arguments=arguments(width="2", cpu="{{item}}"), withItems=['{"requests": {"cpu": 2}}']
+    )
+    graph = read([dag(loop), resource(manifest.replace("{{item}}", "{{inputs.parameters.cpu}}"))])
+    assert graph.steps[0].workers == (PodGroup(2, {"cpu": 2000}),)
+
+
+def test_a_mapping_of_a_manifest_that_only_the_run_makes_is_named():
+    late = JOB.replace('{requests: {cpu: "{{inputs.parameters.cpu}}m"}}', "{{workflow.uid}}")
+    graph = made(resource(late))
+    assert graph.step("A").workers == (PodGroup(3, {}),)
+    assert "spec.template.spec.containers[0].resources of what it makes" in messages(graph)[0]
+
+
+@pytest.mark.parametrize("join", ["documents", "list"])
+def test_all_objects_of_a_manifest_count(join: str):
+    job = "{apiVersion: batch/v1, kind: Job, spec: {parallelism: %d, template: {}}}"
+    objects = [job % 2, "{apiVersion: v1, kind: Service}", job % 5]
+    listed = f"{{apiVersion: v1, kind: List, items: [{', '.join(objects)}]}}"
+    manifest = listed if join == "list" else "\n---\n".join(objects)
+    assert made(resource(manifest)).step("A").workers == (PodGroup(2, {}), PodGroup(5, {}))
+
+
+def test_a_list_with_a_kind_that_is_not_known_is_named():
+    graph = made(resource("{apiVersion: v1, kind: List, items: [{apiVersion: a/v1, kind: B}]}"))
+    assert messages(graph) == ["A: it makes a List: pods of it are not in the plan"]

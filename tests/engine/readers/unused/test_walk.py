@@ -127,3 +127,11 @@ def test_what_a_reader_returns_says_it():
         assert not [
             each for each in read_run(path.read_bytes(), name="p").notices if each.code == NOT_USED
         ]
+
+
+def test_a_patch_with_tags_is_looked_at():
+    patch = '{"nodeName": "n", "priorityClassName": {{inputs.parameters.a}}, "containers": []}'
+    main = {"name": "main", "inputs": {"parameters": [{"name": "a", "value": "1"}]}, **POD}
+    (first, second) = messages({**main, "podSpecPatch": patch})
+    assert first.startswith("nodeName is not used")
+    assert second.startswith("priorityClassName is not used")
