@@ -69,7 +69,7 @@ static inline void change_free(const Problem *p, State *s, int64_t shape, int64_
 }
 
 /* The same for a pod in a branch: free is what the outcome that takes most leaves. */
-static void reserve_in_branch(const Problem *p, State *s, int64_t shape, int64_t node, int64_t times) {
+__attribute__((cold, noinline)) static void reserve_in_branch(const Problem *p, State *s, int64_t shape, int64_t node, int64_t times) {
     const int64_t width = p->resources;
     for (int64_t i = 0; i < width; i++) s->change[i] = times * s->t->requests[shape * width + i];
     for (int64_t i = 0; i < 2; i++) s->change[width + i] = times * s->t->scored_requests[shape * 2 + i];

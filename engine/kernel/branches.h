@@ -122,7 +122,7 @@ static void add_slack(const Problem *p, const State *s, int64_t branch, int64_t 
 }
 
 /* Return [R + 2] the room of a node for a pod in a branch, and, less than zero, its scored amounts. */
-static const int64_t *room_in_branch(const Problem *p, const State *s, int64_t branch, int64_t node) {
+__attribute__((cold, noinline)) static const int64_t *room_in_branch(const Problem *p, const State *s, int64_t branch, int64_t node) {
     for (int64_t i = 0; i < p->resources; i++) s->seen[i] = s->free[node * p->resources + i];
     for (int64_t i = 0; i < 2; i++) s->seen[p->resources + i] = -s->scored[node * 2 + i];
     add_slack(p, s, branch, node);
@@ -130,7 +130,9 @@ static const int64_t *room_in_branch(const Problem *p, const State *s, int64_t b
 }
 
 /* Most runs have no branches, and do not look at the shape. */
-static inline int is_in_branch(const State *s, int64_t shape) { return s->t->uses && s->t->branch_of_shape[shape] >= 0; }
+static inline int is_in_branch(const State *s, int64_t shape) {
+    return __builtin_expect(s->t->uses != 0, 0) && s->t->branch_of_shape[shape] >= 0;
+}
 
 /* Return [R] the room of a node for pods of a shape; it is read before it is asked for again. */
 static inline const int64_t *room_for(const Problem *p, const State *s, int64_t shape, int64_t node) {
@@ -160,7 +162,7 @@ static int64_t holders_for(const Problem *p, const State *s, int64_t activity, i
 }
 
 /* Return when an image is on a node that pods in the branch, or around it, may have asked for. */
-static double image_in_branch(const Problem *p, const State *s, int64_t branch, int64_t image, int64_t node) {
+__attribute__((cold, noinline)) static double image_in_branch(const Problem *p, const State *s, int64_t branch, int64_t image, int64_t node) {
     double ready = s->image_ready_at[image * p->nodes + node], pulled;
     for (; branch >= 0; branch = p->choice_around[p->branch_choice[branch]]) {
         const int64_t slot = slot_of_use(p, s, branch, place_of_image(p, image, node));
@@ -173,7 +175,7 @@ static double image_in_branch(const Problem *p, const State *s, int64_t branch, 
 
 /* Return when an image is on a node as the activity sees it; infinite = nobody has asked for it. */
 static inline double image_ready_seconds(const Problem *p, const State *s, int64_t activity, int64_t image, int64_t node) {
-    if (!s->t->uses) return s->image_ready_at[image * p->nodes + node];
+    if (__builtin_expect(s->t->uses == 0, 1)) return s->image_ready_at[image * p->nodes + node];
     return image_in_branch(p, s, p->branch[activity], image, node);
 }
 

@@ -55,7 +55,7 @@ static void dequeue(State *s, int64_t activity) {
 }
 
 /* Return whether a node that got room just now has enough for pods of the queue. */
-static int is_hopeful(const Problem *p, const State *s, int64_t queue) {
+__attribute__((always_inline)) static inline int is_hopeful(const Problem *p, const State *s, int64_t queue) {
     if (queue >= s->t->shapes) return s->touched[queue - s->t->shapes];
     for (int64_t i = 0; i < s->touched_count; i++)
         if (admits(p, s, queue, s->touched_nodes[i])) return 1;
