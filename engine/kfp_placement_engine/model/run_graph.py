@@ -66,9 +66,12 @@ def is_guess(source: DurationSource, basis: Basis | None) -> bool:
 NOT_USED = "not-used"
 """Code of notices about fields of a run's file that a plan does not use, and that may change it."""
 
+RECURSIVE_TEMPLATE = "recursive-template"
+"""Code of notices about templates that call themselves."""
+
 _BEYOND_PLANS = frozenset(
     f"""
-    {NOT_USED} resource-claims pod-affinity template-elsewhere recursive-template dag-target
+    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
     made-pods made-pods-without-room lifecycle-hook lock parallelism
     unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
     unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter

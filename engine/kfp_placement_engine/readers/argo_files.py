@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
+from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, text_or_empty
@@ -51,7 +52,7 @@ def read_argo_objects(path: str | Path) -> ArgoObjects:
 
 
 def argo_objects(data: bytes, name: str) -> Iterator[Fields]:
-    """Yield the objects of Argo in the bytes of a file, those in lists too.
+    """Yield the objects of Argo in the bytes of a file, and ConfigMaps that may limit semaphores.
 
     Raises:
         InputError: the file is neither YAML nor JSON, or is empty.
@@ -66,6 +67,8 @@ def argo_objects(data: bytes, name: str) -> Iterator[Fields]:
 
 def _is_of_argo(document: dict[str, object]) -> bool:
     version = text_or_empty(document.get("apiVersion"))
+    if semaphore_limits(document):
+        return True
     return document.get("kind") in WORKFLOW_KINDS and version.startswith(f"{GROUP}/")
 
 

@@ -181,7 +181,10 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
         )
     used = [run, *platforms] if run_format is _Format.PACKAGE else [run]
     if run_format is _Format.WORKFLOW:
-        used += [each for each in documents if each is not run and _is_template(each)]
+        from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
+
+        others = (each for each in documents if each is not run)
+        used += [each for each in others if _is_template(each) or semaphore_limits(each)]
         beside = tuple(Fields(each, Place(name)) for each in used[1:])
         options = replace(options, templates=ArgoObjects(beside) + options.templates)
     graph = _graph(run_format, used, name, options)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, Notice, StepKind
+from kfp_placement_engine.model.run_graph import RECURSIVE_TEMPLATE, WITHOUT_POD, Notice, StepKind
 from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.limits.plain_limits import (
     locks,
@@ -179,7 +179,7 @@ class _PlainReader:
         named = (self._templates, template)
         if named in self._nesting:
             message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
-            self.notices.append(Notice("recursive-template", message))
+            self.notices.append(Notice(RECURSIVE_TEMPLATE, message))
             return None
         if template not in self._templates:
             raise place.error(f"template {template!r:.80} does not exist")

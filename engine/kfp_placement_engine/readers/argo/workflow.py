@@ -13,6 +13,7 @@ from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
 from kfp_placement_engine.readers.argo.kfp_workflow import kfp_workflow_tree
+from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
 from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
 from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_spec
@@ -45,6 +46,7 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
             known, or not in the form of a known KFP.
         LimitError: the run has more steps than allowed.
     """
+    options = _with_semaphores(options)
     workflow = Fields(document, Place(name))
     metadata, stored = run_metadata(workflow), workflow.flat("status").flat("storedTemplates")
     library = TemplateLibrary(options.templates.objects, stored, metadata.text("namespace"))
@@ -81,6 +83,14 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     except InputError as error:
         notices.append(Notice("other-package", f"{_NOT_OF_RUN}: {error}"))
         return read(None)
+
+
+def _with_semaphores(options: ReadOptions) -> ReadOptions:
+    """Return the options with the limits in ConfigMaps beside the run; those of the user win."""
+    limits: dict[str, int] = {}
+    for each in options.templates.objects:
+        limits |= semaphore_limits(each.raw)
+    return replace(options, semaphores={**limits, **options.semaphores}) if limits else options
 
 
 def _unknown_versions(version: str, dialect: Dialect) -> Iterator[str]:

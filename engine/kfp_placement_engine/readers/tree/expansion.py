@@ -12,7 +12,14 @@ from typing import Any
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.history import text_digest
-from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import (
+    RECURSIVE_TEMPLATE,
+    Group,
+    GroupKind,
+    RunGraph,
+    Step,
+    StepKind,
+)
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.decisions import (
     AFTER_SUCCESS,
@@ -139,7 +146,9 @@ class _Expander:
                 " false; give other arguments, if that is not what you mean"
             )
         if not self._steps:
-            raise self._error("holds no step; nothing can be planned")
+            circles = [each for each in tree.notices if each.code == RECURSIVE_TEMPLATE]
+            why = f" ({circles[0].message})" if circles else ""
+            raise self._error(f"holds no step; nothing can be planned{why}")
         return RunGraph(
             name=tree.name,
             source=tree.source,
@@ -193,6 +202,8 @@ class _Expander:
             )
             if not decision.runs:
                 result = self._dead(task, here, decision)
+            elif (loop := _hooked_loop(task, results)) is not None:
+                result = self._hooks(task, here, loop, scope, artifact_scope)
             else:
                 result = self._task(task, here, scope, artifact_scope)
             if decision.after_failure:
@@ -274,7 +285,7 @@ class _Expander:
             )
             self._add_group(group)
             position = replace(position, group=name)
-        iterations: list[TaskResult] = []
+        iterations: dict[int, TaskResult] = {}
         condition = task.condition
         if condition is None or not condition.of_item or condition.text not in position.conditions:
             condition = None
@@ -306,8 +317,27 @@ class _Expander:
                 conditions=position.conditions[:-1] if holds else position.conditions,
                 assumed=position.assumed or width.assumed,
             )
-            iterations.append(self._body(task, inside, iteration, item_scope, artifacts))
-        return LoopResult(tuple(iterations), position.upstream)
+            iterations[index] = self._body(task, inside, iteration, item_scope, artifacts)
+        return LoopResult(iterations, position.upstream)
+
+    def _hooks(
+        self, hook: Task, position: _Position, loop: LoopResult, scope: Scope, artifacts: Scope
+    ) -> TaskResult:
+        """Expand the exit hook of a loop, which Argo runs when an iteration has ended, for each."""
+        if hook.body is None:
+            return NoResult(position.upstream)
+        (looped,) = hook.exit_of
+        results: dict[int, TaskResult] = {}
+        for index, ended in loop.iterations.items():
+            inside = replace(
+                position,
+                upstream=ended.sinks,
+                iteration=(*position.iteration, index),
+                items=(*position.items, _item_key(UNKNOWN, index)),
+            )
+            name = f"{looped}[{index}]{hook.name.removeprefix(looped)}"
+            results[index] = self._body(hook, inside, name, scope, artifacts)
+        return LoopResult(results, position.upstream)
 
     def _leaf(
         self,
@@ -387,6 +417,15 @@ def _author_names(task: Task) -> Names:
     """Return the author's name for a branch or loop that a task is."""
     is_named = isinstance(task.body, Dag) and task.display_name
     return (task.display_name,) if is_named and (task.condition or task.loop) else ()
+
+
+def _hooked_loop(task: Task, results: Mapping[str, TaskResult]) -> LoopResult | None:
+    """Return the loop whose exit hook a task is, or None for any other task."""
+    if not task.is_awaited or len(task.exit_of) != 1:
+        return None
+    ended = results[task.exit_of[0]]
+    ended = ended.result if isinstance(ended, AfterFailureResult) else ended
+    return ended if isinstance(ended, LoopResult) else None
 
 
 def _item_key(item: Value, index: int) -> str:

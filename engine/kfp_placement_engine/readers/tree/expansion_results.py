@@ -89,23 +89,28 @@ class DagResult:
 
 @dataclass(frozen=True)
 class LoopResult:
-    """Result of a loop with its iterations; an output is the collection of their outputs."""
+    """Result of a loop; an output is the collection of the outputs of its iterations.
 
-    iterations: tuple[TaskResult, ...]
+    Attributes:
+        iterations: results of the iterations that run, by index.
+        upstream: steps that the loop waits for.
+    """
+
+    iterations: Mapping[int, TaskResult]
     upstream: Names
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def sinks(self) -> Names:
         """Last steps of all iterations; for a loop without any, the steps that it waits for."""
-        names = {name for iteration in self.iterations for name in iteration.sinks}
+        names = {name for iteration in self.iterations.values() for name in iteration.sinks}
         return tuple(sorted(names)) if self.iterations else self.upstream
 
     def output(self, kind: OutputKind, key: str) -> Value:
         """Return an output collected from the iterations."""
         if (kind, key) not in self._values:
             self._values[kind, key] = joined(
-                [iteration.output(kind, key) for iteration in self.iterations]
+                [iteration.output(kind, key) for iteration in self.iterations.values()]
             )
         return self._values[kind, key]
 

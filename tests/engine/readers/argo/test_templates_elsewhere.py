@@ -9,6 +9,7 @@ from kfp_placement_engine import ReadOptions, RunGraph, read_run, read_run_file
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError, RequestError
 from kfp_placement_engine.readers.argo.references.template_library import TemplateSource, referred
 from kfp_placement_engine.readers.argo.references.workflow_spec import joined_specs
+from kfp_placement_engine.readers.argo_files import read_argo_objects
 from tests.support.data import data_path
 from tests.support.packages import Fields, notice_codes
 
@@ -261,6 +262,45 @@ def test_bad_references_are_refused_with_the_place(documents, kind, golden):
         read(*documents)
     assert type(caught.value) is kind
     golden(str(caught.value))
+
+
+def test_a_circle_without_steps_is_named():
+    with pytest.raises(InputError, match=r"holds no step.*template check calls itself"):
+        read(run(dag("main", x=ref("check"))), *LOOP)
+
+
+CONFIG_MAP = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "limits"},
+    "data": {"gpu": "2", "text": "many", "none": "0"},
+}
+
+
+@pytest.mark.parametrize("given", [{}, {"semaphores": {"limits/gpu": 1}}])
+def test_a_config_map_beside_the_run_limits_semaphores(given):
+    key = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
+    work = pod("work", synchronization={"semaphores": [key]})
+    main = dag("main", x={"template": "work", "withItems": [1, 2, 3]})
+    graph = read(run(main, work), CONFIG_MAP, **given)
+    assert [limit.most for limit in graph.limits] == [1 if given else 2]
+    assert graph.notices == ()
+
+
+def test_a_config_map_among_the_templates_limits_semaphores(tmp_path):
+    key = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
+    work = pod("work", synchronization={"semaphores": [key]})
+    main = dag("main", x={"template": "work", "withItems": [1, 2, 3]})
+    path = tmp_path / "limits.json"
+    path.write_text(json.dumps(CONFIG_MAP))
+    graph = read(run(main, work), templates=read_argo_objects(path))
+    assert [limit.most for limit in graph.limits] == [2]
+
+
+def test_a_config_map_without_limits_is_not_used():
+    other = {**CONFIG_MAP, "data": {"text": "many"}}
+    graph = read(run(dag("main", x={"template": "work"}), pod("work")), other)
+    assert notice_codes(graph) == ["ignored-objects"]
 
 
 def test_references_in_a_circle_are_planned_once():

@@ -1,11 +1,12 @@
 """A reader of what Argo limits and holds: parallelism, locks, and what it does beside the steps."""
 
+import re
 from collections.abc import Iterator
 
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.argo.plain_text import TagReader
-from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import MAX_COUNT
+from kfp_placement_engine.readers.text.fields import Fields, RawMapping
+from kfp_placement_engine.readers.text.place import MAX_COUNT, mapping_or_empty
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
 from kfp_placement_engine.readers.tree.tasks import Lock
 
@@ -46,6 +47,26 @@ def locks(template: Fields, tags: TagReader) -> tuple[Lock, ...]:
             key = _named(tags, None, semaphore.fields("database").name("key"))
         entries.append(Lock("semaphore", key))
     return tuple(dict.fromkeys(entries))
+
+
+def semaphore_limits(config_map: RawMapping) -> dict[str, int]:
+    """Return the limits of semaphores that a ConfigMap may hold, by `ConfigMap/key`.
+
+    Args:
+        config_map: object of any kind, any part of which may be malformed.
+    """
+    if config_map.get("kind") != "ConfigMap":
+        return {}
+    name = mapping_or_empty(config_map.get("metadata")).get("name")
+    texts = mapping_or_empty(config_map.get("data")).items()
+    return {
+        f"{name}/{key}": int(text)
+        for key, text in texts
+        if isinstance(text, str) and _LIMIT.fullmatch(text)
+    }
+
+
+_LIMIT = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def workflow_notices(spec: Fields) -> Iterator[Notice]:
