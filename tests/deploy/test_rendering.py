@@ -56,6 +56,8 @@ VARIANTS = [
     ("kfp-api",),
     ("gates", "queue", "history", "opt-in", "prometheus", "kfp-api"),
     ("kfp-api", "kfp-api-network"),
+    ("workflow-templates",),
+    ("queue", "workflow-templates", "kfp-api"),
 ]
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}

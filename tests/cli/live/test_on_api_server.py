@@ -420,7 +420,8 @@ def test_rights_that_are_missing_are_named(author, allow, namespace):
     (message,) = (each for each in messages if "volumes" in each)
     # Everybody may read Locations and policies where kfp-placement is installed, as it is not here.
     kinds = ("pods", "persistentvolumeclaims", "persistentvolumes", "locations")
-    assert message.startswith(f"may not read {', '.join(kinds)}, placementpolicies: ")
+    limits = ("placementpolicies", "resourcequotas", "limitranges")
+    assert message.startswith(f"may not read {', '.join((*kinds, *limits))}: ")
     assert f"only pods of namespace {namespace}" in message
     assert "taken to be reachable from every node" in message
 

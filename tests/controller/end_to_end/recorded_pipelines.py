@@ -95,7 +95,11 @@ LABELLED = tuple(
 OF_KFP = (
     # Loops: fixed and found at run time, nested, limited, over nothing.
     Recorded("pipeline_with_loops", choices=DriverChoices(iteration_counts={"for-loop-2": 5})),
-    Recorded("conditional_producer_and_consumers", choices=DriverChoices(iteration_count=1)),
+    # Whether `condition-3` holds is known for each item, so not all its steps are planned.
+    Recorded(
+        "conditional_producer_and_consumers",
+        choices=DriverChoices(iteration_count=1, conditions={"condition-3": False}),
+    ),
     Recorded("nested_parallel_for_secret", choices=DriverChoices(iteration_count=0)),
     Recorded("pipeline_with_params_containing_format"),
     # Conditions that hold and do not.

@@ -1,0 +1,1 @@
+kubectl delete clusterroles,clusterrolebindings kfp-placement-plan-workflow-templates
