@@ -28,6 +28,7 @@ from kfp_placement_engine.readers.formulas.syntax import (
 )
 from kfp_placement_engine.readers.tree.choices import NOTHING, Needs, ValueSet, all_of, any_of
 from kfp_placement_engine.readers.tree.decisions import (
+    AFTER_SUCCESS,
     AFTER_SUCCESS_OR_SKIP,
     phase_subject,
     phase_values,
@@ -55,7 +56,11 @@ _PHASES = {
     # A daemon goes on for those that wait for it, as a task does that has succeeded.
     "Daemoned": frozenset({"Succeeded"}),
 }
-_OF_ITEMS = {"AnySucceeded": frozenset({"Succeeded"}), "AllFailed": frozenset({"Failed"})}
+_FAILED = frozenset({"Failed", "Error"})
+
+_OPPOSITES = {"!=": "==", "<=": ">", ">=": "<", "!~": "=~"}
+"""Operators that hold exactly where another one does not."""
+
 
 _TASK_RESULT = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9_-]*?)\.([A-Z][A-Za-z]+)|[A-Za-z0-9_][A-Za-z0-9_-]*"
@@ -148,8 +153,11 @@ class WhenCondition:
         return _parsed("".join(texts), GOVALUATE)
 
     def _subject(self, path: str) -> str:
-        match = GAP.fullmatch(path)
-        return _subject_of(self._parts[int(match[1])]) if match else ""
+        match = GAP.fullmatch(path.strip("'"))
+        subject = _subject_of(self._parts[int(match[1])]) if match else ""
+        # Without quotes, the text 1 is a number; a phase is text in any case.
+        is_text = path[0] == "'" and not subject.startswith("status ")
+        return f"'{subject}'" if subject and is_text else subject
 
 
 @dataclass(frozen=True)
@@ -203,15 +211,23 @@ def read_depends(
     """
     ends: dict[str, tuple[str, frozenset[str]]] = {}
 
+    def mark(task: str, wanted: frozenset[str]) -> str:
+        ends[made := gap(len(ends))] = (task, wanted)
+        return made
+
     def marked(match: re.Match[str]) -> str:
         task, result = match[1] or match[0], match[2]
-        of_items = _OF_ITEMS if is_loop(task) else {}
-        wanted = _PHASES.get(result) or of_items.get(result) or frozenset()
         if result is None:
-            wanted = AFTER_SUCCESS_OR_SKIP | continues_after(task)
-        mark = gap(len(ends))
-        ends[mark] = (task, wanted)
-        return mark
+            return mark(task, AFTER_SUCCESS_OR_SKIP | continues_after(task))
+        if result in _PHASES or not is_loop(task):
+            return mark(task, _PHASES.get(result, frozenset()))
+        # A loop fails if one of its items does; what its items decide, is known only at run time.
+        of_items = f'{mark(task, _FAILED)} && {result}("{task}")'
+        return (
+            f"({mark(task, AFTER_SUCCESS)} || {of_items})"
+            if result == "AnySucceeded"
+            else f"({of_items})"
+        )
 
     if len(text) > MAX_CHARACTERS or GAP.search(text):
         return None
@@ -291,12 +307,14 @@ def _comparison(node: Node, about: _Subjects) -> tuple[str, ValueSet]:
     """Return subject and values of a comparison; "" = they differ from place to place."""
     if isinstance(node, Variable) and about.end is not None:
         return about.end(node.path)
-    if isinstance(node, Operation) and node.operator in ("==", "!="):
+    if isinstance(node, Operation) and node.operator in _OPPOSITES:
+        subject, values = _comparison(Operation(_OPPOSITES[node.operator], node.operands), about)
+        return subject, values.opposite()
+    if isinstance(node, Operation) and node.operator == "==":
         for one, other in (node.operands, node.operands[::-1]):
             value = about.value(other)
             if value is not UNKNOWN:
-                same = ValueSet(frozenset({json_text(value)}))
-                return about.name(one), same if node.operator == "==" else same.opposite()
+                return about.name(one), ValueSet(frozenset({json_text(value)}))
     return about.name(node), ValueSet(frozenset({"true"}))
 
 

@@ -36,7 +36,10 @@ class Literal(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A name with its fields, joined by dots; or text with marks of unknown parts."""
+    """A name with its fields, joined by dots; or text that is not known before the run.
+
+    Such text is a mark of an unknown part; in quotes, it may also have several and other text.
+    """
 
     path: str
 
@@ -135,6 +138,11 @@ GOVALUATE = Language(
     prefix={"!": 90, "-": 90, "~": 90},
     plain_words=True,
 )
+
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}[AP]M|[A-Z]{3} [A-Z]{3} ", re.IGNORECASE
+)
+"""Beginning of quoted text that govaluate takes for a time, so that other text may be equal."""
 
 _LARGEST_FLOAT = sys.float_info.max
 _LARGEST_INTEGER = 2**63 - 1
@@ -254,7 +262,10 @@ class _Parser:
         if kind == "text":
             raw = text[0] == "`"
             value = text[1:-1] if raw else _unescaped(text[1:-1], self._language)
-            return Variable(value) if GAP.search(value) else Literal(value)
+            if GAP.search(value):
+                return Variable(f"'{value}'")
+            is_time = self._language.plain_words and text[0] != "[" and _TIME.match(value)
+            return Variable(value) if is_time else Literal(value)
         if kind != "name" or text in self._language.infix:
             raise FormulaSyntaxError("no operand")
         if not self._language.plain_words:

@@ -204,7 +204,7 @@ class _JudgedDag:
         }
         starts: dict[str, Needs] = {}
         for name, task in self._tasks.items():
-            parts = [explicit.get(name) or self._usual_needs(task, watched)]
+            parts = [explicit[name] if name in explicit else self._usual_needs(task, watched)]
             for other in task.depends_on:
                 ends = self._ends_before(task, other, explicit.get(name))
                 # A task that ended so has started, or even run.

@@ -314,3 +314,62 @@ def test_a_user_s_known_conditions_in_argo():
     assert names(read_run_file(path)) == ["on-cpu"]
     on_gpu = read_run_file(path, ReadOptions(arguments={"gpu": "true"}))
     assert names(on_gpu) == ["on-gpu"]
+
+
+R = "{{tasks.f.outputs.result}}"
+
+
+def pair(one: Fields, other: Fields, **first: Any) -> bool:
+    """Whether two tasks exclude each other, which the task `f` precedes."""
+    graph = read_tasks(
+        task("f", **first),
+        task("a", **{"depends": "f", **one}),
+        task("b", **{"depends": "f", **other}),
+    )
+    return excluded(graph, "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "exclude"),
+    [
+        # Text in quotes stays text; without them, Argo takes `1` for a number.
+        (f"'{R}' == 'true'", f"{R} == true", False),
+        (f"'{R}' == '1'", f"{R} == 1", False),
+        (f"'{R}' == '1'", f"'{R}' == '1.0'", True),
+        (f"'{R}' == 'x'", f"'{R}' != 'x'", True),
+        # Text that looks like a time is one for Argo, and may be written otherwise.
+        (f"'{R}' == '2024-01-01'", f"'{R}' == '2024-01-01 00:00'", False),
+        (f"'{R}' == '3:04PM'", f"'{R}' == '03:04PM'", False),
+        (f"{R} > 5", f"{R} <= 5", True),
+        (f"{R} >= 5", f"{R} < 5", True),
+        (f"{R} >= 5", f"{R} <= 5", False),
+        (f"{R} > 5", f"{R} <= 6", False),
+        (f"{R} =~ '^x'", f"{R} !~ '^x'", True),
+        (f"{R} in (x, y)", f"{R} in (y, z)", False),
+        (f"{R} in (x, y)", f"!({R} in (x, y))", True),
+        ("{{tasks.f.startedAt}} == 0", "{{tasks.f.startedAt}} != 0", False),
+        ("{{=asInt(tasks.f.outputs.result) > 1}}", "{{=asInt(tasks.f.outputs.result) < 2}}", False),
+    ],
+)
+def test_conditions_of_argo_that_exclude_each_other(one, other, exclude):
+    assert pair({"when": one}, {"when": other}) is exclude
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "exclude"),
+    [
+        ("f.AnySucceeded", "f.Failed", False),
+        ("f.AnySucceeded", "f.Failed || f.Errored", False),
+        ("!f.AllFailed", "f.Failed", False),
+        ("!f.AnySucceeded", "f.Succeeded", True),
+        ("f.AllFailed", "f.Succeeded", True),
+    ],
+)
+def test_the_end_of_a_loop_does_not_tell_that_of_each_item(one, other, exclude):
+    assert pair({"depends": one}, {"depends": other}, withItems=[1, 2]) is exclude
+
+
+def test_text_that_looks_like_a_time_decides_nothing():
+    graph = read_tasks(task("a", when="'2024-01-01' == '2024-01-01 00:00:00'"))
+    assert names(graph) == ["a"]
+    assert graph.step("a").conditions != ()
