@@ -43,6 +43,15 @@ def pipe():
 OLD_COMPONENTS = """from kfp import components
 step = components.create_component_from_func(len, base_image="python:3.7")
 """
+NAMED_IN_A_COMMENT = """from kfp.v2 import dsl
+# dsl.ContainerOp was replaced in SDK 2.
+def step(ResourceOp): return ResourceOp.get_pipeline_conf
+"""
+ARGO_GET = """Name:                hello-abc
+Namespace:           argo
+ServiceAccount:      unset
+Status:              Succeeded
+"""
 NEW_SDK = """from kfp import dsl
 
 @dsl.component
@@ -67,6 +76,10 @@ def refused(read, text: str) -> str:
         (OLD_SDK, "pip install 'kfp<2'; dsl-compile --py FILE --output run.yaml"),
         (OLD_COMPONENTS, "is Python of KFP SDK 1.8 or older"),
         (NEW_SDK, "is Python; name the pipeline in it"),
+        (NAMED_IN_A_COMMENT, "is Python; name the pipeline in it"),
+        ("from kfp.dsl import ContainerOp as Op\ndef p(): Op()\n", "is Python of KFP SDK 1.8"),
+        ("import kfp\ndef p(): kfp.dsl.ResourceOp()\n", "is Python of KFP SDK 1.8"),
+        (ARGO_GET, "given: is what `argo get` prints"),
     ],
 )
 def test_a_text_that_is_no_yaml_is_named_with_the_way_out(text, way_out, read):
@@ -98,3 +111,41 @@ def test_a_workflow_with_such_text_in_a_script_is_read():
     }
     text = yaml.safe_dump(workflow, default_style="|")
     assert len(read_run(text.encode(), name="given").steps) == 1
+
+
+def a_workflow(**container):
+    main = {"name": "main", "container": {"image": "alpine:3.20", **container}}
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "spec": {"entrypoint": "main", "templates": [main]},
+    }
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"image": "{{ .Values.image }}"},
+        {"image": 'repo/{{ .Chart.Name }}:{{ .Values.tag | default "x" }}'},
+        {"resources": {"requests": {"cpu": "{{.Values.cpu}}"}}},
+        {"resources": {"requests": {"cpu": "{{ default 1 $.Values.cpu }}"}}},
+        {"env": [{"name": "{{ .Release.Name }}", "value": "1"}]},
+        {"image": "{{ if .Values.image }}{{ .Values.image }}{{ end }}"},
+        {"image": '{{ include "app.image" . }}'},
+    ],
+)
+def test_values_of_helm_are_named_also_where_they_are_yaml(container):
+    assert "given: is a Helm template" in refused(read_run, yaml.safe_dump(a_workflow(**container)))
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"args": ["echo '{{ .Values.x }}' > chart/templates/a.yaml"]},
+        {"args": ["docker inspect -f {{.Config.Image}}"]},
+        {"image": "{{=map(['a'], .Values.x)[0]}}"},
+        {"args": ["{{inputs.parameters.x}}"]},
+    ],
+)
+def test_tags_of_argo_and_of_scripts_are_not_helm(container):
+    assert len(read_run(yaml.safe_dump(a_workflow(**container)).encode(), name="w").steps) == 1
