@@ -32,6 +32,18 @@ def exclude_each_other(one: Sequence[Branch], other: Sequence[Branch]) -> bool:
     return any(taken.get(branch.choice, branch.name) != branch.name for branch in other)
 
 
+def with_alternatives(paths: Sequence[Sequence[Branch]]) -> int:
+    """Return how many steps are in a branch of a choice that others of them decide otherwise.
+
+    Args:
+        paths: branches around each step.
+    """
+    names: dict[str, set[str]] = {}
+    for choice, name in (branch for path in paths for branch in path):
+        names.setdefault(choice, set()).add(name)
+    return sum(any(len(names[choice]) > 1 for choice, _ in path) for path in paths)
+
+
 @dataclass(frozen=True)
 class ConcurrencyLimit:
     """Limit of how much of a run is under way at once, such as `parallelism` or a mutex.

@@ -30,6 +30,9 @@ _SIZE = "50Mi"
 
 _MARK = f"labels: {{{SCHEDULER_LABEL}: {DEFAULT_SCHEDULER}}}"
 
+_SPEC = "under spec (workflowSpec of a CronWorkflow)"
+"""Where a Workflow has its settings."""
+
 _PLAIN_SCALAR = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9._/-]*", re.I)
 """Text that needs no quotes in YAML."""
 
@@ -119,7 +122,7 @@ class _Yaml:
     """Lines of YAML in the flow style, each with the part of the Workflow that it belongs to."""
 
     requests = "resources: {requests: {cpu: 500m, memory: 1Gi}} in its container"
-    marks = f"put podMetadata: {{{_MARK}}} under spec, or {_MARK} under metadata of templates"
+    marks = f"put podMetadata: {{{_MARK}}} {_SPEC}, or {_MARK} under metadata of templates"
     mark = f"put {_MARK} under metadata of its template"
     opting_out = f"the label {UNPLANNED_LABEL}"
     image_size = f"imageSize in the annotation {HINTS_ANNOTATION}"
@@ -129,7 +132,7 @@ class _Yaml:
         if not listed:
             return ()
         # Argo takes the list of the template or that of the spec, never both.
-        where = "beside its other tolerations" if has_others else "under spec or its template"
+        where = "beside its other tolerations" if has_others else f"{_SPEC} or its template"
         return (f"tolerations: [{listed}] {where}",)
 
     def _toleration(self, taint: Taint) -> str:

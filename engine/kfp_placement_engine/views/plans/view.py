@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kfp_placement_engine.model.concurrency import with_alternatives
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.plan import Plan
@@ -117,7 +118,7 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
     awaited = [step.spec for step in plan.steps if not step.spec.after_failure]
     if conditional := sum(spec.is_conditional for spec in awaited):
         assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
-    if excluding := sum(bool(spec.branches) for spec in awaited):
+    if excluding := with_alternatives([spec.branches for spec in awaited]):
         assumed.append(
             f"of branches that exclude each other ({counted(excluding, 'step')}) one runs; the end"
             " is that of the one that takes longest"
