@@ -31,7 +31,7 @@ _SIZE = "50Mi"
 _MARK = f"labels: {{{SCHEDULER_LABEL}: {DEFAULT_SCHEDULER}}}"
 
 _SPEC = "under spec (workflowSpec of a CronWorkflow)"
-"""Where a Workflow has its settings."""
+"""Words for the place of settings of a Workflow."""
 
 _PLAIN_SCALAR = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9._/-]*", re.I)
 """Text that needs no quotes in YAML."""
