@@ -73,8 +73,8 @@ def _joined(
 def _applied(name: str, values: list[Any], language: Language) -> Any:
     if name.endswith("()") and name != "-()":
         return FUNCTIONS[name](*values)
-    if name == "[,]":
-        return values
+    if name in _HOLDERS:
+        return _HOLDERS[name](values)
     if len(values) == 1:
         return _prefixed(name, values[0])
     left, right = values
@@ -172,6 +172,13 @@ def _is_small(value: Any) -> bool:
         return abs(value) < _MOST
     return not has_unknown(value)
 
+
+def _mapping(values: list[Any]) -> dict[str, Any]:
+    """Return a mapping of keys and values that follow each other."""
+    return dict(zip(map(_text, values[::2]), values[1::2], strict=True))
+
+
+_HOLDERS: Mapping[str, Callable[[list[Any]], Any]] = {"[,]": list, "{:}": _mapping}
 
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,

@@ -48,8 +48,8 @@ class Operation(NamedTuple):
     """An operator or function, and what it is applied to.
 
     Attributes:
-        operator: operator, such as `==`, or name of a function with `()`; `&&`, `||` and `[,]` (a
-            list) have any number of operands.
+        operator: operator, such as `==`, or name of a function with `()`; `&&`, `||`, `[,]` (a
+            list) and `{:}` (a mapping: key, value, key, value) have any number of operands.
         operands: syntax trees.
     """
 
@@ -108,7 +108,7 @@ EXPR = Language(
             _NUMBER,
             _QUOTED + "|`[^`]*`",
             _NAME,
-            r"&&|\|\||[=!<>]=|\*\*|\?\?|\?\.|\.\.|[-+*/%^!<>?:()\[\].,|]",
+            r"&&|\|\||[=!<>]=|\*\*|\?\?|\?\.|\.\.|[-+*/%^!<>?:()\[\]{}.,|]",
         ),
         re.DOTALL,
     ),
@@ -242,6 +242,8 @@ class _Parser:
             node = self._parenthesis(depth)
         elif kind == "symbol" and text == "[" and not self._language.plain_words:
             node = Operation("[,]", self._listed("]", depth))
+        elif kind == "symbol" and text == "{":
+            node = Operation("{:}", self._entries(depth))
         else:
             node = self._leaf(kind, text)
         return node if self._language.plain_words else self._postfix(node, depth)
@@ -296,6 +298,21 @@ class _Parser:
         while not self._takes(closing):
             if operands:
                 self._expect(",")
+            operands.append(self.expression(0, depth + 1))
+        return tuple(operands)
+
+    def _entries(self, depth: int) -> tuple[Node, ...]:
+        """Read the keys and values of a mapping, in which a name is a key as it is."""
+        operands: list[Node] = []
+        while not self._takes("}"):
+            if operands:
+                self._expect(",")
+            if self.kind == "name":
+                operands.append(Literal(self._text))
+                self._next()
+            else:
+                operands.append(self.expression(_POSTFIX, depth + 1))
+            self._expect(":")
             operands.append(self.expression(0, depth + 1))
         return tuple(operands)
 

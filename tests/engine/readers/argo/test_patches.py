@@ -103,6 +103,11 @@ ON_G = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": 
         ("containers:\n- name: main\n  resources:\n    limits: {{inputs.parameters.m}}", "cpu: 3"),
         ("containers:\n- name: main\n  resources: {{=inputs.parameters.m}}", CPU_3),
         (
+            'containers:\n- name: main\n  resources: {{=toJson({"limits": {"cpu":'
+            " inputs.parameters.m} })}}",
+            "3",
+        ),
+        (
             'containers: [{name: main, resources: {limits: {"{{inputs.parameters.m}}": 3}}}]',
             "cpu",
         ),
