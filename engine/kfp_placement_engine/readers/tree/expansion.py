@@ -147,7 +147,7 @@ class _Expander:
             )
         if not self._steps:
             circles = [each for each in tree.notices if each.code == RECURSIVE_TEMPLATE]
-            why = f" ({circles[0].message})" if circles else ""
+            why = f" ({circles[0].message.partition(';')[0]})" if circles else ""
             raise self._error(f"holds no step; nothing can be planned{why}")
         return RunGraph(
             name=tree.name,
