@@ -4,7 +4,7 @@ The rules are those of the API server (`validateContainerResourceRequirements` i
 `pkg/apis/core/validation`) and of KFP's driver (`initPodSpecPatch`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import QuantityError
@@ -46,6 +46,11 @@ def refusals(name: str, request: Amount, limit: Amount) -> Warnings:
             )
         return
     shown = f"its {name:.80}"
+    if name.startswith("requests."):
+        # Names with this beginning are those of quotas (`IsExtendedResourceName`).
+        plain = name.removeprefix("requests.")
+        problem = "doesn't follow extended resource name standard"
+        yield INVALID, f"{shown} {problem}: {_REFUSED}; write {plain:.80}"
     for text in dict.fromkeys(each.text for each in (request, limit) if each.value is not None):
         if is_extended(name) and not is_whole(text):
             yield INVALID, f"{shown} {text!r:.40} must be an integer: {_REFUSED}; write 1 or more"
@@ -68,6 +73,17 @@ def refusals(name: str, request: Amount, limit: Amount) -> Warnings:
             f"{shown} request {request.text!r:.40} must be equal to {name:.80} limit"
             f" {limit.text!r:.40}: {_REFUSED}; set the limit alone",
         )
+
+
+def huge_pages_alone(stated: Iterable[str]) -> Warnings:
+    """Yield why the API server refuses a container with huge pages, but neither cpu nor memory.
+
+    Args:
+        stated: resources that the container requests or limits.
+    """
+    names = set(stated)
+    if any(name.startswith(HUGE_PAGES) for name in names) and names.isdisjoint({"cpu", "memory"}):
+        yield INVALID, f"HugePages require cpu or memory: {_REFUSED}; request memory beside them"
 
 
 def _page_of(name: str, text: str) -> str:

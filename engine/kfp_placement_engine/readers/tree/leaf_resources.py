@@ -18,6 +18,7 @@ from kfp_placement_engine.readers.kubernetes.pods import (
 from kfp_placement_engine.readers.kubernetes.refused_resources import (
     Amount,
     half_accelerator,
+    huge_pages_alone,
     refusals,
 )
 from kfp_placement_engine.readers.kubernetes.workloads import made_pods
@@ -122,6 +123,8 @@ def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
         containers.append(Container(reader.read(each.resources), True, each.is_sidecar))
     requests = total_requests(containers)
     unknown, warnings = reader.unknown, reader.warnings
+    for stated in of_each if not unknown else ():
+        warnings.extend(huge_pages_alone((*stated[0], *stated[1])))
     of_pod: Resources = {}
     if leaf.pod_resources:
         pod = Fields(leaf.pod_resources, leaf.place.field("podResources"))

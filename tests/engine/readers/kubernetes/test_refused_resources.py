@@ -35,6 +35,15 @@ REFUSED = {
         {"requests": {"hugepages-2Mi": "4Mi", "cpu": 1}},
         "Limit must be set for non overcommitable resources",
     ),
+    "huge pages without memory": (
+        {"limits": {"hugepages-2Mi": "4Mi"}},
+        "HugePages require cpu or memory",
+    ),
+    "name of a quota": (
+        {"limits": {f"requests.{GPU}": 1}},
+        "doesn't follow extended resource name standard: Kubernetes will refuse its pod; write "
+        + GPU,
+    ),
     "part of a huge page": (
         {"limits": {"hugepages-2Mi": "3Mi", "cpu": 1}},
         "multiple of the page size 2Mi",
