@@ -11,6 +11,7 @@ from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.limits.plain_limits import (
     locks,
     parallelism,
+    refused_limits,
     task_notices,
     workflow_notices,
 )
@@ -204,6 +205,7 @@ class _PlainReader:
         self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
         if _is_dag(merged):
+            self.notices += refused_limits(template)
             return self._dag(merged, within)
         if any(merged.get(kind) is not None for kind in POD_KINDS):
             leaf = template_leaf(merged, spec, self._tags)

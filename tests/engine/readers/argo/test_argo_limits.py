@@ -330,3 +330,15 @@ def test_a_target_that_is_not_there_is_refused():
     main = {"name": "main", "dag": {"tasks": TASKS, "target": "b e"}}
     with pytest.raises(InputError, match=r"dag.target: there is no task 'e'"):
         read([main, WORK])
+
+
+@pytest.mark.parametrize(
+    "limit", [{"timeout": "60s"}, {"activeDeadlineSeconds": 60}, {"pendingTimeout": "1m"}]
+)
+def test_argo_refuses_limits_of_time_on_templates_of_tasks(limit):
+    (setting,) = limit
+    for tasks in (dag(task("a"), task("b")), steps("main", [task("a")], [task("b")])):
+        (notice,) = read([{**tasks, **limit}, WORK]).notices
+        assert notice.code == "end-limit"
+        assert f"{setting} is not for a template of tasks or steps" in notice.message
+    assert read([dag(task("a")), {**WORK, **limit}]).notices == ()

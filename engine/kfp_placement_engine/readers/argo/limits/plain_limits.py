@@ -107,3 +107,12 @@ def _both(holder: Fields, one: str, many: str) -> Iterator[Fields]:
 def _named(tags: TagReader, namespace: object, name: str) -> Expression:
     prefix = f"{tags.plain(namespace)}/" if namespace else ""
     return tags.text(prefix + name) if name else EMPTY
+
+
+def refused_limits(template: Fields) -> Iterator[Notice]:
+    """Yield the limits of time of a template of tasks, for which Argo refuses the Workflow."""
+    for setting in ("activeDeadlineSeconds", "timeout", "pendingTimeout"):
+        if template.get(setting) not in (None, ""):
+            problem = f"{setting} is not for a template of tasks or steps: Argo refuses it"
+            remedy = "give it to the templates of its tasks, or activeDeadlineSeconds to the spec"
+            yield Notice("end-limit", f"{template.place.spelled}: {problem}; {remedy}")
