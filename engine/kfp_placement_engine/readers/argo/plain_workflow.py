@@ -459,7 +459,7 @@ def _trigger(entry: Fields, siblings: Mapping[str, Fields]) -> Condition | None:
     def is_loop(task: str) -> bool:
         return task in siblings and any(key in siblings[task] for key in _LOOPS)
 
-    return read_depends(depends, continues_after, is_loop)
+    return read_depends(depends, continues_after, is_loop, entry.where("depends"))
 
 
 def _continues_after(task: Fields) -> frozenset[str]:

@@ -26,6 +26,7 @@ from kfp_placement_engine.readers.formulas.syntax import (
     gap,
     parse,
 )
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import NOTHING, Needs, ValueSet, all_of, any_of
 from kfp_placement_engine.readers.tree.decisions import (
     AFTER_SUCCESS,
@@ -56,6 +57,7 @@ _PHASES = {
     # A daemon goes on for those that wait for it, as a task does that has succeeded.
     "Daemoned": frozenset({"Succeeded"}),
 }
+_RESULTS = (*_PHASES, "AnySucceeded", "AllFailed")
 _FAILED = frozenset({"Failed", "Error"})
 
 _OPPOSITES = {"!=": "==", "<=": ">", ">=": "<", "!~": "=~"}
@@ -200,14 +202,21 @@ class DependsCondition:
 
 
 def read_depends(
-    text: str, continues_after: Callable[[str], frozenset[str]], is_loop: Callable[[str], bool]
+    text: str,
+    continues_after: Callable[[str], frozenset[str]],
+    is_loop: Callable[[str], bool],
+    place: Place,
 ) -> DependsCondition | None:
-    """Read Argo's `depends`; None = Argo refuses it.
+    """Read Argo's `depends`; None = it is too long to be read.
 
     Args:
         text: the condition, such as `a.Succeeded && (b.Failed || c)`.
         continues_after: function that returns further ends of a task after which the DAG goes on.
         is_loop: function that returns whether a task is a loop.
+        place: place of the condition.
+
+    Raises:
+        InputError: Argo refuses it.
     """
     ends: dict[str, tuple[str, frozenset[str]]] = {}
 
@@ -219,6 +228,10 @@ def read_depends(
         task, result = match[1] or match[0], match[2]
         if result is None:
             return mark(task, AFTER_SUCCESS_OR_SKIP | continues_after(task))
+        if result not in _RESULTS:
+            raise place.error(
+                f"{result:.80} is not a result of a task; write {', '.join(_RESULTS)}"
+            )
         if result in _PHASES or not is_loop(task):
             return mark(task, _PHASES.get(result, frozenset()))
         # A loop fails if one of its items does; what its items decide, is known only at run time.
@@ -232,7 +245,9 @@ def read_depends(
     if len(text) > MAX_CHARACTERS or GAP.search(text):
         return None
     node = _parsed(_TASK_RESULT.sub(marked, text), EXPR)
-    return None if node is None else DependsCondition(text, _with_joined_ends(node, ends), ends)
+    if node is None:
+        raise place.error(f"Argo cannot read {text!r:.80}; write it as in a.Succeeded && !b.Failed")
+    return DependsCondition(text, _with_joined_ends(node, ends), ends)
 
 
 def _with_joined_ends(node: Node, ends: dict[str, tuple[str, frozenset[str]]]) -> Node:

@@ -7,6 +7,7 @@ both. Such tasks are in different branches of one choice.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from types import MappingProxyType
 from typing import Final
 
@@ -131,8 +132,9 @@ def _split(tasks: list[str], needs: Mapping[str, Needs]) -> tuple[str, list[list
         if count == 1:
             break
         needed = {task: needs[task][subject] for task in tasks if subject in needs[task]}
-        # Those that need all but a few values may overlap others that exclude each other.
-        wide = sorted({each for each in needed.values() if each.excluded}, key=_width)[:_MOST_WIDE]
+        # Those that take many values may overlap others that exclude each other.
+        several = {each for each in needed.values() if each.excluded or len(each.values) > 1}
+        wide = nsmallest(_MOST_WIDE, several, key=_narrowness)
         for count in range(len(wide) + 1):
             some = {task: each for task, each in needed.items() if each not in wide[:count]}
             parts = _parts(some)
@@ -141,8 +143,10 @@ def _split(tasks: list[str], needs: Mapping[str, Needs]) -> tuple[str, list[list
     return "", []
 
 
-def _width(values: ValueSet) -> tuple[int, list[str]]:
-    return len(values.values), sorted(values.values)
+def _narrowness(values: ValueSet) -> tuple[bool, int, list[str]]:
+    """Return a key by which a set comes before narrower ones: all but few values come first."""
+    count = len(values.values)
+    return not values.excluded, count if values.excluded else -count, sorted(values.values)
 
 
 def _parts(needed: Mapping[str, ValueSet]) -> list[list[str]]:

@@ -380,3 +380,47 @@ def test_steps_have_alternatives_where_others_decide_the_same_choice_otherwise()
     assert with_alternatives([(), (yes,), (yes, inner), (no,)]) == 3
     assert with_alternatives([(), (yes,), (yes, inner)]) == 0
     assert with_alternatives([(yes, inner), (yes, Branch("c/d", "b")), (yes,)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("depends", "message"),
+    [
+        ("f.Success", r"depends: Success is not a result of a task; write Succeeded, Failed,"),
+        ("f.Finished && f", "Finished is not a result"),
+        ("f.succeeded", r"depends: Argo cannot read 'f.succeeded'; write it as in"),
+        ("f && ", "Argo cannot read"),
+        ("f || || f", "Argo cannot read"),
+    ],
+)
+def test_depends_that_argo_refuses_are_refused(depends, message):
+    with pytest.raises(InputError, match=message):
+        read_tasks(task("f"), task("a", depends=depends))
+
+
+@pytest.mark.parametrize(
+    ("joining", "more"),
+    [
+        (f"{R} == heads || {R} == tails", {}),
+        (f"{R} == heads || {R} == tails", {"edge": f"{R} == edge"}),
+        (f"{R} == heads || {R} == tails", {"both": f"{R} == tails || {R} == edge"}),
+        (f"{R} != edge", {"edge": f"{R} == edge"}),
+    ],
+)
+def test_a_task_that_joins_branches_leaves_them_apart(joining, more):
+    whens = {"heads": f"{R} == heads", "tails": f"{R} == tails", "report": joining, **more}
+    graph = read_tasks(task("f"), *(task(name, depends="f", when=whens[name]) for name in whens))
+    assert excluded(graph, "heads", "tails")
+    assert not excluded(graph, "heads", "report")
+    assert not excluded(graph, "tails", "report")
+    assert excluded(graph, "heads", "edge") if "edge" in more else True
+
+
+def test_a_report_after_both_sides_of_a_choice():
+    graph = read_tasks(
+        task("f"),
+        task("heads", depends="f", when=f"{R} == heads"),
+        task("tails", depends="f", when=f"{R} == tails"),
+        task("report", depends="heads && tails", when=f"{R} == heads || {R} == tails"),
+    )
+    assert excluded(graph, "heads", "tails")
+    assert not excluded(graph, "report", "heads")
