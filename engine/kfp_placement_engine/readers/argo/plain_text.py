@@ -35,6 +35,7 @@ _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
 _STATUS = re.compile(r"^(?:workflow|(?:tasks|steps)\.([^.\s]+))\.status$")
+_EXIT_CODE = re.compile(r"^(?:tasks|steps)\.[^.\s]+\.exitCode$")
 _GLOBAL = re.compile(r"^workflow\.parameters\.([^.\s]+)$")
 _OUTPUT = re.compile(
     r"^(?:tasks|steps)\.([^.\s]+)\.outputs\.(?:(?:parameters|artifacts)\.([^.\s]+)|(result))$"
@@ -141,7 +142,7 @@ class TagReader:
         if tag == "retries":
             # A plan is of first attempts.
             return Constant("0")
-        return Runtime()
+        return Runtime(tag if _EXIT_CODE.match(tag) else "")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     Input,
     Joined,
     LoopItem,
+    Runtime,
     Scope,
     TaskOutput,
     TaskPhase,
@@ -330,6 +331,10 @@ def _comparison(node: Node, about: _Subjects) -> tuple[str, ValueSet]:
             value = about.value(other)
             if value is not UNKNOWN:
                 return about.name(one), ValueSet(frozenset({json_text(value)}))
+    if isinstance(node, Operation) and node.operator == "in":
+        among = about.value(node.operands[1])
+        if isinstance(among, list):
+            return about.name(node.operands[0]), ValueSet(frozenset(map(json_text, among)))
     return about.name(node), ValueSet(frozenset({"true"}))
 
 
@@ -342,6 +347,8 @@ def _subject_of(expression: Expression) -> str:
             return f"inputs.{name}"
         case TaskPhase(task):
             return phase_subject(task)
+        case Runtime(subject):
+            return subject
         case _:
             return ""
 

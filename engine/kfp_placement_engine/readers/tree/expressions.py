@@ -121,7 +121,13 @@ class LoopItem:
 
 @dataclass(frozen=True)
 class Runtime:
-    """A value that is known only at run time."""
+    """A value that is known only at run time.
+
+    Attributes:
+        subject: name of the value, if it is the same in the whole DAG; "" = it may differ.
+    """
+
+    subject: str = ""
 
     def evaluate(self, _scope: Scope) -> Value:
         """Return an unknown value."""
