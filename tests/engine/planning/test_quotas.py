@@ -58,6 +58,7 @@ def test_defaults_of_a_limit_range_become_requests():
     run = ruled(defaults)
     assert run.steps[0].requests == {"cpu": 250, "memory": GIB}
     assert noticed(run) == ["limit-range-default"]
+    assert "Argo's container wait in its pod gets requests, too" in sentences(run)
     own = ruled(defaults, resources={"requests": {"cpu": "1", "memory": "512Mi"}})
     assert own.steps[0].requests == {"cpu": 1000, "memory": GIB // 2}
     assert own.notices == ()

@@ -125,7 +125,8 @@ def _of_step(
         yield Notice(
             "limit-range-default",
             f"states no {amounts[0]}: the LimitRange of namespace {namespace.name} lets it request"
-            f" {amounts[1]}, which is planned",
+            f" {amounts[1]}, which is planned; Argo's container wait in its pod gets requests, too,"
+            " unless an admin states them, and those are not planned",
             step.task,
         )
     for problem in _out_of_range(containers, namespace.ranges):
