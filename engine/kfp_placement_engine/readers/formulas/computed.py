@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from kfp_placement_engine.readers.formulas.evaluation import value_of
+from kfp_placement_engine.readers.formulas.evaluation import Lookup, value_of
 from kfp_placement_engine.readers.formulas.functions import json_text
 from kfp_placement_engine.readers.formulas.syntax import (
     EXPR,
@@ -37,16 +37,23 @@ class Computed(Composed):
     @override
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope, as the text that Argo puts in place of the expression."""
-        sources = dict(zip(self.paths, self.parts, strict=True))
-
-        def lookup(path: str) -> Any:
-            text = known_text(sources[path].evaluate(scope))
-            return UNKNOWN if text is None else text
-
-        value = value_of(self.node, lookup, EXPR)
+        value = value_of(self.node, self.lookup(scope), EXPR)
         if value is UNKNOWN or value is None:
             return UNKNOWN
         return KnownValue(value if isinstance(value, str) else json_text(value))
+
+    def source(self, path: str) -> Expression:
+        """Return the expression for a name in this one."""
+        return self.parts[self.paths.index(path)]
+
+    def lookup(self, scope: Scope) -> Lookup:
+        """Return the function that looks up the value of a name in a scope."""
+
+        def lookup(path: str) -> Any:
+            text = known_text(self.source(path).evaluate(scope))
+            return UNKNOWN if text is None else text
+
+        return lookup
 
 
 def read_computed(text: str, source: Callable[[str], Expression]) -> Expression:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from kfp_placement_engine.readers.formulas.computed import Computed
 from kfp_placement_engine.readers.formulas.evaluation import Lookup, value_of
 from kfp_placement_engine.readers.formulas.functions import json_text
 from kfp_placement_engine.readers.formulas.syntax import (
@@ -135,6 +136,14 @@ class WhenCondition:
 
     def needs(self, scope: Scope) -> Needs:
         """Return the values of outputs, parameters and statuses that it needs."""
+        whole = self.expression
+        if isinstance(whole, Computed):
+            about = _Subjects(
+                whole.lookup(scope),
+                lambda path: _text_subject(_subject_of(whole.source(path))),
+                EXPR,
+            )
+            return _needs(whole.node, about)
         return _needs(self._node(scope), _Subjects(_unknown, self._subject, GOVALUATE))
 
     @cached_property
@@ -158,9 +167,7 @@ class WhenCondition:
     def _subject(self, path: str) -> str:
         match = GAP.fullmatch(path.strip("'"))
         subject = _subject_of(self._parts[int(match[1])]) if match else ""
-        # Without quotes, the text 1 is a number; a phase is text in any case.
-        is_text = path[0] == "'" and not subject.startswith("status ")
-        return f"'{subject}'" if subject and is_text else subject
+        return _text_subject(subject) if path[0] == "'" else subject
 
 
 @dataclass(frozen=True)
@@ -351,6 +358,12 @@ def _subject_of(expression: Expression) -> str:
             return subject
         case _:
             return ""
+
+
+def _text_subject(subject: str) -> str:
+    """Return the subject of a value that is text even if it looks like a number."""
+    # A phase is text in any case.
+    return f"'{subject}'" if subject and not subject.startswith("status ") else subject
 
 
 def _truth(node: Node | None, lookup: Lookup, language: Language) -> bool | None:
