@@ -75,8 +75,8 @@ _BEYOND_PLANS = frozenset(
     made-pods made-pods-without-room lifecycle-hook lock parallelism
     unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
     unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
-    quota quota-room quota-scope quota-namespace limit-range limit-range-default end-limit
-    disk-not-counted mixed-nodes
+    unread-condition quota quota-room quota-scope quota-namespace limit-range limit-range-default
+    end-limit disk-not-counted mixed-nodes
     """.split()
 )
 """Codes of notices that the real run may differ in nodes or times from every plan.

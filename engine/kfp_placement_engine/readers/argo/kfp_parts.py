@@ -157,7 +157,7 @@ class OutlineParts(PartsReader):
         if loop is not None:
             spec["artifactIterator"] = {}
         if (driven.task if loop is None else loop.iterations).text("when"):
-            spec["triggerPolicy"] = {"condition": "known at run time"}
+            spec["triggerPolicy"] = {"condition": "known_at_run_time"}
         container: RawMapping = {}
         if driven.task.get("template") == CONTAINER_DRIVER:
             # Only the name tells: KFP calls these tasks `createpvc` and `deletepvc`.

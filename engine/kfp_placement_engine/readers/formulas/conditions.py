@@ -62,6 +62,9 @@ _PHASES = {
 _RESULTS = (*_PHASES, "AnySucceeded", "AllFailed")
 _FAILED = frozenset({"Failed", "Error"})
 
+_ANY = Variable("")
+"""Stand-in for an expression that nobody knows yet."""
+
 _OPPOSITES = {"!=": "==", "<=": ">", ">=": "<", "!~": "=~"}
 """Operators that hold exactly where another one does not."""
 
@@ -91,6 +94,10 @@ class CelCondition:
     def needs(self, scope: Scope) -> Needs:
         """Return the values of outputs and parameters that it needs."""
         return _needs(self._node, _Subjects(self._lookup(scope), self._subject, CEL))
+
+    def problem(self, _scope: Scope) -> str:
+        """Return why KFP's driver cannot evaluate it."""
+        return _problem(self.text, self._node, "KFP's driver")
 
     @cached_property
     def _node(self) -> Node | None:
@@ -146,6 +153,11 @@ class WhenCondition:
             return _needs(whole.node, about)
         return _needs(self._node(scope), _Subjects(_unknown, self._subject, GOVALUATE))
 
+    def problem(self, scope: Scope) -> str:
+        """Return why Argo cannot evaluate it; one with values that a step makes may yet be right."""
+        is_known = known_text(self.expression.evaluate(scope)) is not None
+        return _problem(self.text, self._node(scope) if is_known else _ANY, "Argo")
+
     @cached_property
     def _parts(self) -> tuple[Expression, ...]:
         expression = self.expression
@@ -197,6 +209,10 @@ class DependsCondition:
             return phase_subject(task), phase_values(ends)
 
         return _needs(self.node, _Subjects(self._lookup(scope), lambda _path: "", EXPR, end))
+
+    def problem(self, _scope: Scope) -> str:
+        """Return nothing: what Argo cannot read is refused with the file."""
+        return ""
 
     def _lookup(self, scope: Scope) -> Lookup:
         def lookup(path: str) -> Any:
@@ -364,6 +380,12 @@ def _text_subject(subject: str) -> str:
     """Return the subject of a value that is text even if it looks like a number."""
     # A phase is text in any case.
     return f"'{subject}'" if subject and not subject.startswith("status ") else subject
+
+
+def _problem(text: str, node: Node | None, engine: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        return f"is longer than {MAX_CHARACTERS} characters; plans do not read it"
+    return "" if node is not None else f"is not an expression that {engine} can evaluate"
 
 
 def _truth(node: Node | None, lookup: Lookup, language: Language) -> bool | None:

@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.tree.expressions import ANY_PHASE, Scope
 from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.tasks import Task
+from kfp_placement_engine.readers.tree.tasks import Condition, Task
 from kfp_placement_engine.readers.tree.values import known_list
 
 _SUCCEEDED = frozenset({"Succeeded"})
@@ -113,6 +113,9 @@ class BranchDecider:
         if not any(task.condition or task.trigger for task in tasks):
             return {}
         judged = _JudgedDag(tasks, scope, self._usual_ends, {})
+        for task in tasks:
+            if task.condition and judged.decisions[task.name].conditions:
+                self._name_problem(prefix + task.name, task.condition, scope)
         branches = judged.branches(prefix)
         if self._any_chosen:
             given = self._given(tasks, judged.decisions, branches, prefix)
@@ -129,6 +132,11 @@ class BranchDecider:
             UnknownBranchError: a name is that of no branch of the run, or of several.
         """
         self._chosen.check_used()
+
+    def _name_problem(self, name: str, condition: Condition, scope: Scope) -> None:
+        if problem := condition.problem(scope):
+            message = f"its condition {condition.text!r:.80} {problem}; it is planned as if it ran"
+            self._notices.add("unread-condition", message, task_of(name))
 
     def _given(
         self,

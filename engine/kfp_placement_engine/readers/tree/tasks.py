@@ -222,6 +222,9 @@ class Condition(Protocol):
     def needs(self, scope: Scope) -> Needs:
         """Return values without which it does not hold, as far as they are known."""
 
+    def problem(self, scope: Scope) -> str:
+        """Return why it cannot be evaluated, as the end of a sentence; "" = it can."""
+
 
 Names = tuple[str, ...]
 """Names of tasks, steps or inputs."""

@@ -430,3 +430,24 @@ def test_a_report_after_both_sides_of_a_choice():
     )
     assert excluded(graph, "heads", "tails")
     assert not excluded(graph, "report", "heads")
+
+
+@pytest.mark.parametrize("when", ["a ==", "== b", "x" * 30_000, "{{=a" * 20_000])
+def test_a_when_that_argo_cannot_evaluate_is_named(when):
+    graph = read_tasks(task("a"), {**task("b"), "when": when})
+    [notice] = [each for each in graph.notices if each.code == "unread-condition"]
+    assert notice.step == "b"
+    assert notice.is_beyond_plans
+    assert len(notice.message) < 250
+    assert names(graph) == ["a", "b"]
+
+
+def test_a_condition_of_kfp_that_its_driver_cannot_evaluate_is_named():
+    graph = read_package(a_package({"if": if_task("<x> = 'a'", FROM_P)}, parameters=parameter("a")))
+    assert "unread-condition" in notice_codes(graph)
+
+
+@pytest.mark.parametrize("when", ["{{tasks.a.outputs.result}} ==", "{{tasks.a.outputs.result}}"])
+def test_a_when_that_a_step_completes_may_be_read(when):
+    graph = read_tasks(task("a"), {**task("b", depends="a"), "when": when})
+    assert "unread-condition" not in notice_codes(graph)
