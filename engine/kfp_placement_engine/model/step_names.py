@@ -33,6 +33,13 @@ _Tasks = dict[str, dict[str, None]]
 """Name -> tasks that it may mean, in order."""
 
 
+def plural(noun: str) -> str:
+    """Return the plural of a noun, or of two with "or" between them."""
+    return " or ".join(
+        f"{each}{'es' if each.endswith('ch') else 's'}" for each in noun.split(" or ")
+    )
+
+
 class StepNames:
     """The names of a run's steps.
 
@@ -51,7 +58,7 @@ class StepNames:
             noun: word for the steps in messages.
         """
         self._noun = noun
-        self._nouns = f"{noun}s".replace(" or ", "s or ")
+        self._nouns = plural(noun)
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}
         self._display: dict[str, str] = {}

@@ -154,7 +154,7 @@ class WhenCondition:
         return _needs(self._node(scope), _Subjects(_unknown, self._subject, GOVALUATE))
 
     def problem(self, scope: Scope) -> str:
-        """Return why Argo cannot evaluate it; one with values that a step makes may yet be right."""
+        """Return why Argo cannot evaluate it; one with values that a step makes may be right."""
         is_known = known_text(self.expression.evaluate(scope)) is not None
         return _problem(self.text, self._node(scope) if is_known else _ANY, "Argo")
 

@@ -109,6 +109,9 @@ class BranchDecider:
             tasks: tasks, each after those that it waits for.
             scope: values in the DAG.
             prefix: beginning of the names of its steps.
+
+        Raises:
+            UnknownBranchError: the user has chosen branches that exclude each other.
         """
         if not any(task.condition or task.trigger for task in tasks):
             return {}
@@ -167,8 +170,11 @@ class BranchDecider:
         for taken_task in [name for name, taken in given.items() if taken]:
             mine = branches.get(taken_task, ())
             for other, theirs in branches.items():
-                if exclude_each_other(mine, theirs):
-                    given.setdefault(other, False)
+                if exclude_each_other(mine, theirs) and given.setdefault(other, False):
+                    raise UnknownBranchError(
+                        f"branches {prefix + taken_task:.120} and {prefix + other:.120} exclude"
+                        " each other, so that a run takes one of them at most; choose one"
+                    )
         return given
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from kfp_placement_engine.exceptions import EngineError
-from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.model.step_names import StepNames, listed, plural
 
 _SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")
@@ -60,8 +60,8 @@ class GivenNames(Generic[_Setting]):
             named = sorted(self._used.get(name, ()))
             if len(named) > 1:
                 raise self._error(
-                    f"{len(named)} {self._noun}s of this run are called {name!r:.80}; name one of"
-                    f" {listed(named, _SHOWN)}"
+                    f"{len(named)} {plural(self._noun)} of this run are called {name!r:.80}; name"
+                    f" one of {listed(named, _SHOWN)}"
                 )
             if not named:
                 parts = ((task, task, display) for task, display in self._display_names.items())

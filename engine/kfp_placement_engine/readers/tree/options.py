@@ -77,4 +77,4 @@ class ReadOptions:
                 )
         for name, taken in self.branches.items():
             if not isinstance(taken, bool):
-                raise InputError(f"branch {name} = {taken!r:.40}; it must be true or false")
+                raise InputError(f"branch {name} = {taken!r:.40}; it must be True or False")

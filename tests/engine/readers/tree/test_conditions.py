@@ -179,7 +179,7 @@ def test_choices_of_no_branch_are_refused_with_the_names_that_exist():
         read_package(a_package(tasks), branches={"head": True})
     with pytest.raises(UnknownBranchError, match="no branch 'x'; the run has none"):
         read_package(a_package(), branches={"x": True})
-    with pytest.raises(InputError, match="branch x = 'yes'; it must be true or false"):
+    with pytest.raises(InputError, match="branch x = 'yes'; it must be True or False"):
         ReadOptions(branches={"x": "yes"})  # type: ignore[dict-item]
 
 
@@ -451,3 +451,14 @@ def test_a_condition_of_kfp_that_its_driver_cannot_evaluate_is_named():
 def test_a_when_that_a_step_completes_may_be_read(when):
     graph = read_tasks(task("a"), {**task("b", depends="a"), "when": when})
     assert "unread-condition" not in notice_codes(graph)
+
+
+def test_of_branches_that_exclude_each_other_one_can_be_chosen():
+    tasks = {
+        "ask": a_task(),
+        "if": if_task("<x> == 'a'", MADE),
+        "else": if_task("!(<x> == 'a')", MADE),
+    }
+    documents = a_package(tasks)
+    with pytest.raises(UnknownBranchError, match="exclude each other, so that a run takes one"):
+        read_package(documents, branches={"if": True, "else": True})
