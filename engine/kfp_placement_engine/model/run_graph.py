@@ -76,7 +76,7 @@ _BEYOND_PLANS = frozenset(
     unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
     unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
     unread-condition quota quota-room quota-scope quota-namespace limit-range limit-range-default
-    end-limit disk-not-counted mixed-nodes
+    end-limit disk-not-counted mixed-nodes request-above-limit invalid-resource
     """.split()
 )
 """Codes of notices that the real run may differ in nodes or times from every plan.
