@@ -14,7 +14,7 @@ from kfp_placement_controller.runs.run_pods import RunPod, RunPods
 from kfp_placement_controller.runs.waiting import WaitsFor, start_window, waits_for
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, RunGraph, Step
+from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
 
@@ -125,7 +125,7 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         return _ended(ended, outcome, pod)
     if situation.state.end is not None:
         return _cut_off(pod, situation.state)
-    if step.kind in WITHOUT_POD:
+    if not step.kind.has_pod:
         return StepStatus(outcome.state, started_at=outcome.started_at)
     if pod is None or pod.ended:
         # The next attempt has no pod yet.

@@ -19,7 +19,6 @@ from kfp_placement_engine.lowering.work import transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import ImageSize
-from kfp_placement_engine.model.run_graph import WITHOUT_POD
 from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 
@@ -136,7 +135,7 @@ def _arrays(parts: Parts) -> ProblemArrays:
 def _takes_time(parts: Parts) -> Booleans:
     """Return [A] whether time passes for the activity: it has a pod, or is a pause."""
     pauses = [
-        activity.step is not None and activity.step.kind in WITHOUT_POD
+        activity.step is not None and not activity.step.kind.has_pod
         for activity in parts.activities
     ]
     return np.asarray(parts.has_pod | np.array(pauses, np.bool_))

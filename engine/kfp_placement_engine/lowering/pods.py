@@ -7,7 +7,6 @@ from kfp_placement_engine.lowering.apart import Shares
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
 from kfp_placement_engine.model.run_graph import (
-    WITHOUT_POD,
     NodeAffinity,
     RunGraph,
     Step,
@@ -86,7 +85,7 @@ def is_kfp(graph: RunGraph) -> bool:
 
 def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
     """Return the room to reserve for the step's pod: the larger of init and main containers."""
-    if step.kind in WITHOUT_POD:
+    if not step.kind.has_pod:
         return {}
     if step.kind is not StepKind.CONTAINER:
         return dict(DRIVER_REQUESTS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, DataInput, Step, StepKind
+from kfp_placement_engine.model.run_graph import DataInput, Step, StepKind
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats
 
@@ -33,7 +33,7 @@ def duration_of(step: Step, assumptions: Assumptions) -> float:
     """
     if step.duration_seconds is not None:
         return step.duration_seconds
-    if step.kind in WITHOUT_POD:
+    if not step.kind.has_pod:
         return 0.0
     if step.kind is not StepKind.CONTAINER:
         return assumptions.driver_seconds

@@ -25,7 +25,7 @@ Labels = Mapping[str, str]
 
 
 class StepKind(StrEnum):
-    """Kinds of steps, by what runs them; those of `WITHOUT_POD` have no pod of their own."""
+    """Kinds of steps, by what runs them."""
 
     CONTAINER = "container"
     IMPORTER = "importer"
@@ -34,6 +34,11 @@ class StepKind(StrEnum):
     SUSPEND = "suspend"
     HTTP = "http"
     PLUGIN = "plugin"
+
+    @property
+    def has_pod(self) -> bool:
+        """False for the kinds of `WITHOUT_POD`."""
+        return self not in WITHOUT_POD
 
 
 WITHOUT_POD = frozenset({StepKind.SUSPEND, StepKind.HTTP, StepKind.PLUGIN})
@@ -383,7 +388,7 @@ class Step:
     @property
     def needs_pod(self) -> bool:
         """True if a pod is made for it, False for a pause or a step assumed to be cached."""
-        return self.kind not in WITHOUT_POD and not self.assumed_cached
+        return self.kind.has_pod and not self.assumed_cached
 
     @property
     def is_guessed(self) -> bool:
@@ -406,7 +411,7 @@ class Step:
 def uncounted_waits(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps without pod whose time nobody states, so that it counts as 0."""
     for step in steps:
-        if step.kind in WITHOUT_POD and step.duration_seconds is None:
+        if not step.kind.has_pod and step.duration_seconds is None:
             yield step
 
 

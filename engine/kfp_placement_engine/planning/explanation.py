@@ -15,7 +15,7 @@ from kfp_placement_engine.model.constraints import objections
 from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.reasons import Argument, Reason, count_argument, reason
 from kfp_placement_engine.model.round_trips import latencies_to
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, Step, StepKind
+from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import move_step, reason_against, seconds_on_nodes
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Booleans
@@ -93,7 +93,7 @@ class Explainer:
             )
         if step.assumed_cached:
             return reason("cached")
-        if step.kind in WITHOUT_POD:
+        if not step.kind.has_pod:
             return reason("no-pod", kind=step.kind.value)
         if self.lowered.problem.arrays.gene[index] < 0:
             if step.kind is not StepKind.CONTAINER:

@@ -11,7 +11,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.reasons import Reason, reason, reason_text
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, DurationSource, Step
+from kfp_placement_engine.model.run_graph import DurationSource, Step
 from kfp_placement_engine.plans.planned_step import (
     Alternative,
     Explanation,
@@ -90,7 +90,7 @@ def _step_row(
     latency = float(problem.latency_ms[arrays.class_of[index], node]) if placed else np.nan
     running = lowered.activities[index].running
     cached = step.assumed_cached and running is None
-    needs_node = step.kind not in WITHOUT_POD and not cached
+    needs_node = step.kind.has_pod and not cached
     name = problem.node_names[node] if placed else running.node if running else None
     shown = placed or not needs_node or running is not None
     start = -running.seconds_since_start if running else float(schedule.start[index])

@@ -6,7 +6,6 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.run_graph import (
-    WITHOUT_POD,
     DurationSource,
     Step,
     StepKind,
@@ -129,7 +128,7 @@ class PlannedStep:
     @property
     def needs_node(self) -> bool:
         """True if it goes to a node, False for a pause and for what comes from the cache."""
-        return self.spec.kind not in WITHOUT_POD and not self.is_cached
+        return self.spec.kind.has_pod and not self.is_cached
 
     @property
     def requests_nothing(self) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, StepKind
+from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.model.step_names import CONTROL_FLOW
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
@@ -115,7 +115,7 @@ def where(step: PlannedStep) -> str:
 
 def run_time(step: PlannedStep) -> str:
     """Format the run time of a step on its node; `~` marks one that was assumed, or is a guess."""
-    mark = "~" if step.run_time.is_guess and step.spec.kind not in WITHOUT_POD else ""
+    mark = "~" if step.run_time.is_guess and step.spec.kind.has_pod else ""
     return mark + duration(step.phases.duration_seconds)
 
 
