@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
-from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
+from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, text_or_empty

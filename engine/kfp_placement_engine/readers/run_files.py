@@ -185,7 +185,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
         )
     used = [run, *platforms] if run_format is _Format.PACKAGE else [run]
     if run_format is _Format.WORKFLOW:
-        from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
+        from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
 
         others = (each for each in documents if each is not run)
         used += [each for each in others if _is_template(each) or semaphore_limits(each)]

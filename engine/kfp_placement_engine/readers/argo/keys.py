@@ -5,6 +5,9 @@ from kfp_placement_engine.contract.keys import KindNames
 GROUP = "argoproj.io"
 VERSION = "v1alpha1"
 
+SOURCE = "argo-workflow"
+"""Format of a run that is read from a Workflow, as `RunGraph.source` names it."""
+
 WORKFLOW_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflows", "Workflow")
 
 TEMPLATE_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflowtemplates", "WorkflowTemplate")

@@ -11,10 +11,10 @@ from kfp_placement_engine.exceptions import (
 )
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
+from kfp_placement_engine.readers.argo.kfp.workflow import kfp_workflow_tree
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
-from kfp_placement_engine.readers.argo.kfp_workflow import kfp_workflow_tree
-from kfp_placement_engine.readers.argo.limits.plain_limits import semaphore_limits
-from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
+from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
+from kfp_placement_engine.readers.argo.plain.workflow import plain_workflow_tree
 from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
 from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_spec
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping

@@ -1,14 +1,22 @@
 """A reader of Argo templates that run a pod, and so become leaves of the task tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Requirement, Retry
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.readers.argo.plain_text import TagReader, has_open_tags
-from kfp_placement_engine.readers.kubernetes.start_limits import DEADLINE, SETTINGS
+from kfp_placement_engine.readers.argo.pod_settings import (
+    end_limits,
+    has_open_patch,
+    pod_resources,
+    pod_spec_patch,
+    resource_claims,
+    retry_rules,
+    start_limits,
+)
+from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime, Scope
@@ -20,21 +28,6 @@ from kfp_placement_engine.readers.tree.leaf_resources import (
 )
 from kfp_placement_engine.readers.tree.tasks import Leaf, MadeObject
 from kfp_placement_engine.readers.tree.values import has_unknown, known_text
-
-POD_KINDS = ("container", "script", "containerSet", "resource", "data")
-"""Kinds of templates that run a pod; suspend, http and plugin do not."""
-
-_KINDS = (*POD_KINDS, "dag", "steps", "suspend", "http", "plugin")
-"""Kinds of templates, each of which has one."""
-
-_TEMPLATE_LISTS = {
-    **POD_LISTS,
-    "sidecars": "name",
-    "tolerations": "key",
-    "parameters": "name",
-    "artifacts": "name",
-}
-"""Lists of a template that its defaults are merged into, with the key of their entries."""
 
 _MAX_ATTEMPTS = 1000
 
@@ -60,18 +53,6 @@ _UNKNOWN_PATCH = (
     "unknown-patch",
     "its podSpecPatch is known only at run time and is not used",
 )
-
-
-def with_defaults(defaults: Mapping[str, Any], template: Fields) -> Fields:
-    """Return a template with the Workflow's `templateDefaults`, as Argo merges them.
-
-    The defaults of another kind of template do not count.
-    """
-    if not defaults:
-        return template
-    own = next((kind for kind in _KINDS if template.get(kind) is not None), "")
-    low = {key: value for key, value in defaults.items() if key == own or key not in _KINDS}
-    return Fields(merge(low, template.raw, _TEMPLATE_LISTS), template.place)
 
 
 def inside(spec: Fields, caller: Fields) -> Fields:
@@ -118,84 +99,6 @@ def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
         if isinstance(value, Constant) and value.value is not None:
             defaults[fields.text("name")] = value.value
     return defaults
-
-
-def has_open_patch(fields: Fields, tags: TagReader) -> bool:
-    """Return whether the `podSpecPatch` can be read only when its tags are replaced."""
-    return has_open_tags(tags.plain(fields.get("podSpecPatch")))
-
-
-def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
-    """Return the `podSpecPatch` of a spec or template; tags stay in its values.
-
-    Raises:
-        InputError: the template or the spec is malformed.
-    """
-    text = tags.plain(fields.get("podSpecPatch"))
-    if not text.strip():
-        return {}
-    place = fields.where("podSpecPatch")
-    return place.mapping(tags.raw_documents(text, place)[0])
-
-
-def pod_resources(template: Fields, spec: Fields, patch: Fields) -> dict[str, Any]:
-    """Return requests and limits of the pod as a whole, as written; empty = there are none.
-
-    Args:
-        template: the template with its defaults merged in.
-        spec: the Workflow's spec, whose value counts if the template has none.
-        patch: the `podSpecPatch`.
-
-    Raises:
-        InputError: a value is not a mapping.
-    """
-    own = template.mapping("podResources") or spec.mapping("podResources")
-    patched: dict[str, Any] = merge(own, patch.mapping("resources"))
-    return patched
-
-
-def resource_claims(template: Fields, spec: Fields, patch: Fields) -> tuple[str, ...]:
-    """Return the names of the pod's claims for devices; arguments as in `pod_resources`.
-
-    Raises:
-        InputError: a claim is not a mapping, or has no name.
-    """
-    holder = template if template.get("resourceClaims") else spec
-    claims = (*holder.each("resourceClaims"), *patch.each("resourceClaims"))
-    return tuple(dict.fromkeys(claim.name("name") for claim in claims))
-
-
-def start_limits(template: Fields, tags: TagReader) -> dict[str, Expression]:
-    """Return Argo's limits of the time until a pod of the template runs, by setting.
-
-    Args:
-        template: the template with its defaults merged in.
-        tags: reader of tags.
-    """
-    given = {setting: template.get(setting) for setting in SETTINGS}
-    return {setting: tags.text(value) for setting, value in given.items() if value is not None}
-
-
-def end_limits(template: Fields, patch: Fields, tags: TagReader) -> dict[str, Expression]:
-    """Return the limit of the time that a pod of the template may take, by setting.
-
-    Args:
-        template: the template with its defaults merged in.
-        patch: the `podSpecPatch`, which takes precedence.
-        tags: reader of tags.
-    """
-    seconds = patch.get(DEADLINE, template.get(DEADLINE))
-    return {} if seconds is None else {DEADLINE: tags.text(seconds)}
-
-
-def retry_rules(strategy: Fields) -> Retry:
-    """Return the policy that a retry strategy names, and whether it wants another node each time.
-
-    Raises:
-        InputError: the strategy is malformed.
-    """
-    elsewhere = strategy.fields("affinity").get("nodeAntiAffinity") is not None
-    return Retry(strategy.text("retryPolicy"), elsewhere)
 
 
 class _OpenTemplate:

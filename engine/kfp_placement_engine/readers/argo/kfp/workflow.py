@@ -4,6 +4,16 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL
+from kfp_placement_engine.readers.argo.keys import SOURCE
+from kfp_placement_engine.readers.argo.kfp.defaults import WorkflowDefaults
+from kfp_placement_engine.readers.argo.kfp.parts import (
+    ArgumentParts,
+    OutlineParts,
+    PackageParts,
+    PartsReader,
+    TaskParts,
+)
+from kfp_placement_engine.readers.argo.kfp.tasks import DrivenTask, loop_tasks, with_drivers
 from kfp_placement_engine.readers.argo.kfp_dialect import (
     CONTAINER_DRIVER,
     DAG_DRIVER,
@@ -11,15 +21,6 @@ from kfp_placement_engine.readers.argo.kfp_dialect import (
     Dialect,
     is_executor,
 )
-from kfp_placement_engine.readers.argo.kfp_parts import (
-    ArgumentParts,
-    OutlineParts,
-    PackageParts,
-    PartsReader,
-    TaskParts,
-)
-from kfp_placement_engine.readers.argo.kfp_tasks import DrivenTask, loop_tasks, with_drivers
-from kfp_placement_engine.readers.argo.workflow_defaults import WorkflowDefaults
 from kfp_placement_engine.readers.argo.workflow_templates import (
     WorkflowTemplates,
     named_parameters,
@@ -41,8 +42,6 @@ from kfp_placement_engine.readers.tree.tasks import (
     TaskTree,
 )
 from kfp_placement_engine.readers.unused.walk import unused_in_workflow
-
-SOURCE = "argo-workflow"
 
 
 def kfp_workflow_tree(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import Retry
-from kfp_placement_engine.readers.argo.plain_templates import (
+from kfp_placement_engine.readers.argo.pod_settings import (
     end_limits,
     has_open_patch,
     pod_resources,
@@ -21,7 +21,7 @@ from kfp_placement_engine.readers.argo.plain_templates import (
     start_limits,
     with_defaults,
 )
-from kfp_placement_engine.readers.argo.plain_text import TagReader
+from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields

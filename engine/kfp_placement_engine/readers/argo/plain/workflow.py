@@ -7,27 +7,22 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import RECURSIVE_TEMPLATE, WITHOUT_POD, Notice, StepKind
-from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
-from kfp_placement_engine.readers.argo.limits.plain_limits import (
+from kfp_placement_engine.readers.argo.keys import SOURCE
+from kfp_placement_engine.readers.argo.plain.leaves import inside, template_defaults, template_leaf
+from kfp_placement_engine.readers.argo.plain.limits import (
     locks,
     parallelism,
     refused_limits,
     task_notices,
     workflow_notices,
 )
-from kfp_placement_engine.readers.argo.plain_templates import (
-    POD_KINDS,
-    inside,
-    template_defaults,
-    template_leaf,
-    with_defaults,
-)
-from kfp_placement_engine.readers.argo.plain_text import TagReader, output_tasks
+from kfp_placement_engine.readers.argo.pod_settings import POD_KINDS, with_defaults
 from kfp_placement_engine.readers.argo.references.template_library import (
     TemplateLibrary,
     TemplateSource,
 )
 from kfp_placement_engine.readers.argo.references.workflow_spec import GIVE_TEMPLATES
+from kfp_placement_engine.readers.argo.tags import TagReader, output_tasks
 from kfp_placement_engine.readers.argo.workflow_templates import (
     WorkflowTemplates,
     named_parameters,

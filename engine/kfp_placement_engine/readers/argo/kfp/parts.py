@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.readers.argo.kfp.tasks import DrivenTask, LoopTasks, retry_limit
 from kfp_placement_engine.readers.argo.kfp_dialect import CONTAINER_DRIVER, IMPORTER, is_executor
-from kfp_placement_engine.readers.argo.kfp_tasks import DrivenTask, LoopTasks, retry_limit
 from kfp_placement_engine.readers.argo.workflow_templates import (
     WorkflowTemplates,
     named_parameters,

@@ -1,0 +1,1 @@
+"""Workflows of Argo that KFP has made: its tasks, their parts and their settings."""

@@ -1,1 +1,0 @@
-"""Readers of what Argo limits in a Workflow, and of what runs beside its steps."""
