@@ -8,13 +8,9 @@ from typing_extensions import override
 
 from kfp_placement_engine.readers.formulas.evaluation import Lookup, value_of
 from kfp_placement_engine.readers.formulas.functions import json_text
-from kfp_placement_engine.readers.formulas.syntax import (
-    EXPR,
-    FormulaSyntaxError,
-    Node,
-    parse,
-    variables,
-)
+from kfp_placement_engine.readers.formulas.languages import EXPR
+from kfp_placement_engine.readers.formulas.parser import parsed
+from kfp_placement_engine.readers.formulas.syntax import Node, variables
 from kfp_placement_engine.readers.tree.expressions import Composed, Expression, Runtime, Scope
 from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, Value, known_text
 
@@ -65,9 +61,8 @@ def read_computed(text: str, source: Callable[[str], Expression]) -> Expression:
     """
     if len(text) > _MAX_CHARACTERS:
         return Runtime()
-    try:
-        node = parse(text, EXPR)
-    except FormulaSyntaxError:
+    node = parsed(text, EXPR)
+    if node is None:
         return Runtime()
     paths = tuple(dict.fromkeys(variables(node)))
     return Computed(tuple(source(path) for path in paths), node, paths)

@@ -10,13 +10,8 @@ from typing import Any, Final
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.formulas.functions import FUNCTIONS, RefusedValueError
-from kfp_placement_engine.readers.formulas.syntax import (
-    CEL,
-    Language,
-    Literal,
-    Node,
-    Variable,
-)
+from kfp_placement_engine.readers.formulas.languages import CEL
+from kfp_placement_engine.readers.formulas.syntax import Language, Literal, Node, Variable
 from kfp_placement_engine.readers.tree.values import MAX_CHARACTERS, UNKNOWN, has_unknown
 
 _MOST: Final = 2**63
@@ -54,6 +49,17 @@ def value_of(node: Node, lookup: Lookup, language: Language) -> Any:
     except (RefusedValueError, InputError, ArithmeticError, TypeError, ValueError, LookupError):
         return UNKNOWN
     return result if _is_small(result) else UNKNOWN
+
+
+def truth(node: Node | None, lookup: Lookup, language: Language) -> bool | None:
+    """Return whether an expression is true; None = that is not known, or it is not a condition."""
+    value = UNKNOWN if node is None else value_of(node, lookup, language)
+    return value if isinstance(value, bool) else None
+
+
+def unknown(_path: str) -> Any:
+    """Return that a variable is not known."""
+    return UNKNOWN
 
 
 def _joined(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from kfp_placement_engine.readers.formulas.conditions import CelCondition
+from kfp_placement_engine.readers.formulas.cel_condition import CelCondition
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields

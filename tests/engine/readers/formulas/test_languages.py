@@ -2,8 +2,9 @@
 
 import pytest
 
+from kfp_placement_engine.readers.formulas.cel_condition import CelCondition
 from kfp_placement_engine.readers.formulas.computed import read_computed
-from kfp_placement_engine.readers.formulas.conditions import CelCondition, WhenCondition
+from kfp_placement_engine.readers.formulas.when_condition import WhenCondition
 from kfp_placement_engine.readers.tree.expressions import (
     EMPTY,
     Constant,

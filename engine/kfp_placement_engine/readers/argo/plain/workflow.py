@@ -28,7 +28,8 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
-from kfp_placement_engine.readers.formulas.conditions import WhenCondition, read_depends
+from kfp_placement_engine.readers.formulas.depends_condition import read_depends
+from kfp_placement_engine.readers.formulas.when_condition import WhenCondition
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, unknown_parameter
 from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields

@@ -1,0 +1,158 @@
+"""Argo's `depends`: how the tasks that a task waits for must have ended."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kfp_placement_engine.readers.formulas.evaluation import Lookup, truth
+from kfp_placement_engine.readers.formulas.languages import EXPR
+from kfp_placement_engine.readers.formulas.needs import Subjects, needs_of
+from kfp_placement_engine.readers.formulas.parser import parsed
+from kfp_placement_engine.readers.formulas.syntax import (
+    GAP,
+    MAX_CHARACTERS,
+    Node,
+    Operation,
+    Variable,
+    gap,
+)
+from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.tree.choices import Needs, ValueSet
+from kfp_placement_engine.readers.tree.decisions import (
+    AFTER_SUCCESS,
+    AFTER_SUCCESS_OR_SKIP,
+    phase_subject,
+    phase_values,
+)
+from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.values import UNKNOWN
+
+_PHASES = {
+    "Succeeded": frozenset({"Succeeded"}),
+    "Failed": frozenset({"Failed"}),
+    "Errored": frozenset({"Error"}),
+    "Skipped": frozenset({"Skipped"}),
+    "Omitted": frozenset({"Omitted"}),
+    # A daemon goes on for those that wait for it, as a task does that has succeeded.
+    "Daemoned": frozenset({"Succeeded"}),
+}
+_RESULTS = (*_PHASES, "AnySucceeded", "AllFailed")
+_FAILED = frozenset({"Failed", "Error"})
+
+_TASK_RESULT = re.compile(
+    r"([A-Za-z0-9_][A-Za-z0-9_-]*?)\.([A-Z][A-Za-z]+)|[A-Za-z0-9_][A-Za-z0-9_-]*"
+)
+
+
+@dataclass(frozen=True)
+class DependsCondition:
+    """Argo's `depends`: how the tasks that a task waits for must have ended.
+
+    Attributes:
+        text: the condition as written.
+        node: syntax tree of the condition, whose variables are marks of `ends`.
+        ends: tasks and the ends that are meant, by mark.
+    """
+
+    text: str
+    node: Node
+    ends: Mapping[str, tuple[str, frozenset[str]]]
+    of_item: bool = False
+
+    def holds(self, scope: Scope) -> bool | None:
+        """Return whether it holds when all these tasks have ended."""
+        return truth(self.node, self._lookup(scope), EXPR)
+
+    def needs(self, scope: Scope) -> Needs:
+        """Return the ends of tasks that it needs."""
+
+        def end(path: str) -> tuple[str, ValueSet]:
+            task, ends = self.ends[path]
+            return phase_subject(task), phase_values(ends)
+
+        return needs_of(self.node, Subjects(self._lookup(scope), lambda _path: "", EXPR, end))
+
+    def problem(self, _scope: Scope) -> str:
+        """Return nothing: what Argo cannot read is refused with the file."""
+        return ""
+
+    def _lookup(self, scope: Scope) -> Lookup:
+        def lookup(path: str) -> Any:
+            task, ends = self.ends[path]
+            phases = scope.phases(task)
+            if phases.isdisjoint(ends):
+                return False
+            return True if phases <= ends else UNKNOWN
+
+        return lookup
+
+
+def read_depends(
+    text: str,
+    continues_after: Callable[[str], frozenset[str]],
+    is_loop: Callable[[str], bool],
+    place: Place,
+) -> DependsCondition | None:
+    """Read Argo's `depends`; None = it is too long to be read.
+
+    Args:
+        text: the condition, such as `a.Succeeded && (b.Failed || c)`.
+        continues_after: function that returns further ends of a task after which the DAG goes on.
+        is_loop: function that returns whether a task is a loop.
+        place: place of the condition.
+
+    Raises:
+        InputError: Argo refuses it.
+    """
+    ends: dict[str, tuple[str, frozenset[str]]] = {}
+
+    def mark(task: str, wanted: frozenset[str]) -> str:
+        ends[made := gap(len(ends))] = (task, wanted)
+        return made
+
+    def marked(match: re.Match[str]) -> str:
+        task, result = match[1] or match[0], match[2]
+        if result is None:
+            return mark(task, AFTER_SUCCESS_OR_SKIP | continues_after(task))
+        if result not in _RESULTS:
+            raise place.error(
+                f"{result:.80} is not a result of a task; write {', '.join(_RESULTS)}"
+            )
+        if result in _PHASES or not is_loop(task):
+            return mark(task, _PHASES.get(result, frozenset()))
+        # A loop fails if one of its items does; what its items decide, is known only at run time.
+        of_items = f'{mark(task, _FAILED)} && {result}("{task}")'
+        return (
+            f"({mark(task, AFTER_SUCCESS)} || {of_items})"
+            if result == "AnySucceeded"
+            else f"({of_items})"
+        )
+
+    if len(text) > MAX_CHARACTERS or GAP.search(text):
+        return None
+    node = parsed(_TASK_RESULT.sub(marked, text), EXPR)
+    if node is None:
+        raise place.error(f"Argo cannot read {text!r:.80}; write it as in a.Succeeded && !b.Failed")
+    return DependsCondition(text, _with_joined_ends(node, ends), ends)
+
+
+def _with_joined_ends(node: Node, ends: dict[str, tuple[str, frozenset[str]]]) -> Node:
+    """Return a tree in which `a.Succeeded || a.Skipped` is one variable: one of them holds."""
+    if not isinstance(node, Operation):
+        return node
+    operands = [_with_joined_ends(operand, ends) for operand in node.operands]
+    if node.operator == "||":
+        of_task: dict[str, Variable] = {}
+        others: list[Node] = []
+        for operand in operands:
+            if not isinstance(operand, Variable):
+                others.append(operand)
+                continue
+            task, wanted = ends[operand.path]
+            first = of_task.setdefault(task, operand)
+            ends[first.path] = (task, ends[first.path][1] | wanted)
+        operands = [*of_task.values(), *others]
+        if len(operands) == 1:
+            return operands[0]
+    return Operation(node.operator, tuple(operands))

@@ -1,0 +1,91 @@
+"""Argo's `when`, in govaluate once its tags are replaced."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from kfp_placement_engine.readers.formulas.computed import Computed
+from kfp_placement_engine.readers.formulas.evaluation import truth, unknown
+from kfp_placement_engine.readers.formulas.languages import EXPR, GOVALUATE
+from kfp_placement_engine.readers.formulas.needs import Subjects, needs_of, subject_of
+from kfp_placement_engine.readers.formulas.parser import parsed, problem_of
+from kfp_placement_engine.readers.formulas.syntax import GAP, MAX_CHARACTERS, Node, Variable, gap
+from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.expressions import (
+    Expression,
+    Joined,
+    LoopItem,
+    Scope,
+    within,
+)
+from kfp_placement_engine.readers.tree.values import known_text
+
+_ANY = Variable("")
+"""Stand-in for an expression that nobody knows yet."""
+
+
+@dataclass(frozen=True)
+class WhenCondition:
+    """Argo's `when`, whose tags are replaced by text before it is read.
+
+    Attributes:
+        text: the condition as written.
+        expression: the condition with expressions in place of its tags.
+    """
+
+    text: str
+    expression: Expression
+
+    @cached_property
+    def of_item(self) -> bool:
+        """True if the condition depends on the item of the loop that the task itself is."""
+        return any(isinstance(part, LoopItem) for part in within(self.expression))
+
+    def holds(self, scope: Scope) -> bool | None:
+        """Return whether it holds, as Argo's controller evaluates it."""
+        return truth(self._node(scope), unknown, GOVALUATE)
+
+    def needs(self, scope: Scope) -> Needs:
+        """Return the values of outputs, parameters and statuses that it needs."""
+        whole = self.expression
+        if isinstance(whole, Computed):
+            about = Subjects(
+                whole.lookup(scope),
+                lambda path: _text_subject(subject_of(whole.source(path))),
+                EXPR,
+            )
+            return needs_of(whole.node, about)
+        return needs_of(self._node(scope), Subjects(unknown, self._subject, GOVALUATE))
+
+    def problem(self, scope: Scope) -> str:
+        """Return why Argo cannot evaluate it; one with values that a step makes may be right."""
+        is_known = known_text(self.expression.evaluate(scope)) is not None
+        return problem_of(self.text, self._node(scope) if is_known else _ANY, "Argo")
+
+    @cached_property
+    def _parts(self) -> tuple[Expression, ...]:
+        expression = self.expression
+        return expression.parts if isinstance(expression, Joined) else (expression,)
+
+    def _node(self, scope: Scope) -> Node | None:
+        texts: list[str] = []
+        size = 0
+        for index, part in enumerate(self._parts):
+            text = known_text(part.evaluate(scope))
+            if text is not None and GAP.search(text):
+                return None
+            texts.append(gap(index) if text is None else text)
+            size += len(texts[-1])
+            if size > MAX_CHARACTERS:
+                return None
+        return parsed("".join(texts), GOVALUATE)
+
+    def _subject(self, path: str) -> str:
+        match = GAP.fullmatch(path.strip("'"))
+        subject = subject_of(self._parts[int(match[1])]) if match else ""
+        return _text_subject(subject) if path[0] == "'" else subject
+
+
+def _text_subject(subject: str) -> str:
+    """Return the subject of a value that is text even if it looks like a number."""
+    # A phase is text in any case.
+    return f"'{subject}'" if subject and not subject.startswith("status ") else subject
