@@ -40,6 +40,9 @@ _PHASES = {
 _RESULTS = (*_PHASES, "AnySucceeded", "AllFailed")
 _FAILED = frozenset({"Failed", "Error"})
 
+_ALL_OF = re.compile(r"\s*([\w-]+(\s*&&\s*[\w-]+)*\s*)?", re.ASCII)
+"""What says no more than the usual: all these tasks must have ended as usual."""
+
 _TASK_RESULT = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9_-]*?)\.([A-Z][A-Za-z]+)|[A-Za-z0-9_][A-Za-z0-9_-]*"
 )
@@ -94,7 +97,7 @@ def read_depends(
     is_loop: Callable[[str], bool],
     place: Place,
 ) -> DependsCondition | None:
-    """Read Argo's `depends`; None = it is too long to be read.
+    """Read Argo's `depends`; None = the usual, or too long.
 
     Args:
         text: the condition, such as `a.Succeeded && (b.Failed || c)`.
@@ -129,7 +132,7 @@ def read_depends(
             else f"({of_items})"
         )
 
-    if len(text) > MAX_CHARACTERS or GAP.search(text):
+    if len(text) > MAX_CHARACTERS or GAP.search(text) or _ALL_OF.fullmatch(text):
         return None
     node = parsed(_TASK_RESULT.sub(marked, text), EXPR)
     if node is None:

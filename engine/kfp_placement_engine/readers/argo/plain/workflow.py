@@ -59,7 +59,6 @@ from kfp_placement_engine.readers.unused.walk import UnusedFields
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
-_ALL_OF = re.compile(r"\s*[A-Za-z0-9_][A-Za-z0-9_-]*(?:\s*&&\s*[A-Za-z0-9_][A-Za-z0-9_-]*)*\s*")
 _LOOPS = ("withItems", "withParam", "withSequence")
 
 
@@ -445,9 +444,6 @@ def _is_dag(template: Fields) -> bool:
 
 def _trigger(entry: Fields, siblings: Mapping[str, Fields]) -> Condition | None:
     """Return the condition on the ends of other tasks; None = all of them, as usual."""
-    depends = entry.text("depends")
-    if not depends or _ALL_OF.fullmatch(depends):
-        return None
 
     def continues_after(task: str) -> frozenset[str]:
         return _continues_after(siblings[task]) if task in siblings else frozenset()
@@ -455,7 +451,7 @@ def _trigger(entry: Fields, siblings: Mapping[str, Fields]) -> Condition | None:
     def is_loop(task: str) -> bool:
         return task in siblings and any(key in siblings[task] for key in _LOOPS)
 
-    return read_depends(depends, continues_after, is_loop, entry.where("depends"))
+    return read_depends(entry.text("depends"), continues_after, is_loop, entry.where("depends"))
 
 
 def _continues_after(task: Fields) -> frozenset[str]:
