@@ -41,7 +41,7 @@ _RESULTS = (*_PHASES, "AnySucceeded", "AllFailed")
 _FAILED = frozenset({"Failed", "Error"})
 
 _ALL_OF = re.compile(r"\s*([\w-]+(\s*&&\s*[\w-]+)*\s*)?", re.ASCII)
-"""What says no more than the usual: all these tasks must have ended as usual."""
+"""Condition that says no more than the usual: all these tasks must have ended."""
 
 _TASK_RESULT = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9_-]*?)\.([A-Z][A-Za-z]+)|[A-Za-z0-9_][A-Za-z0-9_-]*"
