@@ -18,7 +18,7 @@ from benchmarks.tables import Page, Table, machine, percent
 from kfp_placement.cli.output import check_target
 from kfp_placement_engine import Cluster, Node, RunGraph, plan_run, read_run_file
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.node_rules.images import canonical
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan

@@ -19,7 +19,7 @@ from kfp_placement_engine.contract.hints import (
     is_whole,
 )
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.units.quantities import (
     MIN_MEMORY_BYTES,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from kfp_placement._input_file import LIVE, InputFile, read_input
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.policy import KEEP_DAYS
-from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.units.times import time_text

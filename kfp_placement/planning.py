@@ -17,9 +17,10 @@ from kfp_placement.live.run_templates import TemplateSources
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.promise import CONFIDENCE
-from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.given_values import (
     in_namespace,
     with_all_marked,

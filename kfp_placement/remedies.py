@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     is_not_ready,
     matches_affinity,
     runs_windows,
     untolerated_taint,
 )
-from kfp_placement_engine.model.round_trips import latencies_to
+from kfp_placement_engine.model.node_rules.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.author_languages import AuthorLanguage, language_of
 from kfp_placement_engine.plans.plan import Plan

@@ -10,7 +10,7 @@ from benchmarks.kube_scheduler.inter_pod import InterPodFilter
 from benchmarks.kube_scheduler.pod import ANY_ADDRESS, HostPort, Pod
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
-from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.node_rules.constraints import objection
 from kfp_placement_engine.model.reasons import reason_text
 from kfp_placement_engine.units.resources import lacking
 

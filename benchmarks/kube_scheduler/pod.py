@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.run_graph import NodeAffinity, Requirement, Toleration
+from kfp_placement_engine.model.node_rules.constraints import holds
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, Requirement, Toleration
 from kfp_placement_engine.units.resources import Resources
 
 ANY_ADDRESS = "0.0.0.0"

@@ -12,7 +12,7 @@ from benchmarks.kube_scheduler.pod import (
     SpreadConstraint,
     WeightedTerm,
 )
-from kfp_placement_engine.model.run_graph import Requirement
+from kfp_placement_engine.model.pod_constraints import Requirement
 from kfp_placement_engine.readers.kubernetes.constraints import (
     read_node_affinity,
     read_term,

@@ -10,8 +10,11 @@ from benchmarks.kube_scheduler.inter_pod import inter_pod_scores
 from benchmarks.kube_scheduler.pod import Pod
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import spread_scores
-from kfp_placement_engine.model.constraints import preferred_weight, untolerated_preferred_taints
-from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.node_rules.constraints import (
+    preferred_weight,
+    untolerated_preferred_taints,
+)
+from kfp_placement_engine.model.node_rules.images import normalised
 
 CHANGED = (1, 36)
 """First version where BalancedAllocation scores the improvement, ImageLocality image volumes."""

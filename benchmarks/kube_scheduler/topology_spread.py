@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.kube_scheduler.pod import Pod, SpreadConstraint
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     matches_affinity,
     matches_node_selector,
     untolerated_taint,

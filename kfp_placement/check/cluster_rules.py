@@ -11,7 +11,7 @@ from kfp_placement.check.run_rules import of_notices
 from kfp_placement.check.tasks import container_tasks
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.lowering.pods import is_kfp
-from kfp_placement_engine.model.constraints import objections
+from kfp_placement_engine.model.node_rules.constraints import objections
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.units.resources import fits, with_pod
 from kfp_placement_engine.views.formatting import counted

@@ -7,7 +7,7 @@ from kfp_placement.check.tasks import container_tasks
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.step_types import near_marks
-from kfp_placement_engine.model.latency import is_ruled, unused_locations
+from kfp_placement_engine.model.node_rules.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, Step
 from kfp_placement_engine.model.step_names import CONTROL_FLOW, listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of

@@ -12,8 +12,9 @@ from kfp_placement_engine.contract.keys import (
     TYPE_LABEL,
     UNPLANNED_LABEL,
 )
-from kfp_placement_engine.model.constraints import shared_modes
-from kfp_placement_engine.model.run_graph import Notice, StartLimit, Step, StepKind
+from kfp_placement_engine.model.node_rules.constraints import shared_modes
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import StartLimit, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.planning.hindrances.end_limits import late_by_hints

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from kfp_placement.live.kinds import (
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.plans.progress import Progress
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.dumps import read_dump

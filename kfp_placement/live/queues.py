@@ -24,7 +24,7 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.formatting import counted, name_text, shown
 from kfp_placement_engine.views.queues import QueueView, queue_view, starts_text

@@ -15,7 +15,8 @@ from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UsageE
 from kfp_placement.prepared_run import PreparedRun
 from kfp_placement.preview.steps import PreviewedStep, Range, StepMapping, range_of, row_of
 from kfp_placement.preview.suggestions import Suggestions, answer_html
-from kfp_placement_engine.model.run_graph import OUTLINE, Notice
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import OUTLINE
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.plans.what_if import ChangedPlan

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from kfp_placement_engine.contract import keys
 from kfp_placement_engine.contract.hints import HINT_KEYS, MAX_ANNOTATION_CHARACTERS
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
-from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES
-from kfp_placement_engine.model.round_trips import NOT_A_LOCATION
+from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.node_rules.images import UNKNOWN_IMAGE_BYTES
+from kfp_placement_engine.model.node_rules.round_trips import NOT_A_LOCATION
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_form import ASSUMPTION_FIELDS

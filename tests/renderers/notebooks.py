@@ -1,6 +1,6 @@
 """The plans whose views are looked at in every renderer: what plans of authors have in them."""
 
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.plans.comparison import Bound, Figures, ScheduledStep
 from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.plans.plan import Plan

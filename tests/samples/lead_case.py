@@ -11,13 +11,8 @@ import numpy as np
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import (
-    NodeAffinity,
-    NodeSelectorTerm,
-    Requirement,
-    RunGraph,
-    Step,
-)
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, NodeSelectorTerm, Requirement
+from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.given_values import with_durations
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.plans.plan import Plan

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kfp_placement import Cluster, Node, check, preview
 from kfp_placement_engine.model.cluster import Taint
-from kfp_placement_engine.model.constraints import tolerates
-from kfp_placement_engine.model.run_graph import Toleration
+from kfp_placement_engine.model.node_rules.constraints import tolerates
+from kfp_placement_engine.model.pod_constraints import Toleration
 from kfp_placement_engine.planning.author_languages import YAML
 from tests.support.data import data_path
 

@@ -8,14 +8,13 @@ from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
 from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import (
     DataInput,
     Group,
     GroupKind,
-    NodeSelectorTerm,
-    Notice,
-    Requirement,
     RunClaim,
     RunGraph,
     Step,

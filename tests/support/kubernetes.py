@@ -6,9 +6,9 @@ from typing import Any
 from benchmarks.kube_scheduler.model import Decision
 from benchmarks.kube_scheduler.pod import Pod
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.node_rules.constraints import objection
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, Toleration
 from kfp_placement_engine.model.reasons import reason_text
-from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30

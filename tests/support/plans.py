@@ -7,9 +7,10 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.latency import LatencyTolerance, is_ruled
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance, is_ruled
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
+from kfp_placement_engine.model.run_graph import DurationSource, Step
 from kfp_placement_engine.plans.comparison import Bound, Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.plan import ClusterRecord, Grounds, Plan, RunRecord, SearchRecord

@@ -22,7 +22,7 @@ from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.constraints import matches_any_term, objection
+from kfp_placement_engine.model.node_rules.constraints import matches_any_term, objection
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.plans.assumptions import Assumptions
 

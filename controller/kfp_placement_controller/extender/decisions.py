@@ -22,7 +22,7 @@ from kfp_placement_controller.extender.preferences import (
 )
 from kfp_placement_controller.extender.wire import MAX_SCORE
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.model.latency import UNKNOWN_MS
+from kfp_placement_engine.model.node_rules.latency import UNKNOWN_MS
 from kfp_placement_engine.units.durations import latency_text
 
 CANDIDATES = 4

@@ -26,9 +26,13 @@ from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
+from kfp_placement_engine.model.node_rules.constraints import shared_modes
+from kfp_placement_engine.model.node_rules.round_trips import (
+    StatedPlace,
+    node_latencies,
+    places_by_name,
+)
 from kfp_placement_engine.units.resources import Resources, minus, plus, with_pod
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import JsonObject

@@ -11,7 +11,7 @@ from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.latency import (
+from kfp_placement_engine.model.node_rules.latency import (
     UNKNOWN_MS,
     band_limit_ms,
     excess_ms,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kfp_placement_engine.model.cluster import Claim
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.claims import read_claim, read_volume
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place

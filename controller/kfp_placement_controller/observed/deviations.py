@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.constraints import is_not_ready
+from kfp_placement_engine.model.node_rules.constraints import is_not_ready
 from kfp_placement_engine.units.resources import Resources, free_room, lacking
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import HOST_LABEL, NO_NODE_WITHIN
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.latency import UNKNOWN_MS, hard_limit_ms, is_within
+from kfp_placement_engine.model.node_rules.latency import UNKNOWN_MS, hard_limit_ms, is_within
 from kfp_placement_engine.units.durations import latency_text
 
 MAX_HOSTS = 100

@@ -7,7 +7,7 @@ from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolu
 from kfp_placement_controller.sources.load import Load, NodeLoad
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
-from kfp_placement_engine.model.round_trips import (
+from kfp_placement_engine.model.node_rules.round_trips import (
     Latencies,
     StatedPlace,
     latencies_from_labels,

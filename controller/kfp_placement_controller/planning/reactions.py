@@ -12,7 +12,7 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.round_trips import StatedPlace
+from kfp_placement_engine.model.node_rules.round_trips import StatedPlace
 from kfp_placement_kube.change import Change
 
 

@@ -10,15 +10,13 @@ from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
-from kfp_placement_engine.model.run_graph import (
-    GroupKind,
+from kfp_placement_engine.model.pod_constraints import (
     Labels,
     NodeAffinity,
     NodeSelectorTerm,
     Requirement,
-    RunGraph,
-    Step,
 )
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step
 from kfp_placement_engine.planning.given_values import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults

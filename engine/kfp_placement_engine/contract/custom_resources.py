@@ -24,7 +24,7 @@ from kfp_placement_engine.contract.shared_parts import (
     ResourceStatus,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
+from kfp_placement_engine.model.node_rules.round_trips import LabelRoundTrip, StatedPlace
 
 __all__ = [
     "Condition",

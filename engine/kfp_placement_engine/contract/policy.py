@@ -28,7 +28,7 @@ from kfp_placement_engine.contract.shared_parts import (
     Seconds,
     Seed,
 )
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.policy import (
     KEEP_DAYS,

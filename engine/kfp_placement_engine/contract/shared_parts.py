@@ -28,7 +28,7 @@ from pydantic.alias_generators import to_camel
 from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
 from kfp_placement_engine.model.promise import confidence_text, parse_confidence
 from kfp_placement_engine.units.durations import (

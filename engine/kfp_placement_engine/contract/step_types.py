@@ -24,7 +24,8 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
 )
-from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import Step, StepKind
 
 COMMANDS = {
     "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",

@@ -13,15 +13,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.run_graph import (
-    Notice,
-    PodSelector,
-    Requirement,
-    RunGraph,
-    Step,
-    StepKind,
-)
+from kfp_placement_engine.model.node_rules.constraints import holds
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import PodSelector, Requirement
+from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 
 WHOLE = 2**20
 """Amount of each made-up resource on a node; more pods than that are on no node."""

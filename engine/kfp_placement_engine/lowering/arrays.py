@@ -18,7 +18,7 @@ from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
 from kfp_placement_engine.lowering.work import transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.images import ImageSize
+from kfp_placement_engine.model.node_rules.images import ImageSize
 from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 

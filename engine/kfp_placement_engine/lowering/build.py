@@ -22,8 +22,9 @@ from kfp_placement_engine.lowering.tables import class_tables, node_tables
 from kfp_placement_engine.lowering.volumes import VolumeRules, volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.images import image_sizes
-from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
+from kfp_placement_engine.model.node_rules.images import image_sizes
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph, StepKind
 from kfp_placement_engine.problem.problem import PlacementProblem
 
 

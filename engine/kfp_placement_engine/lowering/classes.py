@@ -19,8 +19,8 @@ from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import latency_rule
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.node_rules.latency import latency_rule
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.problem.problem import Integers
 from kfp_placement_engine.units.resources import UNSTATED
 

@@ -9,7 +9,7 @@ from kfp_placement_engine.lowering.activities import Activity, Indexes
 from kfp_placement_engine.lowering.edges import edge_arrays
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.problem.problem import Booleans, Integers, distinct, owners
 
 _MAX_NAMED_STEPS = 4

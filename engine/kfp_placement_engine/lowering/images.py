@@ -7,7 +7,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.images import ImageSize, canonical, held_sizes
+from kfp_placement_engine.model.node_rules.images import ImageSize, canonical, held_sizes
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 

@@ -10,10 +10,10 @@ from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.images import ImageSize
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.images import ImageSize
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import PlacementProblem
 

@@ -4,15 +4,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.lowering.apart import Shares
-from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.latency import LatencyRule
-from kfp_placement_engine.model.run_graph import (
-    NodeAffinity,
-    RunGraph,
-    Step,
-    StepKind,
-    Toleration,
-)
+from kfp_placement_engine.model.node_rules.images import normalised
+from kfp_placement_engine.model.node_rules.latency import LatencyRule
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, Toleration
+from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
     Resources,

@@ -11,14 +11,14 @@ import numpy as np
 from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     objections,
     preferred_weight,
     untolerated_preferred_taints,
 )
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.round_trips import latencies_to
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 from kfp_placement_engine.units.resources import UNSTATED

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from kfp_placement_engine.lowering.activities import Activity, Indexes
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.cluster import Claim, Cluster
-from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
-from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
+from kfp_placement_engine.model.node_rules.constraints import matches_any_term, shared_modes
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunClaim, RunGraph
 from kfp_placement_engine.model.step_names import listed
 
 _ZONE_LABELS = frozenset({"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"})

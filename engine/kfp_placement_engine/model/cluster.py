@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import Labels, NodeSelectorTerm
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.run_graph import Labels, NodeSelectorTerm, Notice
 from kfp_placement_engine.units.resources import Resources
 
 

@@ -17,11 +17,10 @@ from kfp_placement_engine.model.concurrency import Branch, ConcurrencyLimit
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import Labels, NodeAffinity, PodSelector, Toleration
 from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.units.resources import Resources
-
-Labels = Mapping[str, str]
-"""Labels of an object, or those that it wants of another one."""
 
 
 class StepKind(StrEnum):
@@ -66,117 +65,6 @@ class DurationSource(StrEnum):
 def is_guess(source: DurationSource, basis: Basis | None) -> bool:
     """Return whether a run time is assumed, or rests on steps with little in common."""
     return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
-
-
-NOT_USED = "not-used"
-"""Code of notices about fields of a run's file that a plan does not use, and that may change it."""
-
-RECURSIVE_TEMPLATE = "recursive-template"
-"""Code of notices about templates that call themselves."""
-
-_BEYOND_PLANS = frozenset(
-    f"""
-    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
-    made-pods made-pods-without-room lifecycle-hook lock parallelism
-    unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
-    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
-    unread-condition quota quota-room quota-scope quota-namespace limit-range limit-range-default
-    end-limit disk-not-counted mixed-nodes request-above-limit invalid-resource
-    """.split()
-)
-"""Codes of notices that the real run may differ in nodes or times from every plan.
-
-What a plan assumes and counts, such as run times, widths of loops and images, is not among them.
-"""
-
-
-@dataclass(frozen=True)
-class Notice:
-    """A warning for people.
-
-    Attributes:
-        code: stable word such as `unknown-location`.
-        message: one sentence: what, which value, what to do.
-        step: the step's name, or "" for the run as a whole.
-    """
-
-    code: str
-    message: str
-    step: str = ""
-
-    @property
-    def is_beyond_plans(self) -> bool:
-        """True if it says that the real run may differ in nodes or times from every plan."""
-        return self.code in _BEYOND_PLANS
-
-    @override
-    def __str__(self) -> str:
-        """Return the message, after the name of the step that it is about."""
-        return f"{self.step}: {self.message}" if self.step else self.message
-
-
-@dataclass(frozen=True)
-class Toleration:
-    """A pod's toleration, as in Kubernetes; an empty key with Exists matches every taint."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One match expression on node labels (or on `metadata.name`, when `is_field`).
-
-    `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt.
-    """
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-    is_field: bool = False
-
-
-@dataclass(frozen=True)
-class PodSelector:
-    """Selector of pods beside which a pod may not be on a node (required anti-affinity).
-
-    Attributes:
-        requirements: requirements on the labels of these pods, which must all hold.
-        is_own_run: whether only pods of the same run are meant.
-    """
-
-    requirements: tuple[Requirement, ...] = ()
-    is_own_run: bool = False
-
-
-@dataclass(frozen=True)
-class NodeSelectorTerm:
-    """Requirements that must all hold; a term without requirements matches nothing."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-
-def node_term(name: str) -> NodeSelectorTerm:
-    """Return the term that only the node of this name fulfils."""
-    return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
-
-
-@dataclass(frozen=True)
-class PreferredTerm:
-    """A preferred node-affinity term and its weight (1 to 100)."""
-
-    weight: int
-    term: NodeSelectorTerm
-
-
-@dataclass(frozen=True)
-class NodeAffinity:
-    """Required terms (any of them must match; `None`: no requirement) and preferred terms."""
-
-    required: tuple[NodeSelectorTerm, ...] | None = None
-    preferred: tuple[PreferredTerm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -372,7 +260,7 @@ class Step:
     queue: str = ""
     workers: tuple[PodGroup, ...] = ()
     node_selector: Labels = field(default_factory=dict)
-    affinity: NodeAffinity = NodeAffinity()
+    affinity: NodeAffinity = field(default_factory=NodeAffinity)
     apart_from: tuple[PodSelector, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     claims: tuple[str, ...] = ()

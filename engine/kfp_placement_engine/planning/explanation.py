@@ -11,10 +11,10 @@ import numpy as np
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.constraints import objections
-from kfp_placement_engine.model.latency import is_within
+from kfp_placement_engine.model.node_rules.constraints import objections
+from kfp_placement_engine.model.node_rules.latency import is_within
+from kfp_placement_engine.model.node_rules.round_trips import latencies_to
 from kfp_placement_engine.model.reasons import Argument, Reason, count_argument, reason
-from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import move_step, reason_against, seconds_on_nodes
 from kfp_placement_engine.problem.placement import Placement

@@ -11,7 +11,8 @@ from kfp_placement_engine.exceptions import (
     RequestError,
     UnknownStepError,
 )
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import StepNames
 from kfp_placement_engine.units.durations import parse_duration
 

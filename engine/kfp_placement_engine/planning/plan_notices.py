@@ -7,15 +7,10 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
-from kfp_placement_engine.model.latency import unused_locations
-from kfp_placement_engine.model.run_graph import (
-    Notice,
-    RunGraph,
-    Step,
-    StepKind,
-    uncounted_waits,
-)
+from kfp_placement_engine.model.node_rules.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
+from kfp_placement_engine.model.node_rules.latency import unused_locations
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind, uncounted_waits
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.planning.author_languages import language_of
 from kfp_placement_engine.plans.assumptions import Assumptions

@@ -8,7 +8,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering import LoweringOptions
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import PlacementProblem

@@ -9,7 +9,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import Basis
-from kfp_placement_engine.model.latency import is_ruled
+from kfp_placement_engine.model.node_rules.latency import is_ruled
 from kfp_placement_engine.model.reasons import Reason, reason, reason_text
 from kfp_placement_engine.model.run_graph import DurationSource, Step
 from kfp_placement_engine.plans.planned_step import (

@@ -10,7 +10,8 @@ from dataclasses import replace
 from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.alternatives import ALTERNATIVES_WORK
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_bounds import bounds_of, ordered_makespan, search_stop

@@ -9,7 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import hard_limit_ms, policy_tolerance, policy_types
+from kfp_placement_engine.model.node_rules.latency import (
+    hard_limit_ms,
+    policy_tolerance,
+    policy_types,
+)
 from kfp_placement_engine.model.policy import (
     USUAL_ACTUATOR,
     USUAL_OBJECTIVE,

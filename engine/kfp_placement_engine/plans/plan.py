@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_engine.model.active_runs import ReservedRoom, ReservedRun
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.plans.comparison import Comparison, Figures
 from kfp_placement_engine.plans.limits import RunLimits
 from kfp_placement_engine.plans.planned_step import PlannedDriver, PlannedStep

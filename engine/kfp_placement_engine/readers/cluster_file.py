@@ -19,11 +19,12 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
-from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
-from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.node_rules.constraints import UNSCHEDULABLE_TAINT
+from kfp_placement_engine.model.node_rules.images import normalised
+from kfp_placement_engine.model.node_rules.round_trips import latencies_from_labels
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, node_term
 from kfp_placement_engine.model.policy import Actuator, PlanningPolicy
-from kfp_placement_engine.model.round_trips import latencies_from_labels
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, node_term
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.cluster_form import (
     CLUSTER,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES
 from kfp_placement_engine.model.cluster import LimitRange, Quota, Taint
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
 from kfp_placement_engine.readers.kubernetes.quotas import read_limit_range, read_quota

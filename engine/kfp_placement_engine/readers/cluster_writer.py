@@ -12,9 +12,9 @@ from kfp_placement_engine.contract.keys import (
     STORE_BANDWIDTH_LABEL,
 )
 from kfp_placement_engine.model.cluster import Claim, Cluster, LimitRange, Node, Quota, Taint
+from kfp_placement_engine.model.node_rules.round_trips import latencies_from_labels
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, node_term
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.round_trips import latencies_from_labels
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, node_term
 from kfp_placement_engine.readers.cluster_form import ASSUMPTION_FIELDS, KIND, NodeEntry
 from kfp_placement_engine.readers.kubernetes.nodes import from_label, read_rate, read_speed
 from kfp_placement_engine.readers.text.yaml_text import yaml_text

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, RequestError
-from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.argo.keys import GROUP, TEMPLATE_KINDS, WORKFLOW_KINDS

@@ -6,7 +6,8 @@ Task ids are opaque names. Data moves from task to task directly; there are no d
 from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import ArgumentError, LimitError
-from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.options import ReadOptions

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.model.forecast import Basis
-from kfp_placement_engine.model.latency import is_within
+from kfp_placement_engine.model.node_rules.latency import is_within
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason, reason_text
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting

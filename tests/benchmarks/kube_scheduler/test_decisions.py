@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.kube_scheduler.model import KubeScheduler, heap_top
 from benchmarks.kube_scheduler.state import SchedulerState, zone_interleaved
-from kfp_placement_engine.model.run_graph import NodeAffinity, NodeSelectorTerm, Requirement
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, NodeSelectorTerm, Requirement
 from tests.support.kubernetes import GIBIBYTE, a_node, a_pod
 
 SCHEDULER = KubeScheduler()

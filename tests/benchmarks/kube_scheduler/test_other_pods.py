@@ -10,7 +10,7 @@ from benchmarks.kube_scheduler.pod import (
     SpreadConstraint,
 )
 from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.model.run_graph import Requirement
+from kfp_placement_engine.model.pod_constraints import Requirement
 from tests.support.kubernetes import a_node, a_pod, a_taint, plugin_scores
 
 ZONE = "topology.kubernetes.io/zone"

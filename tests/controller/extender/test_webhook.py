@@ -19,8 +19,8 @@ from kfp_placement_controller.extender.webhook import (
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.run_graph import Requirement
+from kfp_placement_engine.model.node_rules.constraints import holds
+from kfp_placement_engine.model.pod_constraints import Requirement
 from tests.controller.admission_cases import ALL_PIPELINES_CASES, CASES, MARK, READY, AdmissionCase
 from tests.controller.extender.cluster import anything, patched, review
 from tests.support.checkout import ROOT

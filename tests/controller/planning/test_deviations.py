@@ -17,7 +17,7 @@ from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
-from kfp_placement_engine.model.constraints import NOT_READY_TAINT
+from kfp_placement_engine.model.node_rules.constraints import NOT_READY_TAINT
 from kfp_placement_engine.plans.assumptions import Assumptions
 from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after, pod_change
 from tests.support.builders import a_node, a_run, a_step

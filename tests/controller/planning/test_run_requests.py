@@ -30,7 +30,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
+from kfp_placement_engine.model.node_rules.round_trips import LabelRoundTrip, StatedPlace
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from kfp_placement_kube.change import Change

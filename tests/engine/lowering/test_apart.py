@@ -9,8 +9,8 @@ import pytest
 
 from kfp_placement_engine import ActiveRun, RunGraph, Step, StepProgress, lower_bound, plan_runs
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.run_graph import PodSelector, Requirement
+from kfp_placement_engine.model.node_rules.constraints import holds
+from kfp_placement_engine.model.pod_constraints import PodSelector, Requirement
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.search.baselines import schedules_of
 from tests.support.builders import (

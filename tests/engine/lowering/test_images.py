@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.node_rules.images import canonical
 from kfp_placement_engine.search.baselines.default_scheduler import kube_default
 from tests.support.builders import (
     GIBIBYTE,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import PlanOptions, plan_run, read_cluster_file, read_run_file
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
-from kfp_placement_engine.model.latency import (
+from kfp_placement_engine.model.node_rules.latency import (
     UNKNOWN_MS,
     LatencyTolerance,
     band_limit_ms,

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering.pods import step_shape
-from kfp_placement_engine.model.latency import latency_rule
+from kfp_placement_engine.model.node_rules.latency import latency_rule
 from tests.engine.planning.random_runs import cases
 from tests.support.builders import a_cluster, a_node, a_run, a_step, lowered
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.model.images import (
+from kfp_placement_engine.model.node_rules.images import (
     UNKNOWN_IMAGE_BYTES,
     ImageSize,
     SizeSource,

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from kfp_placement_engine import Cluster, Step
-from kfp_placement_engine.model.latency import (
+from kfp_placement_engine.model.node_rules.latency import (
     UNKNOWN_MS,
     LatencyRule,
     LatencyTolerance,

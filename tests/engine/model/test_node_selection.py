@@ -2,14 +2,14 @@
 
 import pytest
 
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     matches_affinity,
     matches_any_term,
     matches_node_selector,
     matches_term,
     preferred_weight,
 )
-from kfp_placement_engine.model.run_graph import (
+from kfp_placement_engine.model.pod_constraints import (
     NodeAffinity,
     NodeSelectorTerm,
     PreferredTerm,

@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_engine import Node
-from kfp_placement_engine.model.round_trips import (
+from kfp_placement_engine.model.node_rules.round_trips import (
     LabelRoundTrip,
     StatedPlace,
     latencies_from_labels,

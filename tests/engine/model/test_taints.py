@@ -2,13 +2,13 @@
 
 import pytest
 
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     taint_text,
     tolerates,
     untolerated_preferred_taints,
     untolerated_taint,
 )
-from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, Toleration
 from tests.support.kubernetes import a_node, a_taint, why_not
 
 

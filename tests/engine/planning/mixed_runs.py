@@ -21,16 +21,8 @@ from kfp_placement_engine import (
     StepProgress,
     Taint,
 )
-from kfp_placement_engine.model.run_graph import (
-    DataInput,
-    Group,
-    GroupKind,
-    NodeAffinity,
-    PreferredTerm,
-    RunClaim,
-    StepKind,
-    Toleration,
-)
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, PreferredTerm, Toleration
+from kfp_placement_engine.model.run_graph import DataInput, Group, GroupKind, RunClaim, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from tests.support.builders import GIBIBYTE, a_node, in_zone
 

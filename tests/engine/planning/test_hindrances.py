@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_engine.model.cluster import Claim, Taint
-from kfp_placement_engine.model.run_graph import DurationSource, EndLimit, Toleration
+from kfp_placement_engine.model.pod_constraints import Toleration
+from kfp_placement_engine.model.run_graph import DurationSource, EndLimit
 from kfp_placement_engine.planning.hindrances.end_limits import late_by_hints
 from tests.support.builders import (
     a_cluster,

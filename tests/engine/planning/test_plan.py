@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import Assumptions, GeneticParams, PlanOptions, Taint, plan_run
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.pod_constraints import NodeAffinity
 from kfp_placement_engine.model.reasons import SENTENCES
-from kfp_placement_engine.model.run_graph import (
-    DurationSource,
-    Group,
-    GroupKind,
-    NodeAffinity,
-    StepKind,
-)
+from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind, StepKind
 from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.plans.planned_step import Phases
 from tests.engine.planning.random_runs import cases

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine import GeneticParams, PlanOptions
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.policy_options import (

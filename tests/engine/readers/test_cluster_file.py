@@ -8,7 +8,7 @@ import pytest
 from kfp_placement_engine import Claim, Cluster, Taint
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_form import CLAIM, CLUSTER, DEFAULTS, NODE
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file

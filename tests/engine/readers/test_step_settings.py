@@ -6,14 +6,14 @@ import re
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import (
-    DurationSource,
+from kfp_placement_engine.model.pod_constraints import (
     NodeAffinity,
     NodeSelectorTerm,
     PreferredTerm,
     Requirement,
     Toleration,
 )
+from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.readers.kfp.tasks import MAX_DISPLAY_NAME
 from tests.support.builders import in_zone
 from tests.support.packages import (

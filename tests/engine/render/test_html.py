@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.plans.comparison import ScheduledStep
 from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse
 from kfp_placement_engine.plans.planned_step import Phases, PlannedDriver

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement.schemas import schema
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.model.run_graph import DurationSource, Notice
+from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.plans.comparison import Bound, Figures, ScheduledStep
 from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.render.terminal import wrapped
 from kfp_placement_engine.render.text import TextStyle, notes_lines, table_lines
 from kfp_placement_engine.views.document import Column, Note, Notes, Row, Table

@@ -8,12 +8,12 @@ from kfp_placement.check.findings import Severity
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.run_graph import (
     DataInput,
     DurationSource,
     Group,
     GroupKind,
-    Notice,
     RunClaim,
     RunGraph,
     StartLimit,

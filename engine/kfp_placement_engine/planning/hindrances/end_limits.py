@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.run_graph import EndLimit, Notice, RunGraph, Step
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import EndLimit, RunGraph, Step
 from kfp_placement_engine.plans.planned_step import PlannedStep
 from kfp_placement_engine.units.durations import format_duration
 

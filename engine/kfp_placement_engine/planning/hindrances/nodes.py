@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kfp_placement_engine.lowering.pods import is_kfp
 from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.constraints import (
+from kfp_placement_engine.model.node_rules.constraints import (
     ARCHITECTURE_LABEL,
     OS_LABEL,
     USUAL_ARCHITECTURE,
@@ -13,7 +13,8 @@ from kfp_placement_engine.model.constraints import (
     objections,
     runs_windows,
 )
-from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.planning.author_languages import AuthorLanguage, language_of
 from kfp_placement_engine.units.resources import DISK

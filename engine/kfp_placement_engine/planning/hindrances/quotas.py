@@ -13,13 +13,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kfp_placement_engine.model.cluster import Cluster, LimitRange, Quota
-from kfp_placement_engine.model.run_graph import (
-    ContainerAmounts,
-    Notice,
-    RunGraph,
-    Step,
-    StepKind,
-)
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import ContainerAmounts, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.resources import Amounts, Resources, add_to, minus, plus

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph, StepKind
 
 _LEAST_IN_A_ROW = 3
 """Number of runs in a row without a step from which on a notice names the step."""

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, UnknownLoopError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.images import canonical, held_sizes, normalised
+from kfp_placement_engine.model.node_rules.images import canonical, held_sizes, normalised
+from kfp_placement_engine.model.pod_constraints import node_term
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
@@ -19,7 +20,6 @@ from kfp_placement_engine.model.run_graph import (
     RunGraph,
     Step,
     StepKind,
-    node_term,
 )
 from kfp_placement_engine.model.step_names import StepNames, task_of
 from kfp_placement_engine.plans.what_if_changes import (

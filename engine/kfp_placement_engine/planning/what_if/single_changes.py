@@ -16,7 +16,7 @@ from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.lowering.volumes import volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.node_rules.images import canonical, held_sizes
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of

@@ -9,7 +9,8 @@ from kfp_placement_engine.exceptions import (
     LimitError,
     RequestError,
 )
-from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp.workflow import kfp_workflow_tree
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect

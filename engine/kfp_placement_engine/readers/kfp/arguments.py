@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, InputError
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import EndLimit, Notice
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import EndLimit
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.text.fields import Fields
 

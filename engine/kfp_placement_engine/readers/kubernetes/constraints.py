@@ -4,7 +4,7 @@ from typing import Any
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.contract.keys import HOST_LABEL
-from kfp_placement_engine.model.run_graph import (
+from kfp_placement_engine.model.pod_constraints import (
     NodeAffinity,
     NodeSelectorTerm,
     PodSelector,

@@ -22,8 +22,8 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.node_rules.round_trips import latencies_from_labels, with_places
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims, read_claim, read_volume
 from kfp_placement_engine.readers.kubernetes.nodes import bad_latency_labels, read_node
 from kfp_placement_engine.readers.kubernetes.placement_objects import (

@@ -6,10 +6,14 @@ from typing import TypeVar
 from kfp_placement_engine.contract.keys import PULL_RATE_LABEL, SPEED_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
-from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.round_trips import location_labels
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.node_rules.constraints import (
+    AWAY_KEYS,
+    NOT_READY_TAINT,
+    UNSCHEDULABLE_TAINT,
+)
+from kfp_placement_engine.model.node_rules.images import normalised
+from kfp_placement_engine.model.node_rules.round_trips import location_labels
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.durations import parse_latency_ms
 from kfp_placement_engine.units.quantities import parse_quantity, parse_resource

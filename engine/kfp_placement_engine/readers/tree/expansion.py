@@ -12,14 +12,8 @@ from typing import Any
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.history import text_digest
-from kfp_placement_engine.model.run_graph import (
-    RECURSIVE_TEMPLATE,
-    Group,
-    GroupKind,
-    RunGraph,
-    Step,
-    StepKind,
-)
+from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.decisions import (
     AFTER_SUCCESS,

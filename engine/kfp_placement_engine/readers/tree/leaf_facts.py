@@ -13,16 +13,11 @@ from kfp_placement_engine.contract.keys import (
     UNPLANNED_LABEL,
 )
 from kfp_placement_engine.exceptions import HintsError
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
-from kfp_placement_engine.model.run_graph import (
-    DurationSource,
-    NodeAffinity,
-    PodSelector,
-    StepKind,
-    Toleration,
-)
+from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
+from kfp_placement_engine.model.pod_constraints import NodeAffinity, PodSelector, Toleration
+from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 
 
 class NoticeCollector:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kfp_placement_engine.model.constraints import shared_modes
+from kfp_placement_engine.model.node_rules.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.expressions import Scope

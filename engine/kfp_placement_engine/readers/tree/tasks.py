@@ -11,13 +11,9 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.run_graph import (
-    EndLimit,
-    Notice,
-    Requirement,
-    Retry,
-    StepKind,
-)
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.pod_constraints import Requirement
+from kfp_placement_engine.model.run_graph import EndLimit, Retry, StepKind
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import Needs
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kfp_placement_engine.model.concurrency import with_alternatives
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Document, Figure, Line, Note, Notes, Part, Tone

@@ -7,7 +7,10 @@ import pytest
 from kfp_placement_engine import Claim, Taint
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, InputError
-from kfp_placement_engine.model.constraints import matches_affinity, matches_node_selector
+from kfp_placement_engine.model.node_rules.constraints import (
+    matches_affinity,
+    matches_node_selector,
+)
 from kfp_placement_engine.model.run_graph import RunClaim, StepKind
 from kfp_placement_engine.planning.what_if.applied_changes import named_nodes, with_changes
 from kfp_placement_engine.readers.change_text import read_change

@@ -20,7 +20,7 @@ from kfp_placement_engine import (
     plan_run,
     solve,
 )
-from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.node_rules.images import canonical
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunClaim, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.plan_options import lowering_options_of

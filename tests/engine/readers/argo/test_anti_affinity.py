@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import PodSelector, Requirement
+from kfp_placement_engine.model.pod_constraints import PodSelector, Requirement
 from tests.controlplane.argo.small_workflows import task
 from tests.engine.readers.argo.test_plain_workflows import WORK, dag, one, read
 from tests.support.packages import Fields

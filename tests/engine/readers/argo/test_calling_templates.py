@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine import RunGraph, plan_run, read_cluster, read_run
-from kfp_placement_engine.model.run_graph import Toleration
+from kfp_placement_engine.model.pod_constraints import Toleration
 from tests.controlplane.argo.small_workflows import task
 from tests.engine.readers.argo.test_plain_workflows import dag, read
 from tests.support.data import data_path

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine import read_run
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import Toleration
+from kfp_placement_engine.model.pod_constraints import Toleration
 from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.packages import (
     Fields,

@@ -7,7 +7,8 @@ import pytest
 
 from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, Toleration
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement, Toleration
+from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from tests.controlplane.argo.small_workflows import arguments, task
 from tests.support.packages import Fields, notice_codes

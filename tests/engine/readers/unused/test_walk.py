@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement_engine.model.run_graph import NOT_USED
+from kfp_placement_engine.model.notices import NOT_USED
 from kfp_placement_engine.readers.run_files import read_run
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import UNNAMED

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, Step
+from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import DurationSource, Step
 from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.plans.detail import TEXT
 from kfp_placement_engine.views.plans.view import plan_view

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 import kfp_placement_engine as engine
-from kfp_placement_engine.model.run_graph import _BEYOND_PLANS, NOT_USED, DurationSource, Notice
+from kfp_placement_engine.model.notices import _BEYOND_PLANS, NOT_USED, Notice
+from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.plans.comparison import Bound, Figures
 from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
 from tests.support.plans import (

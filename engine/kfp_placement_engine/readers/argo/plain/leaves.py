@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import Requirement, Retry
+from kfp_placement_engine.model.pod_constraints import Requirement
+from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.argo.pod_settings import (
     end_limits,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
-from kfp_placement_engine.model.run_graph import RECURSIVE_TEMPLATE, WITHOUT_POD, Notice, StepKind
+from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE, Notice
+from kfp_placement_engine.model.run_graph import WITHOUT_POD, StepKind
 from kfp_placement_engine.readers.argo.keys import SOURCE
 from kfp_placement_engine.readers.argo.plain.leaves import inside, template_defaults, template_leaf
 from kfp_placement_engine.readers.argo.plain.limits import (

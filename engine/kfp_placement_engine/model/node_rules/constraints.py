@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.reasons import Reason, reason
-from kfp_placement_engine.model.run_graph import (
+from kfp_placement_engine.model.pod_constraints import (
     Labels,
     NodeAffinity,
     NodeSelectorTerm,
     Requirement,
     Toleration,
 )
+from kfp_placement_engine.model.reasons import Reason, reason
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint of a cordoned node; a pod that tolerates it may run there (NodeUnschedulable)."""

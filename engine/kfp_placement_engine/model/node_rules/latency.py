@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.round_trips import latencies_to
-from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
+from kfp_placement_engine.model.node_rules.round_trips import latencies_to
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.units.durations import given_round_trip_text
 
 UNKNOWN_MS = math.inf

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.run_graph import Labels
+from kfp_placement_engine.model.pod_constraints import Labels
 from kfp_placement_engine.units.durations import parse_latency_ms
 
 NOT_A_LOCATION = frozenset(

@@ -1,0 +1,1 @@
+"""Rules for which nodes suit a step: constraints of Kubernetes, images, latency to its users."""

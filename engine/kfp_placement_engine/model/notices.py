@@ -1,0 +1,51 @@
+"""Notices: warnings for people about a run, a cluster or a plan."""
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+NOT_USED = "not-used"
+"""Code of notices about fields of a run's file that a plan does not use, and that may change it."""
+
+RECURSIVE_TEMPLATE = "recursive-template"
+"""Code of notices about templates that call themselves."""
+
+_BEYOND_PLANS = frozenset(
+    f"""
+    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
+    made-pods made-pods-without-room lifecycle-hook lock parallelism
+    unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
+    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
+    unread-condition quota quota-room quota-scope quota-namespace limit-range limit-range-default
+    end-limit disk-not-counted mixed-nodes request-above-limit invalid-resource
+    """.split()
+)
+"""Codes of notices that the real run may differ in nodes or times from every plan.
+
+What a plan assumes and counts, such as run times, widths of loops and images, is not among them.
+"""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A warning for people.
+
+    Attributes:
+        code: stable word such as `unknown-location`.
+        message: one sentence: what, which value, what to do.
+        step: the step's name, or "" for the run as a whole.
+    """
+
+    code: str
+    message: str
+    step: str = ""
+
+    @property
+    def is_beyond_plans(self) -> bool:
+        """True if it says that the real run may differ in nodes or times from every plan."""
+        return self.code in _BEYOND_PLANS
+
+    @override
+    def __str__(self) -> str:
+        """Return the message, after the name of the step that it is about."""
+        return f"{self.step}: {self.message}" if self.step else self.message
