@@ -26,6 +26,7 @@ from kfp_placement_engine.planning.given_values import (
     with_all_marked,
     with_cached,
     with_durations,
+    with_refusals,
 )
 from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
@@ -130,6 +131,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlanAnswe
         ClusterError: the live cluster refuses, or gives no answer.
     """
     prepared, changes = prepare(request, progress), request.changes
+    prepared = replace(prepared, run=with_refusals(prepared.run))
     api = None if request.where is None else request.where.api
     # The notice is about ends: those by past runs count from the start, and other plans have none.
     if api is not None and prepared.known_past.past is not None:

@@ -102,6 +102,8 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
 
 def _advice(step: Step, cluster: Cluster, language: AuthorLanguage) -> Iterator[str]:
     """Yield the lines for a step; if there are none, the requirements that no node meets."""
+    if step.refusal:
+        return
     if lines := remedy(step, cluster, language):
         yield lines
         return

@@ -33,23 +33,6 @@ _EXAMPLE_SECONDS = 1200
 _MAX_NAMES = 5
 """Outputs that one message names."""
 
-_REFUSED = frozenset(
-    {
-        "invalid-label",
-        "invalid-resource",
-        "lost-parameter",
-        "made-pods-without-room",
-        "limit-range",
-        "parameter-name",
-        "pod-resources",
-        "quota",
-        "request-above-limit",
-        "start-limit",
-    }
-)
-"""Codes of notices about pods that are refused or never start, or about runs that are refused."""
-
-
 def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield one finding on all steps whose run time nobody states."""
     tasks = list(container_tasks(prepared.run))
@@ -281,9 +264,10 @@ def reader_notices(prepared: PreparedRun) -> Iterator[Finding]:
 
 
 def of_notices(notices: Iterable[Notice]) -> Iterator[Finding]:
-    """Yield notices as findings; what is refused is an error."""
+    """Yield notices as findings; what is refused, or waits forever, is an error."""
     for notice in notices:
-        level = Severity.ERROR if notice.code in _REFUSED else Severity.WARNING
+        is_error = notice.is_refusal or notice.code == "made-pods-without-room"
+        level = Severity.ERROR if is_error else Severity.WARNING
         yield Finding(level, notice.code, notice.message, notice.step)
 
 

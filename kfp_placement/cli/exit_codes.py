@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     """Missing input: a file, module, data set, run or step does not exist."""
 
     UNSCHEDULABLE = 4
-    """Success, but a step fits no node; the output was printed."""
+    """Success, but a step fits no node or is refused; the output was printed."""
 
     TIMED_OUT = 5
     """Timeout of `watch`: the run did not end in the time given."""

@@ -69,12 +69,12 @@ def report_unplaced_of_answer(plan_answer: "PlanAnswer", *, is_shown: bool) -> E
 
 
 def report_unplaced(plan: "Plan") -> ExitCode:
-    """Name steps that fit no node on stderr, whatever the format; return the exit code."""
+    """Name steps that get no node on stderr, whatever the format; return the exit code."""
     if not plan.unschedulable:
         return ExitCode.OK
     names = ", ".join(shown(name, 60) for name, _ in plan.unschedulable[:_MAX_NAMES])
     more = ", ..." if len(plan.unschedulable) > _MAX_NAMES else ""
     count = counted(len(plan.unschedulable), "step")
-    verb = "fits" if len(plan.unschedulable) == 1 else "fit"
+    verb = "gets" if len(plan.unschedulable) == 1 else "get"
     click.echo(f"{count} of {len(plan.steps):,} {verb} no node: {names}{more}", err=True)
     return ExitCode.UNSCHEDULABLE

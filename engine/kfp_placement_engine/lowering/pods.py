@@ -51,6 +51,7 @@ class PodShape:
         claims: keys of the volume claims that it mounts (`volumes.VolumeRules`).
         linux_only: whether its images are known to be for Linux, as KFP's are.
         shares: amounts of made-up resources that it takes (`apart.ApartRules`).
+        is_refused: whether no node ever gets it, since it is refused before.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -66,6 +67,7 @@ class PodShape:
     claims: tuple[str, ...] = ()
     linux_only: bool = False
     shares: Shares = ()
+    is_refused: bool = False
 
     @property
     def taken(self) -> Resources:
@@ -117,6 +119,7 @@ def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str
         max_latency_ms=step.max_latency_ms if rule.location else None,
         claims=claims,
         linux_only=is_kfp(graph),
+        is_refused=bool(step.refusal),
     )
 
 
@@ -138,6 +141,7 @@ def shape_key(graph: RunGraph, step: Step, claims: tuple[str, ...]) -> Hashable:
         step.location,
         step.max_latency_ms,
         claims,
+        bool(step.refusal),
     )
 
 

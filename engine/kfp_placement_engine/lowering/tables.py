@@ -174,6 +174,7 @@ def _static_tables(
         if rules not in filters:
             filters[rules] = _static_rules(cluster, shape)
         feasible[row], taints[row], weight[row] = filters[rules]
+        feasible[row] &= not shape.is_refused
         for claim in shape.claims:
             if claim in reachable:
                 feasible[row] &= reachable[claim]

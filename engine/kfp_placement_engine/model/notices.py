@@ -26,6 +26,22 @@ What a plan assumes and counts, such as run times, widths of loops and images, i
 """
 
 
+_REFUSED = frozenset(
+    {
+        "invalid-label",
+        "invalid-resource",
+        "limit-range",
+        "lost-parameter",
+        "parameter-name",
+        "pod-resources",
+        "quota",
+        "request-above-limit",
+        "start-limit",
+    }
+)
+"""Codes of notices that Kubernetes, KFP or Argo refuses the step, or with "" the run."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """A warning for people.
@@ -44,6 +60,11 @@ class Notice:
     def is_beyond_plans(self) -> bool:
         """True if it says that the real run may differ in nodes or times from every plan."""
         return self.code in _BEYOND_PLANS
+
+    @property
+    def is_refusal(self) -> bool:
+        """True if it says why the step cannot run, whatever the nodes, or with "" the run."""
+        return self.code in _REFUSED
 
     @override
     def __str__(self) -> str:

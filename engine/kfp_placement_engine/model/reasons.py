@@ -48,6 +48,7 @@ SENTENCES: Mapping[str, str] = {
     "unschedulable": (
         "none of {node_count:nodes} can take it ({objections:objections}){volumes:further}"
     ),
+    "refused": "{problem:text}",
     "quickest": "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
     "chosen": "one of {node_count:nodes} that take it; the search chose it for the whole run",
     "run-later": (

@@ -221,6 +221,8 @@ class Step:
         caching_enabled: whether its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         assumed_cached: whether a cache hit is assumed: its driver runs, its own pod is never made.
+        refusal: reason why it cannot run, whatever the nodes, such as a pod that Kubernetes
+            refuses; "" = none is known.
     """
 
     name: str
@@ -272,6 +274,7 @@ class Step:
     caching_enabled: bool = False
     has_driver: bool = False
     assumed_cached: bool = False
+    refusal: str = ""
 
     @property
     def needs_pod(self) -> bool:

@@ -84,6 +84,8 @@ class Explainer:
         step, activity = self._step(index), self.lowered.activities[index]
         if activity.running is not None:
             return reason("started")
+        if step.refusal:
+            return reason("refused", problem=step.refusal)
         if self.lowered.problem.unplaceable[index]:
             return reason(
                 "unschedulable",

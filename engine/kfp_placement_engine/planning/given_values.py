@@ -99,6 +99,16 @@ def in_namespace(graph: RunGraph, namespace: str) -> RunGraph:
     return replace(graph, namespace=check_namespace(namespace))
 
 
+def with_refusals(run: RunGraph) -> RunGraph:
+    """Return the run with the steps that cannot run, as its notices say."""
+    refusals = {each.step: each.message for each in run.notices if each.is_refusal}
+    if not refusals:
+        return run
+    whole = refusals.get("", "")
+    steps = (replace(step, refusal=refusals.get(step.task, whole)) for step in run.steps)
+    return replace(run, steps=tuple(steps))
+
+
 def with_all_marked(graph: RunGraph) -> RunGraph:
     """Return the run with all steps of KFP marked, as in a namespace that lets them count so.
 

@@ -79,7 +79,8 @@ The first word may be left out where that is clear: 'train node=worker-2', 'for-
 and 'train cpu=4' where no node has that name. gpu is short for nvidia.com/gpu.
 
 \b
-Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.
+Exit code 4: a step fits no node or is refused (a pod that Kubernetes does not accept), or would be
+after the changes; the plan is printed anyway.
 """
 
 _WITHOUT_PAST_RUNS = (

@@ -301,3 +301,37 @@ def test_the_same_generations_reproduce_the_plan(run):
         return {key: value for key, value in json.loads(text).items() if key != "planningSeconds"}
 
     assert once() == once()
+
+
+REFUSED = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: refused}
+spec:
+  entrypoint: main
+  templates:
+  - name: main
+    steps: [[{name: load, template: load}], [{name: train, template: train}]]
+  - name: load
+    container:
+      image: python:3.12
+      resources: {requests: {memory: 4Gi}, limits: {memory: 2Gi}}
+  - name: train
+    container: {image: python:3.12}
+"""
+
+
+def test_a_run_whose_pods_kubernetes_refuses_has_no_end(run, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text(REFUSED)
+    result = run("plan", file)
+    assert result.exit_code == ExitCode.UNSCHEDULABLE
+    assert "The run cannot succeed: step load is refused." in result.stdout
+    assert "after load, which gets no node" in result.stdout
+    assert result.stdout.count("request 4Gi is above its limit 2Gi") == 1
+    assert result.stderr == "1 step of 2 gets no node: load\n"
+    document = json.loads(run("plan", file, "-o", "json").stdout)
+    assert document["makespanSeconds"] is None
+    assert "Kubernetes will refuse its pod" in document["unschedulable"][0]["reason"]
+    changed = run("plan", file, "--what-if", "load memory=1Gi").stdout
+    assert "With load memory=1Gi the run ends after" in changed

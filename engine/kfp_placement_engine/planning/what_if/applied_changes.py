@@ -259,5 +259,6 @@ def _with_requirements(
         step,
         requests=without_zeros({**step.requests, **amounts}),
         unknown_resources=tuple(name for name in step.unknown_resources if name not in amounts),
+        refusal="" if amounts else step.refusal,
         **fields,
     )

@@ -180,7 +180,7 @@ def unending(plan: Plan) -> str:
     if can_end(plan):
         return ""
     one = plan.figures.unplaced == 1
-    steps = f"{counted(plan.figures.unplaced, 'step')} {'fits' if one else 'fit'} no node"
+    steps = f"{counted(plan.figures.unplaced, 'step')} {'gets' if one else 'get'} no node"
     elsewhere = "it ran elsewhere for its" if one else "they ran elsewhere for their"
     return (
         f"The run does not end while {steps}; all times are what they would be if {elsewhere}"

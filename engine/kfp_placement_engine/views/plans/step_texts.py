@@ -73,8 +73,8 @@ def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def waits(cause: PlannedStep | None) -> str:
-    """Describe what a step waits for without end: `after crunch-2, which fits no node`."""
-    return "" if cause is None else f"after {short_name(cause)}, which fits no node"
+    """Describe what a step waits for without end: `after crunch-2, which gets no node`."""
+    return "" if cause is None else f"after {short_name(cause)}, which gets no node"
 
 
 def is_missing(step: PlannedStep) -> bool:

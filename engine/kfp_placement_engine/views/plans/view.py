@@ -160,11 +160,13 @@ def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
 
 
 def _warnings(plan: Plan, detail: Detail) -> Notes | None:
-    if not plan.notices:
+    told = {step.spec.refusal for step in plan.steps}
+    notices = [each for each in plan.notices if each.message not in told]
+    if not notices:
         return None
-    notices = plan.notices if detail.wide else _folded(plan.notices)
-    notes = [Note(each.message, each.step, each.code) for each in notices]
-    title = f"Warnings ({len(plan.notices)}):"
+    title = f"Warnings ({len(notices)}):"
+    shown = notices if detail.wide else _folded(notices)
+    notes = [Note(each.message, each.step, each.code) for each in shown]
     return Notes(title, _capped(notes, detail, Note), Tone.WARNING)
 
 
