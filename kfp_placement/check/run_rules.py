@@ -33,6 +33,7 @@ _EXAMPLE_SECONDS = 1200
 _MAX_NAMES = 5
 """Outputs that one message names."""
 
+
 def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
     """Yield one finding on all steps whose run time nobody states."""
     tasks = list(container_tasks(prepared.run))

@@ -148,3 +148,10 @@ def test_a_bad_quota_is_left_out():
     cluster = read_dump([NODE, quota(pods="x"), limit_range(max={"cpu": "x"})], name="dump")
     assert [notice.code for notice in cluster.notices] == ["malformed-object"] * 2
     assert (cluster.quotas, cluster.limit_ranges) == ((), ())
+
+
+def test_a_limit_that_the_container_states_is_not_that_of_the_limit_range():
+    """The readers say that a stated limit is below the request."""
+    resources = {"requests": {"memory": "4Gi"}, "limits": {"memory": "2Gi"}}
+    run = ruled(limit_range(default={"memory": "1Gi"}), resources=resources)
+    assert noticed(run) == ["request-above-limit"]

@@ -101,8 +101,9 @@ def _windows(nodes: Sequence[Node], *, linux_only: bool) -> Iterator[Notice]:
     yield Notice(
         "mixed-nodes",
         f"{names} {'runs' if one else 'run'} Windows, and {images} for Linux: plans and the"
-        f" comparison leave {'it' if one else 'them'} out, but kube-scheduler may put pods there,"
-        f" which then do not start; ask your admin for a taint{selector}",
+        f" comparison keep steps off {'it' if one else 'them'} that do not select Windows, but"
+        f" kube-scheduler may put their pods there, which then do not start; ask your admin for a"
+        f" taint{selector}",
     )
 
 

@@ -124,7 +124,11 @@ def _of_step(
             " unless an admin states them, and those are not planned",
             step.task,
         )
-    for problem in _out_of_range(containers, namespace.ranges):
+    problems = [
+        *_out_of_range(containers, namespace.ranges),
+        *_below_request(step.containers, containers),
+    ]
+    for problem in problems:
         yield Notice("limit-range", f"{problem}: Kubernetes will refuse its pod", step.task)
     for quota in namespace.quotas:
         if quota.scopes or quota.hard.get("pods") == 0:
@@ -155,9 +159,15 @@ def _out_of_range(
     for each in ranges:
         for amounts in (_sums(containers),) if each.of_pod else containers:
             yield from _out_of_bounds(amounts, each)
-    for requests, limits in containers:
+
+
+def _below_request(
+    stated: Sequence[ContainerAmounts], containers: Sequence[ContainerAmounts]
+) -> Iterator[str]:
+    """Yield the limits below the request that LimitRanges give; the readers name the stated."""
+    for (_, own), (requests, limits) in zip(stated, containers, strict=True):
         for name in requests:
-            if name in limits and requests[name] > limits[name]:
+            if name not in own and name in limits and requests[name] > limits[name]:
                 yield (
                     f"its request of {_text(name, requests[name])} is above the limit of"
                     f" {_text(name, limits[name])} that a LimitRange gives it; state a limit"

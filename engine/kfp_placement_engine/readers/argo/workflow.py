@@ -47,7 +47,6 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
             known, or not in the form of a known KFP.
         LimitError: the run has more steps than allowed.
     """
-    options = _with_semaphores(options)
     workflow = Fields(document, Place(name))
     metadata, stored = run_metadata(workflow), workflow.flat("status").flat("storedTemplates")
     library = TemplateLibrary(options.templates.objects, stored, metadata.text("namespace"))
@@ -69,7 +68,9 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
             tree = kfp_workflow_tree(spec, metadata, dialect, package)
         else:
             tree = plain_workflow_tree(spec, metadata, library, options)
-        return expand(replace(tree, notices=(*notices, *tree.notices)), options)
+        limits = _semaphores(options)
+        noticed = (*notices, *tree.notices)
+        return expand(replace(tree, semaphores=limits, notices=noticed), options)
 
     package = options.package
     if package is None:
@@ -86,12 +87,12 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         return read(None)
 
 
-def _with_semaphores(options: ReadOptions) -> ReadOptions:
-    """Return the options with the limits in ConfigMaps beside the run; those of the user win."""
+def _semaphores(options: ReadOptions) -> dict[str, int]:
+    """Return the limits of semaphores in ConfigMaps beside the run."""
     limits: dict[str, int] = {}
     for each in options.templates.objects:
         limits |= semaphore_limits(each.raw)
-    return replace(options, semaphores={**limits, **options.semaphores}) if limits else options
+    return limits
 
 
 def _unknown_versions(version: str, dialect: Dialect) -> Iterator[str]:

@@ -115,7 +115,7 @@ class _Expander:
         self._widths = LoopWidths(options, self._notices)
         usual_ends = AFTER_SUCCESS if self._has_drivers else AFTER_SUCCESS_OR_SKIP
         self._decider = BranchDecider(options, self._notices, usual_ends)
-        self._limits = RunLimits(tree.parallelism, options.semaphores, self._notices)
+        self._limits = RunLimits(tree, options.semaphores, self._notices)
         self._facts = LeafFactsReader()
         self._claims = ClaimRegistry(tree.run_claims, self._notices)
         self._data = DataIndex()
@@ -134,6 +134,8 @@ class _Expander:
         self._dag(tree.root, _Position(), inputs, {})
         self._widths.check_used()
         self._decider.check_used()
+        if not self._skipped:
+            self._limits.check_used()
         if not self._steps and self._skipped:
             raise self._error(
                 "no step runs, since the conditions of all branches with steps are known to be"

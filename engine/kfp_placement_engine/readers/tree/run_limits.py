@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kfp_placement_engine.exceptions import RequestError
 from kfp_placement_engine.model.concurrency import ConcurrencyLimit
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.leaf_resources import gapless
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Lock, Names
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Lock, Names, TaskTree
 from kfp_placement_engine.readers.tree.values import known_text
 
 
@@ -30,17 +32,19 @@ class RunLimits:
     """
 
     def __init__(
-        self, parallelism: int, semaphores: Mapping[str, int], notices: NoticeCollector
+        self, tree: TaskTree, semaphores: Mapping[str, int], notices: NoticeCollector
     ) -> None:
         """Begin without steps.
 
         Args:
-            parallelism: largest number of pods at once; 0 = no limit.
-            semaphores: limits of semaphores, by the key of each: `ConfigMap/key`.
+            tree: run, with the limits that its objects state.
+            semaphores: limits that a user gives, by the key of each semaphore: `ConfigMap/key`, or
+                the key in a database.
             notices: collector of what cannot be used.
         """
-        self._parallelism = parallelism
-        self._semaphores = semaphores
+        self._tree = tree
+        self._given = GivenNames(semaphores, "semaphore", RequestError)
+        self._has_unknown_names = False
         self._notices = notices
         self._steps: list[Step] = []
         self._children: list[_Open] = []
@@ -95,26 +99,43 @@ class RunLimits:
     def limits(self) -> tuple[ConcurrencyLimit, ...]:
         """Return the limits that have fewer places than holders."""
         limits = [*self._children, *self._locks.values()]
-        if self._parallelism:
+        if self._tree.parallelism:
             pods: list[Names] = [(step.name,) for step in self._steps if step.needs_pod]
-            limits.append(_Open("parallelism of the Workflow", self._parallelism, False, pods))
+            limits.append(_Open("parallelism of the Workflow", self._tree.parallelism, False, pods))
         return tuple(
             ConcurrencyLimit(each.name, each.most, tuple(each.holders), each.waits_with_place)
             for each in limits
             if len(each.holders) > each.most
         )
 
+    def check_used(self) -> None:
+        """Refuse limits of semaphores that the run does not have.
+
+        Raises:
+            RequestError: no semaphore has that name.
+        """
+        if not self._has_unknown_names:
+            self._given.check_used()
+
+    def _most(self, lock: Lock, key: str) -> int:
+        """Return the places of a lock; 0 = nobody knows them."""
+        if lock.kind == "mutex":
+            return 1
+        return self._given.value(key, key, "") or self._tree.semaphores.get(key, 0)
+
     def _lock(self, lock: Lock, scope: Scope, around: Names, task: str) -> str:
         """Return the name of a lock, or "" if it cannot be used, which a notice says."""
         key = gapless(known_text(lock.name.evaluate(scope)))
         if not key:
+            self._has_unknown_names = True
             problem = f"the name of its {lock.kind} is known only at run time"
             self._notices.add("lock", f"{problem}; the plan is made without it", task)
             return ""
         name = f"{lock.kind} {key:.120}"
-        most = 1 if lock.kind == "mutex" else self._semaphores.get(key, 0)
+        most = self._most(lock, key)
         if not most:
-            problem = f"the limit of {name} is in a ConfigMap that the plan does not know"
+            where = "ConfigMap" if "/" in key else "database"
+            problem = f"the limit of {name} is in a {where} that the plan does not know"
             remedy = f"give it (--semaphore {key:.120}=N, semaphores in Python)"
             self._notices.add("lock", f"{problem}; {remedy}", task)
             return ""
@@ -122,5 +143,8 @@ class RunLimits:
             problem = f"it waits for {name}, which what calls it has: Argo never starts it"
             self._notices.add("lock", f"{problem}; the plan is made as if it did", task)
             return ""
-        self._locks.setdefault(name, _Open(name, most, False, []))
+        if name not in self._locks:
+            self._locks[name] = _Open(name, most, False, [])
+            shared = f"takes {name}, which other runs of the namespace may hold, too"
+            self._notices.add("shared-lock", f"{shared}; their steps are not in the plan", task)
         return name

@@ -325,6 +325,7 @@ class TaskTree:
         missing_arguments: names of parameters without a value.
         drivers: driver pods that KFP runs.
         parallelism: largest number of pods at once; 0 = no limit.
+        semaphores: limits of semaphores in ConfigMaps that are known, by `ConfigMap/key`.
         run_claims: volume claims made for the run before its first step, with their access modes.
         notices: notices of the reader.
         end_limit: limit of the time that the run may take.
@@ -338,6 +339,7 @@ class TaskTree:
     missing_arguments: Names
     drivers: Drivers = Drivers.NONE
     parallelism: int = 0
+    semaphores: Mapping[str, int] = field(default_factory=dict)
     run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     end_limit: EndLimit | None = None

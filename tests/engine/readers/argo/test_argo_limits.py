@@ -1,11 +1,12 @@
 """What Argo limits: parallelism, mutexes and semaphores; pauses; hooks; targets of a DAG."""
 
+import re
 from typing import Any
 
 import pytest
 
 from kfp_placement_engine import ReadOptions, RunGraph, read_run_file
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, RequestError
 from kfp_placement_engine.model.run_graph import StepKind
 from tests.controlplane.argo.small_workflows import arguments, task
 from tests.engine.readers.argo.test_plain_workflows import dag, read
@@ -176,8 +177,8 @@ def test_a_lock_inside_of_itself_is_said():
         "synchronization": {"mutex": {"name": "m"}},
     }
     graph = read([dag(task("a", "inner")), inner, locked("locked", mutex={"name": "m"})])
-    assert notice_codes(graph) == ["lock"]
-    assert "Argo never starts it" in graph.notices[0].message
+    assert notice_codes(graph) == ["shared-lock", "lock"]
+    assert "Argo never starts it" in graph.notices[1].message
 
 
 SEMAPHORE = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
@@ -190,7 +191,28 @@ def test_the_limit_of_a_semaphore_is_given_or_named(synchronization, golden):
     assert (minutes(graph), notice_codes(graph)) == (1, ["lock"])
     golden(str(graph.notices[0]))
     graph = read(templates, options={"semaphores": {"limits/gpu": 2}})
-    assert (minutes(graph), notice_codes(graph)) == (3, [])
+    assert (minutes(graph), notice_codes(graph)) == (3, ["shared-lock"])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("limits/gpus", "there is no semaphore 'limits/gpus'; did you mean 'limits/gpu'?"),
+        ("other", "there is no semaphore 'other'; semaphores: limits/gpu"),
+    ],
+)
+def test_a_semaphore_that_the_run_does_not_have_is_refused(name, answer):
+    templates = [dag(task("w", withItems=SIX)), locked(semaphore=SEMAPHORE)]
+    with pytest.raises(RequestError, match=re.escape(answer)):
+        read(templates, options={"semaphores": {name: 2}})
+    with pytest.raises(RequestError, match="the run has none"):
+        read([dag(task("w", "work")), WORK], options={"semaphores": {name: 2}})
+
+
+def test_a_semaphore_of_which_a_name_is_not_known_may_be_the_given_one():
+    unknown = {"configMapKeyRef": {"name": "limits", "key": "{{workflow.uid}}"}}
+    template = locked(semaphore=unknown)
+    assert read([dag(task("w")), template], options={"semaphores": {"limits/gpu": 2}}).steps
 
 
 def test_a_semaphore_in_a_database_has_a_key():

@@ -284,7 +284,7 @@ def test_a_config_map_beside_the_run_limits_semaphores(given):
     main = dag("main", x={"template": "work", "withItems": [1, 2, 3]})
     graph = read(run(main, work), CONFIG_MAP, **given)
     assert [limit.most for limit in graph.limits] == [1 if given else 2]
-    assert graph.notices == ()
+    assert [each.code for each in graph.notices] == ["shared-lock"]
 
 
 def test_a_config_map_among_the_templates_limits_semaphores(tmp_path):
