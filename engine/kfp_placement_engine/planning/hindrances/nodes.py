@@ -97,11 +97,12 @@ def _windows(nodes: Sequence[Node], *, linux_only: bool) -> Iterator[Notice]:
         return
     names, one = listed([node.name for node in nodes], _NAMED), len(nodes) == 1
     images = "KFP's images are" if linux_only else "images are taken to be"
+    kept = "all steps" if linux_only else "steps that do not select Windows"
     selector = "" if linux_only else f", or select {OS_LABEL}: linux in the steps"
     yield Notice(
         "mixed-nodes",
         f"{names} {'runs' if one else 'run'} Windows, and {images} for Linux: plans and the"
-        f" comparison keep steps off {'it' if one else 'them'} that do not select Windows, but"
+        f" comparison keep {kept} off {'it' if one else 'them'}, but"
         f" kube-scheduler may put their pods there, which then do not start; ask your admin for a"
         f" taint{selector}",
     )

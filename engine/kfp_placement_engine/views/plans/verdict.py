@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kfp_placement_engine.model.concurrency import with_alternatives
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
-from kfp_placement_engine.model.run_graph import Step, StepKind, uncounted_waits
+from kfp_placement_engine.model.run_graph import OUTLINE, Step, StepKind, uncounted_waits
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.comparison import Figures
 from kfp_placement_engine.plans.plan import Plan
@@ -113,9 +113,17 @@ def search_sentence(plan: Plan) -> str:
     words = "; ".join(search_verdict(plan))
     if not words:
         return ""
-    bound = bound_words(plan)
+    bound = _no_bound(plan) if plan.leaves_out else bound_words(plan)
     sign = ":" if reaches_bound(plan) else ";"
     return f"{words[0].upper()}{words[1:]}{sign} {bound}." if bound else f"{words.capitalize()}."
+
+
+def _no_bound(plan: Plan) -> str:
+    """Return why no bound holds, by the codes of the warnings."""
+    codes = [OUTLINE] if plan.run.is_outline else []
+    codes += [notice.code for notice in plan.notices if notice.is_beyond_plans]
+    why = listed(list(dict.fromkeys(codes)), _NAMES)
+    return f"no bound is claimed, since the run may differ from every plan (see {why})"
 
 
 def bound_words(plan: Plan) -> str:

@@ -104,9 +104,10 @@ def plan_view(
 def _remarks(plan: Plan, past_runs: str) -> list[str]:
     """Return remarks on how to get the same plan again, its basis, and assumptions."""
     search, bound = plan.search, plan.comparison.lower_bound
+    kind = "" if plan.leaves_out else f" lower bound {bound.kind},"
     facts = (
-        f"dispatch {search.dispatch}, objective {search.objective},"
-        f" lower bound {bound.kind}, seed {search.seed}, {search_text(plan)}"
+        f"dispatch {search.dispatch}, objective {search.objective},{kind}"
+        f" seed {search.seed}, {search_text(plan)}"
     )
     assumed = list(plan.grounds.assumptions)
     guessed = sum(step.run_time.is_guess for step in plan.steps)
@@ -160,8 +161,8 @@ def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
 
 
 def _warnings(plan: Plan, detail: Detail) -> Notes | None:
-    told = {step.spec.refusal for step in plan.steps}
-    notices = [each for each in plan.notices if each.message not in told]
+    refusals = {step.spec.refusal for step in plan.steps}
+    notices = [each for each in plan.notices if each.message not in refusals]
     if not notices:
         return None
     title = f"Warnings ({len(notices)}):"
