@@ -16,6 +16,7 @@ from kfp_placement_engine.readers.argo.keys import (
 )
 from kfp_placement_engine.readers.argo.node_names import (
     EXECUTOR,
+    EXIT,
     ROOT,
     Segment,
     kfp_path,
@@ -45,8 +46,9 @@ def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> s
     if parts is None:
         return None
     if not parts[1]:
-        # A Workflow of one pod: the pod's node is the Workflow itself.
-        return next(iter(steps)) if len(steps) == 1 else None
+        # A Workflow of one pod, whose node is the Workflow itself; others are of its exit handler.
+        lone = [name for name in steps if name.partition(".")[0] != EXIT]
+        return lone[0] if len(lone) == 1 else None
     return next((name for name in _readings(parts[1]) if name in steps), None)
 
 

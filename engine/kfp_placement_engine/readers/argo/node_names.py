@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 ROOT = "root"
 EXECUTOR = "executor"
-_EXIT = "onExit"
+EXIT = "onExit"
 _ITERATIONS = "iteration-iterations"
 _ITERATION_ITEM = "iteration-item"
 
@@ -84,7 +84,7 @@ def kfp_path(segments: Sequence[Segment], *, per_iteration: bool = True) -> str:
     while position < len(segments):
         segment = segments[position]
         following = segments[position + 1 : position + 2]
-        if names and segment.name == _EXIT:
+        if names and segment.name == EXIT:
             # An exit task is beside the task that it follows.
             names.pop()
         elif names and segment.name == _ITERATIONS and segment.index is not None:

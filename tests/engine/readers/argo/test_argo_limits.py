@@ -107,12 +107,24 @@ def test_a_workflow_that_is_stopped_by_its_parallelism_is_planned_as_without(val
 # Locks -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "synchronization", [{"mutex": {"name": "m"}}, {"mutexes": [{"name": "m"}, {"name": "n"}]}]
-)
-def test_steps_with_a_mutex_take_turns(synchronization):
-    graph = read([dag(task("w", withItems=SIX)), locked(**synchronization)])
+@pytest.mark.parametrize("names", ["m", "mn"])
+def test_steps_with_mutexes_take_turns(names):
+    graph = read(
+        [dag(task("w", withItems=SIX)), locked(mutexes=[{"name": name} for name in names])]
+    )
     assert minutes(graph) == 6
+
+
+@pytest.mark.parametrize(
+    ("synchronization", "limits"),
+    [({"mutex": {"name": "m"}}, {}), ({"semaphore": {"database": {"key": "k"}}}, {"k": 1})],
+)
+def test_a_lock_under_its_former_name_counts_and_is_named(synchronization, limits, golden):
+    """Argo 4.1.2 runs such steps beside each other, Argo 3 does not."""
+    templates = [dag(task("w", withItems=SIX)), locked(**synchronization)]
+    graph = read(templates, options={"semaphores": limits})
+    assert (minutes(graph), notice_codes(graph)) == (6, ["lock", "shared-lock"])
+    golden(str(graph.notices[0]))
 
 
 def test_a_mutex_is_one_for_all_templates_and_different_by_name_and_namespace():
@@ -120,10 +132,10 @@ def test_a_mutex_is_one_for_all_templates_and_different_by_name_and_namespace():
     graph = read(
         [
             dag(*tasks),
-            locked("a", mutex={"name": "m"}),
+            locked("a", mutexes=[{"name": "m"}]),
             locked("b", mutexes=[{"name": "m"}]),
-            locked("c", mutex={"name": "other"}),
-            locked("d", mutex={"name": "m", "namespace": "elsewhere"}),
+            locked("c", mutexes=[{"name": "other"}]),
+            locked("d", mutexes=[{"name": "m", "namespace": "elsewhere"}]),
         ]
     )
     assert [(limit.name, limit.holders) for limit in graph.limits] == [
@@ -134,7 +146,7 @@ def test_a_mutex_is_one_for_all_templates_and_different_by_name_and_namespace():
 
 def test_the_name_of_a_mutex_may_be_a_parameter():
     mutex = {"name": "gpu-{{inputs.parameters.n}}"}
-    template = {**locked(mutex=mutex), "inputs": {"parameters": [{"name": "n"}]}}
+    template = {**locked(mutexes=[mutex]), "inputs": {"parameters": [{"name": "n"}]}}
     tasks = task("w", withItems=[1, 1, 2], arguments=arguments(n="{{item}}"))
     graph = read([dag(tasks), template])
     assert [limit.name for limit in graph.limits] == ["mutex gpu-1"]
@@ -145,7 +157,7 @@ def test_the_name_of_a_mutex_may_be_a_parameter():
 
 def test_a_lock_of_a_dag_is_held_until_its_last_step_has_ended():
     inner = dag(task("x"), task("y", depends="x"))
-    inner |= {"name": "inner", "synchronization": {"mutex": {"name": "m"}}}
+    inner |= {"name": "inner", "synchronization": {"mutexes": [{"name": "m"}]}}
     graph = read([dag(task("one", "inner"), task("two", "inner"), task("w")), inner, WORK])
     assert minutes(graph) == 4
 
@@ -153,13 +165,13 @@ def test_a_lock_of_a_dag_is_held_until_its_last_step_has_ended():
 def test_a_child_that_waits_for_a_lock_counts_as_a_child():
     """Two children hold the places of their template; the second waits for the lock meanwhile."""
     tasks = [task("a", "a"), task("b", "a"), task("c"), task("d")]
-    graph = read([dag(*tasks, parallelism=2), locked("a", mutex={"name": "m"}), WORK])
+    graph = read([dag(*tasks, parallelism=2), locked("a", mutexes=[{"name": "m"}]), WORK])
     assert minutes(graph) == 3
 
 
 def test_a_pod_that_waits_for_a_lock_does_not_count_as_a_pod():
     tasks = [task("a", "a"), task("b", "a"), task("c"), task("d")]
-    graph = read([dag(*tasks), locked("a", mutex={"name": "m"}), WORK], parallelism=2)
+    graph = read([dag(*tasks), locked("a", mutexes=[{"name": "m"}]), WORK], parallelism=2)
     assert minutes(graph) == 2
 
 
@@ -174,9 +186,9 @@ def test_several_locks_are_taken_at_once():
 def test_a_lock_inside_of_itself_is_said():
     inner = dag(task("x", "locked")) | {
         "name": "inner",
-        "synchronization": {"mutex": {"name": "m"}},
+        "synchronization": {"mutexes": [{"name": "m"}]},
     }
-    graph = read([dag(task("a", "inner")), inner, locked("locked", mutex={"name": "m"})])
+    graph = read([dag(task("a", "inner")), inner, locked("locked", mutexes=[{"name": "m"}])])
     assert notice_codes(graph) == ["shared-lock", "lock"]
     assert "Argo never starts it" in graph.notices[1].message
 
@@ -184,9 +196,8 @@ def test_a_lock_inside_of_itself_is_said():
 SEMAPHORE = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
 
 
-@pytest.mark.parametrize("synchronization", [{"semaphore": SEMAPHORE}, {"semaphores": [SEMAPHORE]}])
-def test_the_limit_of_a_semaphore_is_given_or_named(synchronization, golden):
-    templates = [dag(task("w", withItems=SIX)), locked(**synchronization)]
+def test_the_limit_of_a_semaphore_is_given_or_named(golden):
+    templates = [dag(task("w", withItems=SIX)), locked(semaphores=[SEMAPHORE])]
     graph = read(templates)
     assert (minutes(graph), notice_codes(graph)) == (1, ["lock"])
     golden(str(graph.notices[0]))
@@ -325,6 +336,21 @@ def test_the_exit_hook_of_a_workflow_wins_over_on_exit():
     graph = read([dag(task("A")), WORK, tidy], onExit="work", hooks=hooks)
     assert graph.step("onExit").node_selector == {"pool": "tidy"}
     assert graph.step("onExit").depends_on == ("A",)
+
+
+def test_an_exit_hook_runs_if_its_expression_is_true():
+    def ended(expression: str) -> dict:
+        return {"exit": {"template": "work", "expression": expression}}
+
+    tasks = [
+        task("A", hooks=ended("workflow.parameters.t == 'no'")),
+        task("B", hooks=ended("tasks['B'].status == 'Failed'")),
+        task("C", hooks=ended("tasks.C.status == 'Succeeded'")),
+    ]
+    on_exit = ended("workflow.status == 'Failed'")
+    graph = read([dag(*tasks), WORK], arguments=arguments(t="yes"), hooks=on_exit)
+    after_failure = {step.name: step.after_failure for step in graph.steps if step.exit_task}
+    assert after_failure == {"B.onExit": True, "C.onExit": False, "onExit": True}
 
 
 def test_other_hooks_are_named(golden):

@@ -82,6 +82,8 @@ def test_other_names_are_no_step(node_name):
 def test_a_workflow_of_one_pod_has_its_name():
     assert step_of_executor("alone", "alone", {"main"}) == "main"
     assert step_of_executor("alone(3)", "alone", {"main"}) == "main"
+    assert step_of_executor("alone", "alone", {"main", "onExit", "onExit.more"}) == "main"
+    assert step_of_executor("alone.onExit", "alone", {"main", "onExit"}) == "onExit"
     assert step_of_executor("alone", "alone", {"main", "more"}) is None
 
 

@@ -49,6 +49,15 @@ def locks(template: Fields, tags: TagReader) -> tuple[Lock, ...]:
     return tuple(dict.fromkeys(entries))
 
 
+def renamed_locks(template: Fields) -> Iterator[Notice]:
+    """Yield notices of locks under their names of Argo 3, which Argo 4 does not know."""
+    synchronization = template.fields("synchronization")
+    for name, names in (("mutex", "mutexes"), ("semaphore", "semaphores")):
+        if synchronization.get(name) is not None:
+            problem = f"Argo 4 ignores its {name}, with which the plan is made; write {names}"
+            yield Notice("lock", f"{template.place.spelled}: {problem}, a list")
+
+
 def semaphore_limits(config_map: RawMapping) -> dict[str, int]:
     """Return the limits of semaphores that a ConfigMap may hold, by `ConfigMap/key`.
 

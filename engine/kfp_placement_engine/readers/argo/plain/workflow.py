@@ -14,6 +14,7 @@ from kfp_placement_engine.readers.argo.plain.limits import (
     locks,
     parallelism,
     refused_limits,
+    renamed_locks,
     task_notices,
     workflow_notices,
 )
@@ -159,8 +160,7 @@ class _PlainReader:
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
         handler = _exit_hook(self._spec)
         if handler is not None:
-            exit_body = self._task_body(handler, self._spec)
-            tasks["onExit"] = Task("onExit", exit_body, exit_of=tuple(tasks))
+            tasks["onExit"] = self._exit_task("onExit", handler, self._spec, tuple(tasks))
         if isinstance(body, Dag):
             return replace(body, tasks=tasks, outputs={}, place=self._spec.place)
         return Dag(tasks, place=self._spec.place)
@@ -200,6 +200,7 @@ class _PlainReader:
         """
         self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
+        self.notices += renamed_locks(merged)
         if _is_dag(merged):
             self.notices += refused_limits(template)
             return self._dag(merged, within)
@@ -326,8 +327,15 @@ class _PlainReader:
         self.notices.extend(task_notices(task))
         handler = _exit_hook(task)
         if handler is not None:
-            exit_name, exit_body = f"{name}.onExit", self._task_body(handler, spec)
-            tasks[exit_name] = Task(exit_name, exit_body, exit_of=(name,), is_awaited=True)
+            hook = self._exit_task(f"{name}.onExit", handler, spec, (name,))
+            tasks[hook.name] = replace(hook, is_awaited=True)
+
+    def _exit_task(self, name: str, hook: Fields, spec: Fields, after: Names) -> Task:
+        """Return the task of an exit hook, which runs if the hook's expression is true."""
+        expression, condition = hook.text("expression"), None
+        if expression:
+            condition = WhenCondition(expression, self._tags.text(f"{{{{={expression}}}}}"))
+        return Task(name, self._task_body(hook, spec), condition=condition, exit_of=after)
 
     def _task_body(self, task: Fields, spec: Fields) -> Leaf | Dag | None:
         if task.get("inline") is not None:
