@@ -1,7 +1,7 @@
 """Settings of pods that an Argo template makes, or that the Workflow's spec makes for all pods."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.tags import TagReader, has_open_tags
@@ -24,6 +24,22 @@ _TEMPLATE_LISTS = {
     "artifacts": "name",
 }
 """Lists of a template that its defaults are merged into, with the key of their entries."""
+
+
+class PodFields(NamedTuple):
+    """Fields of a `Leaf` that are about its pod as a whole.
+
+    Attributes:
+        pod_resources: requests and limits of the pod, as written; empty = there are none.
+        resource_claims: names of its claims for devices.
+        start_limits: Argo's limits of the time until it runs, by setting.
+        end_limits: limit of the time that it may take, by setting.
+    """
+
+    pod_resources: dict[str, Any]
+    resource_claims: tuple[str, ...]
+    start_limits: dict[str, Expression]
+    end_limits: dict[str, Expression]
 
 
 def with_defaults(defaults: Mapping[str, Any], template: Fields) -> Fields:
@@ -56,54 +72,29 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
     return place.mapping(tags.raw_documents(text, place)[0])
 
 
-def pod_resources(template: Fields, spec: Fields, patch: Fields) -> dict[str, Any]:
-    """Return requests and limits of the pod as a whole, as written; empty = there are none.
+def pod_fields(template: Fields, spec: Fields, patch: Fields, tags: TagReader) -> PodFields:
+    """Return what a template says of its pod as a whole.
 
     Args:
         template: the template with its defaults merged in.
-        spec: the Workflow's spec, whose value counts if the template has none.
+        spec: the Workflow's spec, whose values count if the template has none.
         patch: the `podSpecPatch`.
+        tags: reader of tags.
 
     Raises:
-        InputError: a value is not a mapping.
+        InputError: a value is not a mapping, or a claim has no name.
     """
-    own = template.mapping("podResources") or spec.mapping("podResources")
-    patched: dict[str, Any] = merge(own, patch.mapping("resources"))
-    return patched
-
-
-def resource_claims(template: Fields, spec: Fields, patch: Fields) -> tuple[str, ...]:
-    """Return the names of the pod's claims for devices; arguments as in `pod_resources`.
-
-    Raises:
-        InputError: a claim is not a mapping, or has no name.
-    """
+    resources = template.mapping("podResources") or spec.mapping("podResources")
     holder = template if template.get("resourceClaims") else spec
     claims = (*holder.each("resourceClaims"), *patch.each("resourceClaims"))
-    return tuple(dict.fromkeys(claim.name("name") for claim in claims))
-
-
-def start_limits(template: Fields, tags: TagReader) -> dict[str, Expression]:
-    """Return Argo's limits of the time until a pod of the template runs, by setting.
-
-    Args:
-        template: the template with its defaults merged in.
-        tags: reader of tags.
-    """
-    given = {setting: template.get(setting) for setting in SETTINGS}
-    return {setting: tags.text(value) for setting, value in given.items() if value is not None}
-
-
-def end_limits(template: Fields, patch: Fields, tags: TagReader) -> dict[str, Expression]:
-    """Return the limit of the time that a pod of the template may take, by setting.
-
-    Args:
-        template: the template with its defaults merged in.
-        patch: the `podSpecPatch`, which takes precedence.
-        tags: reader of tags.
-    """
+    limits = {setting: template.get(setting) for setting in SETTINGS}
     seconds = patch.get(DEADLINE, template.get(DEADLINE))
-    return {} if seconds is None else {DEADLINE: tags.text(seconds)}
+    return PodFields(
+        merge(resources, patch.mapping("resources")),
+        tuple(dict.fromkeys(claim.name("name") for claim in claims)),
+        {setting: tags.text(value) for setting, value in limits.items() if value is not None},
+        {} if seconds is None else {DEADLINE: tags.text(seconds)},
+    )
 
 
 def retry_rules(strategy: Fields) -> Retry:

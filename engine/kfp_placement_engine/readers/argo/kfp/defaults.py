@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
 from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.pod_settings import (
-    end_limits,
     has_open_patch,
-    pod_resources,
+    pod_fields,
     pod_spec_patch,
-    resource_claims,
     retry_rules,
-    start_limits,
     with_defaults,
 )
 from kfp_placement_engine.readers.argo.tags import TagReader
@@ -88,31 +85,20 @@ class WorkflowDefaults:
         if defaults.of_pod:
             own = {"end_limits": leaf.end_limits} if leaf.end_limits else {}
             leaf = replace(leaf, **{**defaults.of_pod, **own})
-        selector, tolerations, affinity = defaults.selector, defaults.tolerations, defaults.affinity
-        if not selector and not tolerations and not affinity:
-            return leaf
-        own_selectors: tuple[Expression, ...] = leaf.node_selectors
-        if selector:
-            own_selectors = (Constant(selector), *own_selectors)
         return replace(
             leaf,
-            node_selectors=own_selectors,
+            node_selectors=(*_constant(defaults.selector), *leaf.node_selectors),
             # Kubernetes' patches replace a list as a whole, so the task's own list wins.
-            tolerations=leaf.tolerations or ((Constant(tolerations),) if tolerations else ()),
-            affinities=self._affinities(leaf, affinity),
+            tolerations=leaf.tolerations or _constant(defaults.tolerations),
+            affinities=self._affinities(leaf, defaults.affinity),
         )
 
     def _of_template(self, template: str) -> _TemplateDefaults:
         pod = self._templates.template(self._pod_template(template))
         merged = with_defaults(self._defaults, pod)
         patch = Fields(self._patch, self._spec.place)
-        of_pod = {
-            "pod_resources": pod_resources(merged, self._spec, patch),
-            "resource_claims": resource_claims(merged, self._spec, patch),
-            "start_limits": start_limits(merged, self._tags),
-            "end_limits": end_limits(merged, patch, self._tags),
-            "retry": self._retry(merged),
-        }
+        of_pod = pod_fields(merged, self._spec, patch, self._tags)._asdict()
+        of_pod["retry"] = self._retry(merged)
         return _TemplateDefaults(
             selector={
                 **self._spec.place.text_mapping(self._constraint(pod, "nodeSelector")),
@@ -150,3 +136,7 @@ class WorkflowDefaults:
             kinds -= set(own.value) if isinstance(own, Constant) else kinds
         left = {kind: fields.get(kind) for kind in sorted(kinds) if fields.get(kind)}
         return (*leaf.affinities, Constant(left)) if left else leaf.affinities
+
+
+def _constant(value: object) -> tuple[Expression, ...]:
+    return (Constant(value),) if value else ()
