@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from os import PathLike
 
     from kfp_placement.check.findings import CheckReport
@@ -20,8 +21,11 @@ def check(
     templates: "str | PathLike[str] | Iterable[str | PathLike[str]] | None" = None,
     entrypoint: str | None = None,
     arguments: Mapping[str, Any] | None = None,
+    durations: "Mapping[str, str | float | timedelta] | None" = None,
+    loop_widths: Mapping[str, int] | None = None,
     branches: Mapping[str, bool] | None = None,
     semaphores: Mapping[str, int] | None = None,
+    assume_cached: Iterable[str] = (),
     history: "str | PathLike[str] | None" = None,
     namespace: str | None = None,
 ) -> "CheckReport":
@@ -41,8 +45,11 @@ def check(
         templates: files and folders of templates of Argo, as for `preview`.
         entrypoint: template that a Workflow of Argo begins with, in place of its own.
         arguments: values of pipeline parameters, as for a run.
+        durations: run times by step, as for `preview`.
+        loop_widths: number of iterations by loop, as for `preview`.
         branches: whether a branch is taken, as for `preview`.
         semaphores: limits of semaphores, as for `preview`.
+        assume_cached: steps from KFP's cache, as for `preview`.
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
         namespace: namespace of the run; by default its own, if it names one, else with `"live"` the
@@ -66,8 +73,11 @@ def check(
         "templates": templates,
         "entrypoint": entrypoint,
         "arguments": arguments,
+        "durations": durations,
+        "loop_widths": loop_widths,
         "branches": branches,
         "semaphores": semaphores,
+        "assume_cached": assume_cached,
         "history": NONE if history is None else history,
         "namespace": namespace,
     }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from typing_extensions import override
@@ -32,6 +32,8 @@ INPUT_FILE = click.Path(allow_dash=True, readable=False)
 """Type of the name of a file to read; `-` = stdin."""
 
 _Texts = tuple[str, ...]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _LARGEST_NUMBER = 2**63 - 1
 """Largest whole number that is accepted: other tools have seeds up to it."""
@@ -231,17 +233,6 @@ def parse_width(text: str) -> int:
     return _whole_number(text, ReadOptions.max_steps)
 
 
-argument_option = click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=pairs("rows=5000", last=False),
-    help="A pipeline parameter, typed by the pipeline. Repeatable.",
-)
-"""Option `--arg`, for the parameters that a run is started with."""
-
-
 def _branches(_ctx: click.Context, param: click.Parameter, values: _Texts) -> dict[str, bool]:
     """Return which branches are taken: `good`, `good=true` or `good=false`."""
     words = {"": True, "=true": True, "=false": False}
@@ -257,55 +248,94 @@ def _branches(_ctx: click.Context, param: click.Parameter, values: _Texts) -> di
     return result
 
 
-branch_option = click.option(
-    "--branch",
-    "branches",
-    multiple=True,
-    metavar="BRANCH[=false]",
-    callback=_branches,
-    help="A branch that is taken (with =false: not taken), if its condition is known only at run"
-    " time: condition-1, or its own name. Repeatable.",
+_RUN_OPTIONS = (
+    click.option(
+        "--arg",
+        "arguments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=pairs("rows=5000", last=False),
+        help="A pipeline parameter, typed by the pipeline. Repeatable.",
+    ),
+    click.option(
+        "--branch",
+        "branches",
+        multiple=True,
+        metavar="BRANCH[=false]",
+        callback=_branches,
+        help="A branch that is taken (with =false: not taken), if its condition is known only at"
+        " run time: condition-1, or its own name. Repeatable.",
+    ),
+    click.option(
+        "--semaphore",
+        "semaphores",
+        multiple=True,
+        metavar="CONFIGMAP/KEY=N",
+        callback=pairs("limits/gpu=2", parse_width),
+        help="Limit of a semaphore of an Argo Workflow, which is in a ConfigMap. Repeatable.",
+    ),
+    click.option(
+        "--package",
+        metavar="FILE",
+        type=INPUT_FILE,
+        help="The pipeline package of RUN, if RUN is a Workflow of KFP 3, which has no images and"
+        " requests of its steps: a file, FILE.py:PIPELINE, or - for stdin.",
+    ),
+    click.option(
+        "--with",
+        "templates",
+        multiple=True,
+        metavar="FILE|FOLDER|live",
+        type=INPUT_FILE,
+        help="Where the WorkflowTemplates are that a Workflow of Argo refers to: a file, a folder,"
+        " - for stdin, or live, which fetches them from the cluster of the kubeconfig. Repeatable.",
+    ),
+    click.option(
+        "--entrypoint",
+        metavar="NAME",
+        default="",
+        help="The template that a Workflow or WorkflowTemplate of Argo begins with.  [default:"
+        " spec.entrypoint]",
+    ),
+    click.option(
+        "--duration",
+        "durations",
+        multiple=True,
+        metavar="STEP=TIME",
+        callback=pairs("train=20m", parse_duration),
+        help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
+    ),
+    click.option(
+        "--durations",
+        "durations_file",
+        metavar="FILE",
+        type=PLAIN_FILE,
+        help="Run times of many steps: a YAML or JSON mapping of steps to times.",
+    ),
+    click.option(
+        "--loop-width",
+        "loop_widths",
+        multiple=True,
+        metavar="LOOP=N",
+        callback=pairs("for-loop-1=5", parse_width),
+        help="Iterations of a loop whose width is known only at run time. Repeatable.",
+    ),
+    click.option(
+        "--assume-cached",
+        multiple=True,
+        metavar="STEP",
+        help="A step whose result is taken to be in KFP's cache. Repeatable.",
+    ),
 )
-"""Option `--branch`, for conditions that only a run decides."""
+"""Options of `plan` and `check` about the run."""
 
-semaphore_option = click.option(
-    "--semaphore",
-    "semaphores",
-    multiple=True,
-    metavar="CONFIGMAP/KEY=N",
-    callback=pairs("limits/gpu=2", parse_width),
-    help="Limit of a semaphore of an Argo Workflow, which is in a ConfigMap. Repeatable.",
-)
-"""Option `--semaphore`, for limits that are in no run."""
 
-package_option = click.option(
-    "--package",
-    metavar="FILE",
-    type=INPUT_FILE,
-    help="The pipeline package of RUN, if RUN is a Workflow of KFP 3, which has no images and"
-    " requests of its steps: a file, FILE.py:PIPELINE, or - for stdin.",
-)
-"""Option `--package`, for what a Workflow does not hold."""
+def run_options(function: _Function) -> _Function:
+    """Add the options about the run to a command, as a decorator."""
+    for option in reversed(_RUN_OPTIONS):
+        function = option(function)
+    return function
 
-with_option = click.option(
-    "--with",
-    "templates",
-    multiple=True,
-    metavar="FILE|FOLDER|live",
-    type=INPUT_FILE,
-    help="Where the WorkflowTemplates are that a Workflow of Argo refers to: a file, a folder, -"
-    " for stdin, or live, which fetches them from the cluster of the kubeconfig. Repeatable.",
-)
-"""Option `--with`, for templates in other objects."""
-
-entrypoint_option = click.option(
-    "--entrypoint",
-    metavar="NAME",
-    default="",
-    help="The template that a Workflow or WorkflowTemplate of Argo begins with.  [default:"
-    " spec.entrypoint]",
-)
-"""Option `--entrypoint`, for objects that have templates for others."""
 
 output_option = click.option(
     "--output",

@@ -93,7 +93,10 @@ def _fetched(api: "ClusterApi", objects: Sequence[Fields], namespace: str) -> Ar
         if source in asked or library.holds(source) or not _NAME.fullmatch(source.name):
             continue
         if len(asked) == MOST_FETCHED:
-            unread.append(f"only {MOST_FETCHED} objects were fetched; give the others with --with")
+            unread.append(
+                f"only {MOST_FETCHED} objects were fetched; give the others with --with"
+                " (templates= in Python)"
+            )
             break
         asked.add(source)
         kind = TEMPLATE_KINDS[source.kind]

@@ -91,7 +91,7 @@ def test_no_rights(run, tmp_path):
 @pytest.mark.parametrize(
     ("argument", "problem"),
     [
-        ("rwos=5", "the pipeline has no parameter 'rwos'"),
+        ("rwos=5", "the run has no parameter 'rwos'"),
         ("rows=many", "argument rows: 'many' is not a whole number"),
     ],
 )

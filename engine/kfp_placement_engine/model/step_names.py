@@ -116,9 +116,8 @@ class StepNames:
         close = self._close(text)
         if close:
             return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
-        existing = (
-            f"{self._nouns}: {listed(list(self._of_task))}" if self._of_task else "the run has none"
-        )
+        names = [f"{task} ({own})" if own else task for task, own in self._display.items()]
+        existing = f"{self._nouns}: {listed(names)}" if names else "the run has none"
         return f"there is no {self._noun} {text!r:.120}; {existing}"
 
     def _short(self, wanted: str) -> dict[str, None]:

@@ -148,7 +148,8 @@ class _Yaml:
 
     def duration(self, seconds: float) -> str:
         hints = StepHints(duration_seconds=seconds)
-        return f"{_annotation(hints)}, or --duration STEP={format_duration(seconds)}"
+        option = f"--duration STEP={format_duration(seconds)} (durations= in Python)"
+        return f"{_annotation(hints)}, or {option}"
 
     def output_size(self, name: str) -> str:
         return _annotation(StepHints(output_bytes={name[:60]: parse_quantity(_SIZE)}))

@@ -84,7 +84,7 @@ def read_run_among(objects: ArgoObjects, name: str, options: ReadOptions | None 
         LimitError: the run is beyond a documented limit.
     """
     options = options or ReadOptions()
-    runs = _runs([each.raw for each in objects.objects])
+    runs = _runs([each.raw for each in objects.objects], options.entrypoint)
     if not runs:
         raise InputError(f"{name}: holds no run of Argo; {_EXPECTED}")
     run, _ = _only(runs, name)
@@ -166,7 +166,7 @@ def _unwrapped(documents: list[Any], name: str) -> list[_Document]:
 
 def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptions) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
-    runs = _runs(documents)
+    runs = _runs(documents, options.entrypoint)
     if not runs:
         raise InputError(f"{name}: {way_out(data) or f'{_problem(documents)}; {_EXPECTED}'}")
     if len(platforms) > 1:
@@ -203,11 +203,11 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
     return replace(graph, notices=(*graph.notices, *notices))
 
 
-def _runs(documents: Sequence[_Document]) -> list[_Run]:
+def _runs(documents: Sequence[_Document], entrypoint: str) -> list[_Run]:
     """Return the documents that describe a run, without templates that others can refer to.
 
     If there are templates only, those are runs that name their entrypoint, and to which no other
-    object refers.
+    object refers; with an entrypoint, those that have it.
     """
     runs = [(each, run_format) for each in documents if (run_format := _format_of(each))]
     own = [run for run in runs if not _is_template(run[0])]
@@ -215,6 +215,8 @@ def _runs(documents: Sequence[_Document]) -> list[_Run]:
         return own or runs
     from kfp_placement_engine.readers.argo.references.template_library import referred
 
+    if entrypoint:
+        return [run for run in runs if entrypoint in _template_names(run[0])] or runs
     named = [run for run in runs if _entrypoint(run[0])] or runs
     used = {source for document in documents for source in referred(document)}
     return [run for run in named if (run[0].get("kind"), _name(run[0])) not in used] or named
@@ -227,6 +229,10 @@ def _only(runs: Sequence[_Run], name: str) -> _Run:
     way = "give a file with only one of them"
     if all(run_format is _Format.WORKFLOW for _, run_format in runs):
         way += f", and this one for its templates (--with {name}, in Python templates=)"
+        if all(_is_template(each) for each, _ in runs):
+            way += (
+                ", or the name of a template of one of them (--entrypoint, in Python entrypoint=)"
+            )
     raise InputError(f"{name}: holds {len(runs)} runs ({listed(described, _SHOWN)}); {way}")
 
 
@@ -236,6 +242,14 @@ def _is_template(document: _Document) -> bool:
 
 def _entrypoint(document: _Document) -> str:
     return text_or_empty(mapping_or_empty(document.get("spec")).get("entrypoint"))
+
+
+def _template_names(document: _Document) -> set[str]:
+    templates = mapping_or_empty(document.get("spec")).get("templates")
+    return {
+        text_or_empty(mapping_or_empty(each).get("name"))
+        for each in (templates if isinstance(templates, list) else ())
+    }
 
 
 def _name(document: _Document) -> str:

@@ -14,13 +14,8 @@ from kfp_placement.cli.option_types import (
     INPUT_FILE,
     NAMESPACE,
     FormatType,
-    argument_option,
-    branch_option,
-    entrypoint_option,
     output_option,
-    package_option,
-    semaphore_option,
-    with_option,
+    run_options,
 )
 
 if TYPE_CHECKING:
@@ -54,12 +49,7 @@ was found, or the input cannot be read.
     type=INPUT_FILE,
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
-@argument_option
-@branch_option
-@semaphore_option
-@package_option
-@with_option
-@entrypoint_option
+@run_options
 @click.option(
     "--history",
     metavar="FILE|live|none",
@@ -88,16 +78,15 @@ was found, or the input cannot be read.
 def check(
     run: str,
     cluster: str | None,
-    arguments: dict[str, str],
-    branches: dict[str, bool],
-    semaphores: dict[str, int],
     package: str | None,
     templates: tuple[str, ...],
-    entrypoint: str,
     history: str | None,
     output_format: str,
     output: Path | None,
-    **target: Any,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    **request_fields: Any,
 ) -> int:
     """List what would surprise about a run.
 
@@ -115,7 +104,7 @@ def check(
             run,
             cluster,
             "none" if history is None else history,
-            Target(**target),
+            Target(kubeconfig, context, namespace),
             progress,
             package=package,
             templates=templates,
@@ -123,14 +112,7 @@ def check(
         )
         from kfp_placement.check.rules import checked
 
-        request = replace(
-            request,
-            arguments=arguments,
-            branches=branches,
-            semaphores=semaphores,
-            entrypoint=entrypoint,
-        )
-        report = checked(request, progress)
+        report = checked(replace(request, **request_fields), progress)
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 

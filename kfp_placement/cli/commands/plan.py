@@ -18,23 +18,14 @@ from kfp_placement.cli.option_types import (
     KUBE_VERSION,
     MAKESPAN_WITHIN,
     NAMESPACE,
-    PLAIN_FILE,
     TIME,
     WHOLE_NUMBER,
     FormatType,
     NamesType,
-    argument_option,
-    branch_option,
     changes,
-    entrypoint_option,
     output_option,
-    package_option,
-    pairs,
-    parse_width,
-    semaphore_option,
-    with_option,
+    run_options,
 )
-from kfp_placement_engine.units.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 _EPILOG = """\b
@@ -113,41 +104,7 @@ _PLANNER_OPTIONS = (
     help="Where the run will go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
     " example.  [default: example:equal]",
 )
-@argument_option
-@branch_option
-@semaphore_option
-@package_option
-@with_option
-@entrypoint_option
-@click.option(
-    "--duration",
-    "durations",
-    multiple=True,
-    metavar="STEP=TIME",
-    callback=pairs("train=20m", parse_duration),
-    help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
-)
-@click.option(
-    "--durations",
-    "durations_file",
-    metavar="FILE",
-    type=PLAIN_FILE,
-    help="Run times of many steps: a YAML or JSON mapping of steps to times.",
-)
-@click.option(
-    "--loop-width",
-    "loop_widths",
-    multiple=True,
-    metavar="LOOP=N",
-    callback=pairs("for-loop-1=5", parse_width),
-    help="Iterations of a loop whose width is known only at run time. Repeatable.",
-)
-@click.option(
-    "--assume-cached",
-    multiple=True,
-    metavar="STEP",
-    help="A step whose result is taken to be in KFP's cache. Repeatable.",
-)
+@run_options
 @click.option(
     "--history",
     type=INPUT_FILE,

@@ -47,7 +47,10 @@ def with_namespace_rules(run: RunGraph, cluster: Cluster) -> RunGraph:
         return run
     if run.namespace not in names and (run.namespace or len(names) > 1):
         unused = f"quotas and limit ranges of {listed(sorted(names), _NAMED)} are not used"
-        why = Notice("quota-namespace", f"{unused}: give the run's namespace (--namespace)")
+        why = Notice(
+            "quota-namespace",
+            f"{unused}: give the run's namespace (--namespace, namespace= in Python)",
+        )
         return run if run.namespace else replace(run, notices=(*run.notices, why))
     name = run.namespace or next(iter(names))
     namespace = _Namespace(

@@ -190,7 +190,9 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
     image = canonical(change.image)
     if image not in used:
         why = StepNames(_unshared(used.values()), "image").why_unresolved(change.image)
-        raise ChangeError(f"{why}; give --package" if graph.is_outline and not used else why)
+        raise ChangeError(
+            f"{why}; give --package (package= in Python)" if graph.is_outline and not used else why
+        )
     held = held_sizes(cluster.nodes, [image])[image]
     added = {normalised(used[image]): next((size for size in held if size is not None), 0)}
     nodes = (

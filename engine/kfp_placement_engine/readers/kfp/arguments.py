@@ -92,7 +92,7 @@ def missing_notices(missing: list[str]) -> list[Notice]:
     if not missing:
         return []
     message = (
-        f"pipeline parameters without a value: {listed(sorted(missing))}; give each "
+        f"parameters without a value: {listed(sorted(missing))}; give each "
         "(--arg NAME=VALUE, arguments in Python)"
     )
     return [Notice("missing-argument", message)]
@@ -103,7 +103,7 @@ def unknown_parameter(name: str, parameters: list[str]) -> str:
     close = difflib.get_close_matches(name, parameters, 1)
     has = f"it has {listed(parameters)}" if parameters else "it has no parameters"
     hint = f"did you mean {close[0]!r:.80}?" if close else has
-    return f"the pipeline has no parameter {name!r:.80}; {hint}"
+    return f"the run has no parameter {name!r:.80}; {hint}"
 
 
 def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:

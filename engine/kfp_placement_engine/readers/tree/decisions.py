@@ -151,11 +151,11 @@ class BranchDecider:
         """Return whether tasks are taken, as the user says; also those that taken ones exclude."""
         given: dict[str, bool] = {}
         for task in tasks:
-            if task.condition is None and task.trigger is None:
+            decision = decisions[task.name]
+            if not (task.condition or decision.conditions or decision.after_failure):
                 continue
             name = prefix + task.name
             taken = self._chosen.value(name, task_of(name), task.display_name)
-            decision = decisions[task.name]
             if taken is None:
                 continue
             if decision.conditions or decision.after_failure:

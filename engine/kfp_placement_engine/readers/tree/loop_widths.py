@@ -91,6 +91,6 @@ def _assumed(width: int, task: str, parameter: str) -> str:
     if not parameter:
         return f"its number of iterations is known only at run time; {width} are assumed: {remedy}"
     return (
-        f"it loops over pipeline parameter {parameter:.80}, which has no value; {width} iterations"
+        f"it loops over parameter {parameter:.80}, which has no value; {width} iterations"
         f" are assumed: give the parameter a value, or {remedy}"
     )

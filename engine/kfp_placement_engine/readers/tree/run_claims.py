@@ -133,7 +133,7 @@ class ClaimRegistry:
     def _named_by(self, parameter: str) -> str:
         self._notices.add(
             "unknown-claim",
-            f"pipeline parameter {parameter:.80} names a volume claim that steps mount, but it has"
+            f"parameter {parameter:.80} names a volume claim that steps mount, but it has"
             " no value; the claim counts as ReadWriteOnce, so its users share a node",
         )
         return self._existing(f"parameter {parameter}")

@@ -93,7 +93,7 @@ def check_size(root: Dag, options: ReadOptions) -> None:
 def _least_steps(dag: Dag, options: ReadOptions, counted: dict[int, int], depth: int) -> int:
     if id(dag) in counted:
         return counted[id(dag)]
-    if depth > MAX_TREE_DEPTH:
+    if depth >= MAX_TREE_DEPTH:
         raise dag.place.error(f"nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
     total = 0
     for task in dag.tasks.values():

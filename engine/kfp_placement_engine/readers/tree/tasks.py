@@ -21,8 +21,8 @@ from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Sco
 NOWHERE = Place("")
 """Place of a task that is not read from a file."""
 
-MAX_TREE_DEPTH = 50
-"""Deepest nesting of DAGs; the deepest known pipelines reach 6."""
+MAX_TREE_DEPTH = 98
+"""Deepest nesting of DAGs: Argo runs 99 templates inside each other (`maxAllowedStackDepth`)."""
 
 
 class Nesting:

@@ -128,7 +128,8 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
         assumed.append(f"no step fails: the end does not wait for {counted(failing, 'step')}")
     outline = (
         "planned by the outline of the run: requests and images are estimates (past runs, policy or"
-        " defaults). For exact ones: --package pipeline.yaml; in a cluster features/kfp-api"
+        " defaults). For exact ones: --package pipeline.yaml (package= in Python); in a cluster"
+        " features/kfp-api"
     )
     return [
         *filter(None, (facts, promises.submission(plan), past_runs)),

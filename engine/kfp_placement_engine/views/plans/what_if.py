@@ -152,5 +152,5 @@ def _anomaly(present: Plan, answer: ChangedPlan) -> str:
         return ""
     return (
         "Steps start as soon as they fit, which may now be in another order. Gates keep the order"
-        " of the plan (--dispatch ordered)."
+        " of the plan (--dispatch ordered, dispatch= in Python)."
     )

@@ -179,6 +179,9 @@ def test_choices_of_no_branch_are_refused_with_the_names_that_exist():
         read_package(a_package(tasks), branches={"head": True})
     with pytest.raises(UnknownBranchError, match="no branch 'x'; the run has none"):
         read_package(a_package(), branches={"x": True})
+    named = {**tasks, "heads": if_task("<x> == 'heads'", MADE, taskInfo={"name": "lucky"})}
+    with pytest.raises(UnknownBranchError, match=r"no branch 'x'; branches: heads \(lucky\)"):
+        read_package(a_package(named), branches={"x": True})
     with pytest.raises(InputError, match="branch x = 'yes'; it must be True or False"):
         ReadOptions(branches={"x": "yes"})  # type: ignore[dict-item]
 
@@ -462,3 +465,13 @@ def test_of_branches_that_exclude_each_other_one_can_be_chosen():
     documents = a_package(tasks)
     with pytest.raises(UnknownBranchError, match="exclude each other, so that a run takes one"):
         read_package(documents, branches={"if": True, "else": True})
+
+
+def test_a_task_without_a_condition_is_no_branch():
+    tasks = [
+        task("a"),
+        task("b", depends="a.Succeeded"),
+        task("c", depends="b", when="{{tasks.a.outputs.result}} == 1"),
+    ]
+    with pytest.raises(UnknownBranchError, match="there is no branch 'b'; branches: c"):
+        read([dag(*tasks), WORK], options={"branches": {"b": False}})

@@ -112,7 +112,7 @@ def test_a_loop_over_a_parameter_without_a_value_names_it(read):
     rows = {"rows": {"parameterType": "LIST"}}
     graph = read(a_package({"loop": loop}, parameters=rows))
     (message,) = (each.message for each in graph.notices if each.code == "loop-width-assumed")
-    assert message.startswith("it loops over pipeline parameter rows, which has no value; 3 ")
+    assert message.startswith("it loops over parameter rows, which has no value; 3 ")
 
 
 def test_unknown_widths_are_assumed_and_shown(read):

@@ -179,7 +179,8 @@ def test_a_plan_of_an_outline_says_what_its_requests_are():
     assert "lower bound" not in facts
     assert set(added) == {
         "planned by the outline of the run: requests and images are estimates (past runs, policy or"
-        " defaults). For exact ones: --package pipeline.yaml; in a cluster features/kfp-api"
+        " defaults). For exact ones: --package pipeline.yaml (package= in Python); in a cluster"
+        " features/kfp-api"
     }
 
 

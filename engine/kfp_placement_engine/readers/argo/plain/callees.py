@@ -6,7 +6,6 @@ from kfp_placement_engine.readers.argo.references.template_library import (
     TemplateLibrary,
     TemplateSource,
 )
-from kfp_placement_engine.readers.argo.references.workflow_spec import GIVE_TEMPLATES
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.text.fields import Fields
@@ -68,5 +67,4 @@ class CalleeFinder:
             return _OPEN
         if self._library.holds(source):
             raise reference.error(f"{source} has no template {name!r:.80}")
-        problem = self._library.problem(source)
-        return f"{problem}: the task counts as one step; {GIVE_TEMPLATES}"
+        return f"the task counts as one step, since {self._library.problem(source)}"

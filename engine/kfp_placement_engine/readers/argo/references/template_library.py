@@ -9,12 +9,17 @@ from typing import Any, NamedTuple
 
 from typing_extensions import override
 
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.argo.keys import TEMPLATE_KINDS
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 
 TEMPLATE_KIND, CLUSTER_KIND = TEMPLATE_KINDS
+
+_GIVE = "give it with --with FILE, a folder or live (in Python templates=)"
+
+_SHOWN = 5
 
 _SCOPES = {"namespaced": TEMPLATE_KIND, "cluster": CLUSTER_KIND}
 """Kinds by the first part of a key in `status.storedTemplates`."""
@@ -111,24 +116,28 @@ class TemplateLibrary:
         return source in self._objects and self._object(source) is not None
 
     def problem(self, source: TemplateSource) -> str:
-        """Return the sentence that an object is not known, with what comes close to it."""
+        """Return the sentence that an object is not known, with what comes close or what to do."""
         is_cluster = source.kind == CLUSTER_KIND
         other = TemplateSource(TEMPLATE_KIND if is_cluster else CLUSTER_KIND, source.name)
         if self.holds(other):
             scope = "false" if is_cluster else "true"
-            return f"{source} is not known, but {other} is (clusterScope: {scope})"
+            return f"{source} is not known, but {other} is: write clusterScope: {scope}"
         if elsewhere := self._objects.get(source):
             where = _metadata_text(elsewhere[0], "namespace")
-            return f"{source} is known in namespace {where:.80} only"
-        return f"{source} is not known"
+            return (
+                f"{source} is known in namespace {where:.80} only, and the run is in"
+                f" {self._namespace:.80}, where Argo looks for it"
+            )
+        others = listed([str(each) for each in self._objects], _SHOWN)
+        return f"{source} is not known{f' (known: {others})' if others else ''}; {_GIVE}"
 
     def _templates(self, source: TemplateSource) -> WorkflowTemplates:
         chosen, stored = self._object(source), self._stored.get(source, {})
         place = (self._stored_at if chosen is None else chosen.place).then(": {}", source)
         own = Fields({}, place) if chosen is None else Fields(chosen.mapping("spec"), place)
         metadata = own.mapping("podMetadata")
-        listed = [_with_metadata(each.raw, metadata) for each in own.each("templates")]
-        others = [each for each in listed if each.get("name") not in stored]
+        own_templates = [_with_metadata(each.raw, metadata) for each in own.each("templates")]
+        others = [each for each in own_templates if each.get("name") not in stored]
         return WorkflowTemplates(Fields({"templates": [*others, *stored.values()]}, place))
 
     def _object(self, source: TemplateSource) -> Fields | None:

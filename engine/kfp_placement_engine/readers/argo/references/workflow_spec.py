@@ -19,9 +19,6 @@ from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
-GIVE_TEMPLATES = "give it with --with FILE, a folder or live (in Python templates=)"
-"""Remedy in messages about a WorkflowTemplate that is not there."""
-
 _SPEC_LISTS = {
     "artifacts": "name",
     "hostAliases": "ip",
@@ -74,7 +71,7 @@ def run_spec(workflow: Fields, library: TemplateLibrary, options: ReadOptions) -
         what = f": a {workflow.get('kind')} of templates for others" if is_library else ""
         names = template_names(spec)
         way = f"; name the one that runs ({listed(names)})" if names else ""
-        way += f": --entrypoint {names[0]:.80}" if names else ""
+        way += f": --entrypoint {names[0]:.80} (entrypoint= in Python)" if names else ""
         raise workflow.error(f"spec.entrypoint is missing{what}{way}")
     return spec
 
@@ -102,9 +99,7 @@ def _joined(
     base = library.spec(source)
     if base is None:
         why = next((f" ({text})" for text in unread if str(source) in text), "")
-        raise workflow.error(
-            f"its steps are in another object: {library.problem(source)}{why}; {GIVE_TEMPLATES}"
-        )
+        raise workflow.error(f"its steps are in another object{why}: {library.problem(source)}")
     return Fields(joined_specs(base.raw, spec.raw), workflow.place)
 
 
