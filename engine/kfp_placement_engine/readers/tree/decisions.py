@@ -244,6 +244,9 @@ class _JudgedDag:
 
     def _ends_before(self, task: Task, other: str, needs: Needs | None) -> frozenset[str]:
         """Return the ends of another task after which a task may start."""
+        if self._tasks[other].exit_of:
+            # An exit hook is awaited, however it ends.
+            return ANY_PHASE
         if needs is None:
             return self._usual_ends | self._tasks[other].continues_after
         values = needs.get(phase_subject(other))

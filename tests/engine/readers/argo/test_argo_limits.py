@@ -338,6 +338,18 @@ def test_the_exit_hook_of_a_workflow_wins_over_on_exit():
     assert graph.step("onExit").depends_on == ("A",)
 
 
+def test_a_task_that_does_not_run_has_no_exit_hook_to_wait_for():
+    tasks = [
+        task("A", onExit="work", when="false"),
+        task("B", depends="A"),
+        task("C", onExit="work", when="{{tasks.B.outputs.result}} == 1", depends="B"),
+        task("D", depends="C"),
+    ]
+    graph = read([dag(*tasks), WORK])
+    assert [step.name for step in graph.steps] == ["B", "C", "C.onExit", "D"]
+    assert graph.step("D").conditions == ()
+
+
 def test_an_exit_hook_runs_if_its_expression_is_true():
     def ended(expression: str) -> dict:
         return {"exit": {"template": "work", "expression": expression}}

@@ -50,7 +50,7 @@ def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
         return _continues_after(siblings[name]) if name in siblings else frozenset()
 
     def is_loop(name: str) -> bool:
-        return name in siblings and any(key in siblings[name] for key in _LOOPS)
+        return name in siblings and any(siblings[name].get(key) for key in _LOOPS)
 
     for entry in entries:
         task, depends = _task(entry, tags), entry.text("depends")
@@ -111,9 +111,10 @@ def _arguments(arguments: Fields, tags: TagReader) -> tuple[Expressions, Express
 
 
 def _loop(task: Fields, tags: TagReader) -> Loop | None:
-    if task.get("withItems") is not None:
+    # What is empty counts as not there, since Go leaves it out.
+    if task.get("withItems"):
         return Loop(tags.structure(task.entries("withItems")))
-    if task.get("withParam") is not None:
+    if task.get("withParam"):
         return Loop(tags.text(task.get("withParam")))
     if task.get("withSequence") is not None:
         fields = task.fields("withSequence")
