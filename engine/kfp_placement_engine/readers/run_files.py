@@ -277,8 +277,8 @@ def _graph(
 ) -> RunGraph:
     """Read the documents of a run, with the recognised document first."""
     if run_format is _Format.PACKAGE:
+        from kfp_placement_engine.readers.expansion.expand import expand
         from kfp_placement_engine.readers.kfp.package import package_tree
-        from kfp_placement_engine.readers.tree.expansion import expand
 
         pipeline, platform = documents if len(documents) > 1 else (documents[0], {})
         return expand(package_tree(pipeline, platform, name, options), options)

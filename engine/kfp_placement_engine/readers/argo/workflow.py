@@ -18,9 +18,9 @@ from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
 from kfp_placement_engine.readers.argo.plain.workflow import plain_workflow_tree
 from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
 from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_spec
+from kfp_placement_engine.readers.expansion.expand import expand
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expansion import expand
 from kfp_placement_engine.readers.tree.options import ReadOptions
 
 _NOT_NEEDED = (

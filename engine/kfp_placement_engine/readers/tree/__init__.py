@@ -1,1 +1,1 @@
-"""A run as a tree of tasks, its expansion to steps, and the outcomes of the steps."""
+"""A run as a tree of tasks with expressions, and the outcomes of its steps."""

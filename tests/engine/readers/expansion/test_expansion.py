@@ -5,7 +5,7 @@ import pytest
 from kfp_placement_engine import ReadOptions
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.run_graph import GroupKind, StepKind
-from kfp_placement_engine.readers.tree.expansion import expand
+from kfp_placement_engine.readers.expansion.expand import expand
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
 from tests.support.effort import cpu_seconds, growth
 from tests.support.packages import (

@@ -15,14 +15,9 @@ from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.readers.tree.decisions import (
-    AFTER_SUCCESS,
-    AFTER_SUCCESS_OR_SKIP,
-    RUNS,
-    BranchDecider,
-    Decision,
-)
-from kfp_placement_engine.readers.tree.expansion_results import (
+from kfp_placement_engine.readers.expansion.leaf_facts import LeafFactsReader, numeric_arguments
+from kfp_placement_engine.readers.expansion.loop_widths import LoopWidths
+from kfp_placement_engine.readers.expansion.results import (
     AfterFailureResult,
     DagResult,
     LeafResult,
@@ -30,14 +25,19 @@ from kfp_placement_engine.readers.tree.expansion_results import (
     NoResult,
     TaskResult,
 )
+from kfp_placement_engine.readers.expansion.run_claims import ClaimRegistry
+from kfp_placement_engine.readers.expansion.run_limits import RunLimits
+from kfp_placement_engine.readers.expansion.step_inputs import DataIndex
+from kfp_placement_engine.readers.tree.decisions import (
+    AFTER_SUCCESS,
+    AFTER_SUCCESS_OR_SKIP,
+    RUNS,
+    BranchDecider,
+    Decision,
+)
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader, numeric_arguments
-from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
-from kfp_placement_engine.readers.tree.run_limits import RunLimits
-from kfp_placement_engine.readers.tree.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
