@@ -272,7 +272,8 @@ _RUN_OPTIONS = (
         multiple=True,
         metavar="CONFIGMAP/KEY=N",
         callback=pairs("limits/gpu=2", parse_width),
-        help="Limit of a semaphore of an Argo Workflow, which is in a ConfigMap. Repeatable.",
+        help="Limit of a semaphore of an Argo Workflow, which is in a ConfigMap; for one in a"
+        " database its key alone. Repeatable.",
     ),
     click.option(
         "--package",

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from kfp_placement_engine.contract.keys import API_VERSION
 from tests.cli.conftest import CLUSTER, RUN
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -74,7 +75,7 @@ def test_durations(run, tmp_path, data):
 
 
 def test_folders(run, tmp_path):
-    check_refused(run("plan", str(tmp_path), "-c", CLUSTER), "holds no Workflow")
+    check_refused(run("plan", str(tmp_path), "-c", CLUSTER), "holds neither objects of Argo")
     check_refused(run("plan", RUN, "-c", str(tmp_path)), "is a folder")
 
 
@@ -150,3 +151,33 @@ def test_names_that_would_steer_a_terminal_show_escaped(run, tmp_path):
         result = run("plan", "run.json", "-c", CLUSTER, "--budget", "20ms", "-o", chosen)
         assert result.exit_code in (0, 1), result.stderr
         assert all(line.isprintable() for line in result.output.split("\n"))
+
+
+_FOR_CLUSTER = "a cluster is what `kubectl get nodes,pods,pvc,pv,resourcequotas,limitranges"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Name: w\nRoles: <none>\nLabels: a=b\nTaints: <none>\n", _FOR_CLUSTER),
+        (
+            "NAME   STATUS   ROLES    AGE   VERSION\nw      Ready    <none>   1d    v1\n",
+            _FOR_CLUSTER,
+        ),
+        ("NAME   STATUS   AGE\nflow   Running  1d\n", "give what `kubectl get KIND NAME -o yaml`"),
+        ("Name: flow\nNamespace: team\nLabels: a=b\n", "give what `kubectl get KIND NAME -o yaml`"),
+        ("metadata: {name: {{ .Values.name }}}\n", "is a Helm template"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--cluster", "--with"])
+def test_text_in_place_of_objects_is_recognised(run, tmp_path, option, text, answer):
+    (tmp_path / "given.txt").write_text(text)
+    assert answer in run.message(1, "plan", RUN, option, "given.txt")
+
+
+def test_a_cluster_file_with_values_of_helm_is_recognised(run, tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        f"apiVersion: {API_VERSION}\nkind: Cluster\n"
+        "nodes: [{name: '{{ .Values.node }}', cpu: 4, memory: 8Gi}]\n"
+    )
+    assert "is a Helm template" in run.message(1, "plan", RUN, "--cluster", "c.yaml")

@@ -1,7 +1,9 @@
 """A reader of files and folders with Argo's objects, among which a run or its templates are."""
 
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputError, LimitError
@@ -9,6 +11,7 @@ from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
 from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.other_texts import way_out
 from kfp_placement_engine.readers.text.place import Place, text_or_empty
 from kfp_placement_engine.readers.tree.options import ArgoObjects
 
@@ -19,6 +22,7 @@ MAX_ENTRIES = 100_000
 """Largest number of files and folders that are looked at."""
 
 _ENDINGS = (".yaml", ".yml", ".json")
+_CONFIG_MAP = re.compile(rb"^ *kind: *[\"']?ConfigMap|\"kind\": *\"ConfigMap\"", re.MULTILINE)
 _SMALLER = "name a smaller folder, or the files"
 
 
@@ -41,13 +45,20 @@ def read_argo_objects(path: str | Path) -> ArgoObjects:
                 # Most YAML files of a repository are of others, and some are not YAML at all.
                 if GROUP.encode() in data:
                     objects += argo_objects(data, file)
+                elif _CONFIG_MAP.search(data):
+                    # One that cannot be read is most likely of others.
+                    with suppress(InputError):
+                        objects += argo_objects(data, file)
             except InputError as error:
                 unread.append(str(error))
     else:
-        objects += argo_objects(read_file(path, max_bytes=RUN_MAX_BYTES), name)
+        data = read_file(path, max_bytes=RUN_MAX_BYTES)
+        objects += argo_objects(data, name)
+        if not objects and (what := way_out(data)):
+            raise InputError(f"{name}: {what}")
     if not objects:
         also = f"; of {len(unread)} files that cannot be read: {unread[0]}" if unread else ""
-        raise InputError(f"{name}: holds no Workflow or WorkflowTemplate of Argo{also}")
+        raise InputError(f"{name}: holds neither objects of Argo nor limits of semaphores{also}")
     return ArgoObjects(tuple(objects), _summary(unread, name))
 
 

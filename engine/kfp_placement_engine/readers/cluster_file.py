@@ -44,7 +44,7 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
 from kfp_placement_engine.readers.run_files import run_in
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.forms import FormError, key_advice
-from kfp_placement_engine.readers.text.other_texts import way_out
+from kfp_placement_engine.readers.text.other_texts import HELM, is_helm, way_out
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
 from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES
 from kfp_placement_engine.units.resources import without_zeros
@@ -100,6 +100,9 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         )
     if isinstance(first, dict) and "Name" in first and (what := way_out(data)):
         raise InputError(f"{name}: {what}")
+    # A look at all values of a large dump takes long.
+    if (b".Values." in data or b".Release." in data) and is_helm(documents):
+        raise InputError(f"{name}: {HELM}")
     if not isinstance(first, dict) or not _is_cluster(first, name):
         # Reading our own objects needs a library of models, which costs as much as a small plan.
         from kfp_placement_engine.readers.kubernetes.dumps import GIVE, read_dump

@@ -73,6 +73,8 @@ def test_a_plain_step_goes_to_windows_only_if_it_selects_it():
     plan = plan_of(run, a_cluster(labelled("linux", cpu=1), WINDOWS))
     assert plan.step("any").node == "linux"
     assert plan.step("chosen").node == "win"
+    message = notice_of(plan, "mixed-nodes").message
+    assert "keep steps that do not select Windows off it" in message
 
 
 def test_a_tainted_windows_node_is_no_surprise():
@@ -130,9 +132,12 @@ def test_the_speed_of_the_node_and_the_pull_count_for_the_limit():
     assert "is killed after 1m40s (activeDeadlineSeconds)" in message
 
 
-def test_assumed_run_times_are_not_held_against_a_limit():
-    run = a_run(limited(limit=5, duration_source=DurationSource.ASSUMED))
-    assert codes_of_plan(plan_of(run)) == []
+def test_a_limit_below_an_assumed_run_time_is_said_as_such():
+    step = limited(limit=5, duration_source=DurationSource.ASSUMED)
+    run = a_run(step, end_limit=EndLimit(50, "activeDeadlineSeconds"))
+    texts = [each.message for each in plan_of(run).notices if each.code == "end-limit"]
+    assert "takes 1m on n1, by an assumed run time, and is killed after 5s" in texts[0]
+    assert "the run takes 1m, by assumed run times, and is stopped after 50s" in texts[1]
     assert list(late_by_hints(run)) == []
 
 

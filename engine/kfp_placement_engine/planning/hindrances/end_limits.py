@@ -12,7 +12,7 @@ from kfp_placement_engine.units.durations import format_duration
 def late_ends(graph: RunGraph, rows: Sequence[PlannedStep]) -> Iterator[Notice]:
     """Yield the steps that take longer on their nodes than they may, and a run that does.
 
-    Run times that nobody knows are not judged.
+    Where run times are assumed, the texts say so.
 
     Args:
         graph: run that was planned.
@@ -21,15 +21,16 @@ def late_ends(graph: RunGraph, rows: Sequence[PlannedStep]) -> Iterator[Notice]:
     texts: dict[str, tuple[float, str]] = {}
     for row in rows:
         limit, seconds = row.spec.end_limit, sum(_phases(row))
-        if limit is None or row.run_time.is_guess or row.progress is not ProgressState.WAITING:
+        if limit is None or row.progress is not ProgressState.WAITING:
             continue
         if row.node is not None and seconds > max(limit.seconds, texts.get(row.spec.task, (0,))[0]):
             takes = _takes(seconds, row)
             texts[row.spec.task] = seconds, f"{takes} and {_is_killed(limit)}"
     yield from (Notice("end-limit", text, task) for task, (_, text) in texts.items())
-    if graph.end_limit is not None and not all(row.run_time.is_guess for row in rows):
+    if graph.end_limit is not None:
         ends = (row.finish_seconds or 0.0 for row in rows if not row.spec.exit_task)
-        yield from _late_run(graph.end_limit, max(ends, default=0.0))
+        is_assumed = any(row.run_time.is_guess for row in rows)
+        yield from _late_run(graph.end_limit, max(ends, default=0.0), is_assumed=is_assumed)
 
 
 def late_by_hints(graph: RunGraph) -> Iterator[Notice]:
@@ -58,7 +59,8 @@ def _takes(seconds: float, row: PlannedStep) -> str:
     }
     named = [f"{verb} for {format_duration(each)}" for verb, each in parts.items() if each >= 1.0]
     text = f"takes {format_duration(seconds)} on {row.node}"
-    return f"{text} ({', '.join(named)})" if len(named) > 1 else text
+    text = f"{text} ({', '.join(named)})" if len(named) > 1 else text
+    return f"{text}, by an assumed run time," if row.run_time.is_guess else text
 
 
 def _is_killed(limit: EndLimit) -> str:
@@ -68,11 +70,12 @@ def _is_killed(limit: EndLimit) -> str:
     )
 
 
-def _late_run(limit: EndLimit, seconds: float) -> Iterator[Notice]:
+def _late_run(limit: EndLimit, seconds: float, *, is_assumed: bool = False) -> Iterator[Notice]:
     if seconds > limit.seconds:
+        basis = ", by assumed run times," if is_assumed else ""
         yield Notice(
             "end-limit",
-            f"the run takes {format_duration(seconds)} and is stopped after"
+            f"the run takes {format_duration(seconds)}{basis} and is stopped after"
             f" {format_duration(limit.seconds)} ({limit.setting} of the run), so its last steps do"
             " not end: allow more time",
         )

@@ -33,6 +33,12 @@ _DESCRIBED = re.compile(
     rb"\AName:[ \t]+\S.*\n(?:.*\n){0,60}?(?:Roles|Labels|Namespace|API Version):", re.MULTILINE
 )
 
+_TABLE = re.compile(rb"\A(?:NAMESPACE[ \t]+)?NAME[ \t]+(?:[A-Z]+[ \t-]+)*AGE\b")
+
+_OF_NODES = re.compile(rb"^(?:Roles:|NAME .* ROLES )", re.MULTILINE)
+
+_CLUSTER = "nodes,pods,pvc,pv,resourcequotas,limitranges -A"
+
 _PYTHON = re.compile(rb"^(?:from [\w.]+ import |import \w|@dsl\.|def \w+\()", re.MULTILINE)
 
 _OLD_KFP = frozenset(
@@ -124,8 +130,13 @@ def way_out(data: bytes) -> str:
             " prints"
         )
     if _DESCRIBED.match(start):
-        return (
-            "is what `kubectl describe` prints, which leaves out fields; give what"
-            " `kubectl get KIND NAME -o yaml` prints"
-        )
-    return ""
+        described = "`kubectl describe` prints"
+    elif _TABLE.match(start):
+        described = "`kubectl get` prints without -o yaml"
+    else:
+        return ""
+    problem = f"is what {described}, which leaves out fields"
+    # Only nodes have roles.
+    if _OF_NODES.search(start):
+        return f"{problem}; a cluster is what `kubectl get {_CLUSTER} -o yaml` prints"
+    return f"{problem}; give what `kubectl get KIND NAME -o yaml` prints"

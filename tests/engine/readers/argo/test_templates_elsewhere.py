@@ -349,3 +349,12 @@ def test_an_entrypoint_chooses_among_several_templates():
         read(*both, entrypoint="c")
     with pytest.raises(InputError, match="holds 2 runs"):
         read(*both, library(pod("b"), name="three"), entrypoint="b")
+
+
+def test_a_folder_of_config_maps_alone_limits_semaphores(tmp_path):
+    (tmp_path / "limits.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits}\ndata: {gpu: '2'}\n"
+    )
+    (tmp_path / "chart.yaml").write_text("kind: ConfigMap\ndata: {{ .Values.data }}\n")
+    objects = read_argo_objects(tmp_path)
+    assert ([each.get("kind") for each in objects.objects], objects.unread) == (["ConfigMap"], ())

@@ -72,7 +72,7 @@ def refused(read, text: str) -> str:
         (HELM, "given: is a Helm template; give what `helm template RELEASE CHART` prints"),
         (HELM_VALUE, "given: is a Helm template"),
         (DESCRIBED_RUN, "`kubectl get KIND NAME -o yaml`"),
-        (DESCRIBED_NODE, "`kubectl get KIND NAME -o yaml`"),
+        (DESCRIBED_NODE, "a cluster is what `kubectl get nodes,pods,pvc,pv,"),
         (OLD_SDK, "pip install 'kfp<2'; dsl-compile --py FILE --output run.yaml"),
         (OLD_COMPONENTS, "is Python of KFP SDK 1.8 or older"),
         (NEW_SDK, "is Python; name the pipeline in it"),
