@@ -25,7 +25,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     Scope,
     Selected,
     TaskOutput,
-    TaskPhase,
+    phase_subject,
     text_with_gaps,
     within,
 )
@@ -138,7 +138,7 @@ class TagReader:
         if match := _OUTPUT.match(tag):
             return TaskOutput(match.group(1), match.group(2) or match.group(3))
         if match := _STATUS.match(tag):
-            return TaskPhase(match.group(1) or "")
+            return Runtime(phase_subject(match.group(1) or ""))
         if tag == "retries":
             # A plan is of first attempts.
             return Constant("0")

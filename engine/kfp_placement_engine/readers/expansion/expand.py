@@ -288,8 +288,8 @@ class _Expander:
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
             item_scope = replace(scope, item=item)
-            holds = None if condition is None else condition.holds(item_scope)
-            if holds is False:
+            is_met = None if condition is None else condition.cases(item_scope).holds
+            if is_met is False:
                 self._skipped = True
                 continue
             iteration = f"{task.name}[{index}]"
@@ -310,7 +310,7 @@ class _Expander:
                 group=inner,
                 iteration=(*position.iteration, index),
                 items=(*position.items, _item_key(item, index)),
-                conditions=position.conditions[:-1] if holds else position.conditions,
+                conditions=position.conditions[:-1] if is_met else position.conditions,
                 assumed=position.assumed or width.assumed,
             )
             iterations[index] = self._body(task, inside, iteration, item_scope, artifacts)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kfp_placement_engine.readers.formulas.evaluation import Lookup, truth
+from kfp_placement_engine.readers.formulas.evaluation import Lookup
 from kfp_placement_engine.readers.formulas.languages import CEL
-from kfp_placement_engine.readers.formulas.needs import Subjects, needs_of, subject_of
+from kfp_placement_engine.readers.formulas.needs import Subjects, cases_of, subject_of
 from kfp_placement_engine.readers.formulas.parser import parsed, problem_of
 from kfp_placement_engine.readers.formulas.syntax import Node
-from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue
 
@@ -30,13 +30,10 @@ class CelCondition:
     inputs: Mapping[str, Expression]
     of_item: bool = False
 
-    def holds(self, scope: Scope) -> bool | None:
-        """Return whether it holds, as KFP's driver evaluates it."""
-        return truth(self._node, self._lookup(scope), CEL)
-
-    def needs(self, scope: Scope) -> Needs:
-        """Return the values of outputs and parameters that it needs."""
-        return needs_of(self._node, Subjects(self._lookup(scope), self._subject, CEL))
+    def cases(self, scope: Scope) -> Cases:
+        """Return which of these values it needs to hold, and which not to."""
+        about = Subjects(self._lookup(scope), self._subject, CEL, scope.known)
+        return cases_of(self._node, about)
 
     def problem(self, _scope: Scope) -> str:
         """Return why KFP's driver cannot evaluate it."""

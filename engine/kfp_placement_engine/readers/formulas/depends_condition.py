@@ -3,30 +3,21 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from kfp_placement_engine.readers.formulas.evaluation import Lookup, truth
+from kfp_placement_engine.readers.formulas.evaluation import unknown
 from kfp_placement_engine.readers.formulas.languages import EXPR
-from kfp_placement_engine.readers.formulas.needs import Subjects, needs_of
+from kfp_placement_engine.readers.formulas.needs import Subjects, cases_of
 from kfp_placement_engine.readers.formulas.parser import parsed
 from kfp_placement_engine.readers.formulas.syntax import (
     GAP,
     MAX_CHARACTERS,
     Node,
-    Operation,
-    Variable,
     gap,
 )
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.choices import Needs, ValueSet
-from kfp_placement_engine.readers.tree.decisions import (
-    AFTER_SUCCESS,
-    AFTER_SUCCESS_OR_SKIP,
-    phase_subject,
-    phase_values,
-)
-from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.values import UNKNOWN
+from kfp_placement_engine.readers.tree.choices import Cases, ValueSet
+from kfp_placement_engine.readers.tree.decisions import AFTER_SUCCESS, AFTER_SUCCESS_OR_SKIP
+from kfp_placement_engine.readers.tree.expressions import Scope, phase_subject
 
 _PHASES = {
     "Succeeded": frozenset({"Succeeded"}),
@@ -63,32 +54,19 @@ class DependsCondition:
     ends: Mapping[str, tuple[str, frozenset[str]]]
     of_item: bool = False
 
-    def holds(self, scope: Scope) -> bool | None:
-        """Return whether it holds when all these tasks have ended."""
-        return truth(self.node, self._lookup(scope), EXPR)
-
-    def needs(self, scope: Scope) -> Needs:
-        """Return the ends of tasks that it needs."""
+    def cases(self, scope: Scope) -> Cases:
+        """Return which of these ends it needs to hold, and which not to."""
 
         def end(path: str) -> tuple[str, ValueSet]:
             task, ends = self.ends[path]
-            return phase_subject(task), phase_values(ends)
+            return phase_subject(task), ValueSet.of(ends)
 
-        return needs_of(self.node, Subjects(self._lookup(scope), lambda _path: "", EXPR, end))
+        about = Subjects(unknown, lambda _path: "", EXPR, scope.known, end)
+        return cases_of(self.node, about)
 
     def problem(self, _scope: Scope) -> str:
         """Return nothing: what Argo cannot read is refused with the file."""
         return ""
-
-    def _lookup(self, scope: Scope) -> Lookup:
-        def lookup(path: str) -> Any:
-            task, ends = self.ends[path]
-            phases = scope.phases(task)
-            if phases.isdisjoint(ends):
-                return False
-            return True if phases <= ends else UNKNOWN
-
-        return lookup
 
 
 def read_depends(
@@ -137,25 +115,4 @@ def read_depends(
     node = parsed(_TASK_RESULT.sub(marked, text), EXPR)
     if node is None:
         raise place.error(f"Argo cannot read {text!r:.80}; write it as in a.Succeeded && !b.Failed")
-    return DependsCondition(text, _with_joined_ends(node, ends), ends)
-
-
-def _with_joined_ends(node: Node, ends: dict[str, tuple[str, frozenset[str]]]) -> Node:
-    """Return a tree in which `a.Succeeded || a.Skipped` is one variable: one of them holds."""
-    if not isinstance(node, Operation):
-        return node
-    operands = [_with_joined_ends(operand, ends) for operand in node.operands]
-    if node.operator == "||":
-        of_task: dict[str, Variable] = {}
-        others: list[Node] = []
-        for operand in operands:
-            if not isinstance(operand, Variable):
-                others.append(operand)
-                continue
-            task, wanted = ends[operand.path]
-            first = of_task.setdefault(task, operand)
-            ends[first.path] = (task, ends[first.path][1] | wanted)
-        operands = [*of_task.values(), *others]
-        if len(operands) == 1:
-            return operands[0]
-    return Operation(node.operator, tuple(operands))
+    return DependsCondition(text, node, ends)

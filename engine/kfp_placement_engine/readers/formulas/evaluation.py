@@ -51,12 +51,6 @@ def value_of(node: Node, lookup: Lookup, language: Language) -> Any:
     return result if _is_small(result) else UNKNOWN
 
 
-def truth(node: Node | None, lookup: Lookup, language: Language) -> bool | None:
-    """Return whether an expression is true; None = that is not known, or it is not a condition."""
-    value = UNKNOWN if node is None else value_of(node, lookup, language)
-    return value if isinstance(value, bool) else None
-
-
 def unknown(_path: str) -> Any:
     """Return that a variable is not known."""
     return UNKNOWN

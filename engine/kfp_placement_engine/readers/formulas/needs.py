@@ -7,17 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kfp_placement_engine.readers.formulas.computed import Computed
 from kfp_placement_engine.readers.formulas.evaluation import Lookup, value_of
 from kfp_placement_engine.readers.formulas.functions import json_text
+from kfp_placement_engine.readers.formulas.languages import EXPR
 from kfp_placement_engine.readers.formulas.syntax import Language, Node, Operation, Variable
-from kfp_placement_engine.readers.tree.choices import NOTHING, Needs, ValueSet, all_of, any_of
-from kfp_placement_engine.readers.tree.decisions import phase_subject
+from kfp_placement_engine.readers.tree.choices import (
+    COMPARISONS,
+    EVERYTHING,
+    NOTHING,
+    Cases,
+    Needs,
+    ValueSet,
+    all_of,
+    any_of,
+    common,
+)
 from kfp_placement_engine.readers.tree.expressions import (
     Expression,
     Input,
     Runtime,
+    Scope,
     TaskOutput,
-    TaskPhase,
 )
 from kfp_placement_engine.readers.tree.values import UNKNOWN
 
@@ -33,12 +44,14 @@ class Subjects:
         lookup: known values of variables.
         subject: function that returns what has the value of a variable; "" = that differs.
         language: language of the expression.
+        known: what is known of the values of subjects.
         end: function that returns subject and values of a variable that is itself a comparison.
     """
 
     lookup: Lookup
     subject: Callable[[str], str]
     language: Language
+    known: Needs
     end: Callable[[str], tuple[str, ValueSet]] | None = None
 
     def value(self, node: Node) -> Any:
@@ -57,38 +70,51 @@ class Subjects:
         names = [self.name(operand) for operand in node.operands]
         return f"{node.operator}({', '.join(names)})" if all(names) else ""
 
+    def possible(self, needs: Needs) -> Needs:
+        """Return needs, or `NOTHING` if what is known rules them out."""
+        asked = [each for each in needs if each in self.known]
+        met = (common([needs[each], self.known[each]]) for each in asked)
+        return needs if all(values.cuts for values in met) else NOTHING
 
-def needs_of(node: Node | None, about: Subjects, *, wanted: bool = True) -> Needs:
-    """Return the values without which an expression is not true (or false)."""
+
+def cases_of(node: Node | None, about: Subjects) -> Cases:
+    """Return what an expression needs to be true and to be false; None = it cannot be read."""
+    operator, operands = node if isinstance(node, Operation) else ("", ())
+    if operator in ("&&", "||", "!"):
+        cases = [cases_of(operand, about) for operand in operands]
+        met, unmet = (each.met for each in cases), (each.unmet for each in cases)
+        if operator == "!":
+            return Cases(cases[0].unmet, cases[0].met)
+        both = (all_of(met), any_of(unmet)) if operator == "&&" else (any_of(met), all_of(unmet))
+        return Cases(*map(about.possible, both))
     value = UNKNOWN if node is None else about.value(node)
-    if node is None or isinstance(value, bool):
-        return {} if value is UNKNOWN or value is wanted else NOTHING
-    if isinstance(node, Operation) and node.operator == "!":
-        return needs_of(node.operands[0], about, wanted=not wanted)
-    if isinstance(node, Operation) and node.operator in ("&&", "||"):
-        parts = [needs_of(operand, about, wanted=wanted) for operand in node.operands]
-        return (all_of if (node.operator == "&&") is wanted else any_of)(parts)
-    subject, values = _comparison(node, about)
-    return {subject: values if wanted else values.opposite()} if subject else {}
+    if isinstance(value, bool):
+        return Cases(unmet=NOTHING) if value else Cases(met=NOTHING)
+    subject, values = ("", EVERYTHING) if node is None else _comparison(node, about)
+    if not subject:
+        return Cases()
+    return Cases(*(about.possible({subject: each}) for each in (values, values.opposite())))
 
 
 def _comparison(node: Node, about: Subjects) -> tuple[str, ValueSet]:
     """Return subject and values of a comparison; "" = they differ from place to place."""
     if isinstance(node, Variable) and about.end is not None:
         return about.end(node.path)
-    if isinstance(node, Operation) and node.operator in _OPPOSITES:
-        subject, values = _comparison(Operation(_OPPOSITES[node.operator], node.operands), about)
-        return subject, values.opposite()
-    if isinstance(node, Operation) and node.operator == "==":
-        for one, other in (node.operands, node.operands[::-1]):
+    operator, operands = node if isinstance(node, Operation) else ("", ())
+    if operator in COMPARISONS:
+        for one, other in (operands, operands[::-1]):
             value = about.value(other)
             if value is not UNKNOWN:
-                return about.name(one), ValueSet(frozenset({json_text(value)}))
-    if isinstance(node, Operation) and node.operator == "in":
-        among = about.value(node.operands[1])
+                is_mirrored = other is operands[0]
+                return about.name(one), ValueSet.where(operator, value, is_mirrored=is_mirrored)
+    if operator in _OPPOSITES:
+        subject, values = _comparison(Operation(_OPPOSITES[operator], operands), about)
+        return subject, values.opposite()
+    if operator == "in":
+        among = about.value(operands[1])
         if isinstance(among, list):
-            return about.name(node.operands[0]), ValueSet(frozenset(map(json_text, among)))
-    return about.name(node), ValueSet(frozenset({"true"}))
+            return about.name(operands[0]), ValueSet.of(among)
+    return about.name(node), ValueSet.of([True])
 
 
 def subject_of(expression: Expression) -> str:
@@ -98,9 +124,24 @@ def subject_of(expression: Expression) -> str:
             return f"tasks.{task}.{key}"
         case Input(name):
             return f"inputs.{name}"
-        case TaskPhase(task):
-            return phase_subject(task)
         case Runtime(subject):
             return subject
+        case Computed():
+            return computed_subjects(expression, Scope()).name(expression.node)
         case _:
             return ""
+
+
+def computed_subjects(computed: Computed, scope: Scope) -> Subjects:
+    """Return the values and subjects in an expression in expr-lang."""
+
+    def subject(path: str) -> str:
+        return text_subject(subject_of(computed.source(path)))
+
+    return Subjects(computed.lookup(scope), subject, EXPR, scope.known)
+
+
+def text_subject(subject: str) -> str:
+    """Return the subject of a value that is text even if it looks like a number."""
+    # A phase is text in any case.
+    return f"'{subject}'" if subject and not subject.startswith("status ") else subject

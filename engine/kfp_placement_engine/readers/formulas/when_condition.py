@@ -4,12 +4,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kfp_placement_engine.readers.formulas.computed import Computed
-from kfp_placement_engine.readers.formulas.evaluation import truth, unknown
-from kfp_placement_engine.readers.formulas.languages import EXPR, GOVALUATE
-from kfp_placement_engine.readers.formulas.needs import Subjects, needs_of, subject_of
+from kfp_placement_engine.readers.formulas.evaluation import unknown
+from kfp_placement_engine.readers.formulas.languages import GOVALUATE
+from kfp_placement_engine.readers.formulas.needs import (
+    Subjects,
+    cases_of,
+    computed_subjects,
+    subject_of,
+    text_subject,
+)
 from kfp_placement_engine.readers.formulas.parser import parsed, problem_of
 from kfp_placement_engine.readers.formulas.syntax import GAP, MAX_CHARACTERS, Node, Variable, gap
-from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import (
     Expression,
     Joined,
@@ -40,21 +46,13 @@ class WhenCondition:
         """True if the condition depends on the item of the loop that the task itself is."""
         return any(isinstance(part, LoopItem) for part in within(self.expression))
 
-    def holds(self, scope: Scope) -> bool | None:
-        """Return whether it holds, as Argo's controller evaluates it."""
-        return truth(self._node(scope), unknown, GOVALUATE)
-
-    def needs(self, scope: Scope) -> Needs:
-        """Return the values of outputs, parameters and statuses that it needs."""
+    def cases(self, scope: Scope) -> Cases:
+        """Return which of these values it needs to hold, and which not to."""
         whole = self.expression
         if isinstance(whole, Computed):
-            about = Subjects(
-                whole.lookup(scope),
-                lambda path: _text_subject(subject_of(whole.source(path))),
-                EXPR,
-            )
-            return needs_of(whole.node, about)
-        return needs_of(self._node(scope), Subjects(unknown, self._subject, GOVALUATE))
+            return cases_of(whole.node, computed_subjects(whole, scope))
+        about = Subjects(unknown, self._subject, GOVALUATE, scope.known)
+        return cases_of(self._node(scope), about)
 
     def problem(self, scope: Scope) -> str:
         """Return why Argo cannot evaluate it; one with values that a step makes may be right."""
@@ -82,10 +80,4 @@ class WhenCondition:
     def _subject(self, path: str) -> str:
         match = GAP.fullmatch(path.strip("'"))
         subject = subject_of(self._parts[int(match[1])]) if match else ""
-        return _text_subject(subject) if path[0] == "'" else subject
-
-
-def _text_subject(subject: str) -> str:
-    """Return the subject of a value that is text even if it looks like a number."""
-    # A phase is text in any case.
-    return f"'{subject}'" if subject and not subject.startswith("status ") else subject
+        return text_subject(subject) if path[0] == "'" else subject

@@ -4,12 +4,14 @@ One task may need that an output is `heads`, another that it is anything but `he
 both. Such tasks are in different branches of one choice.
 """
 
+import json
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from kfp_placement_engine.model.concurrency import Branch
 
@@ -22,39 +24,98 @@ _MOST_VISITS = 500_000
 _MOST_WIDE = 8
 """Number of needs of one subject that are left aside to tell the others apart."""
 
-_ANY_OTHER, _NONE = "*", ""
-"""Stand-ins for any value that is not listed, and for no value; values have other texts."""
+_FIRST, _LAST = (0,), (9,)
+"""Cuts before and after all values."""
+
+_MIRRORED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+COMPARISONS: Final = frozenset(_MIRRORED)
+"""Comparisons with a constant that hold for a set of values."""
 
 
 @dataclass(frozen=True)
 class ValueSet:
-    """A set of values, or all values outside of one.
+    """A set of values, such as one number, all text but two words, or all numbers above 5.
 
     Attributes:
-        values: the values, as text that differs between values.
-        excluded: whether all other values are meant.
+        cuts: places in the order of all values, by kind, where the set begins and ends by turns.
     """
 
-    values: frozenset[str]
-    excluded: bool = False
+    cuts: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> "ValueSet":
+        """Return the set of some plain values."""
+        return union([cls.where("==", value) for value in values])
+
+    @classmethod
+    def where(cls, comparison: str, value: Any, *, is_mirrored: bool = False) -> "ValueSet":
+        """Return the values for which a comparison with another one holds.
+
+        Args:
+            comparison: one of `COMPARISONS`.
+            value: the other value.
+            is_mirrored: whether the other value stands before the comparison.
+        """
+        kind, key = _place(value)
+        below, above = (kind, key, 0), (kind, key, 1)
+        bounds = {
+            "==": (below, above),
+            "<": ((kind,), below),
+            "<=": ((kind,), above),
+            ">": (above, (kind + 1,)),
+            ">=": (below, (kind + 1,)),
+        }
+        return cls(bounds[_MIRRORED[comparison] if is_mirrored else comparison])
 
     def opposite(self) -> "ValueSet":
         """Return all other values."""
-        return ValueSet(self.values, not self.excluded)
+        cuts = self.cuts
+        cuts = cuts[1:] if cuts[:1] == (_FIRST,) else (_FIRST, *cuts)
+        return ValueSet(cuts[:-1] if cuts[-1:] == (_LAST,) else (*cuts, _LAST))
 
-    def __and__(self, other: "ValueSet") -> "ValueSet":
-        """Return the values that are in both sets."""
-        if self.excluded and other.excluded:
-            return ValueSet(self.values | other.values, excluded=True)
-        if self.excluded:
-            return ValueSet(other.values - self.values)
-        return ValueSet(
-            self.values - other.values if other.excluded else self.values & other.values
-        )
+    def has(self, value: Any) -> bool:
+        """Return whether a plain value is in the set."""
+        return bool(bisect_right(self.cuts, (*_place(value), 0)) % 2)
 
-    def __or__(self, other: "ValueSet") -> "ValueSet":
-        """Return the values that are in one of the sets."""
-        return (self.opposite() & other.opposite()).opposite()
+
+EVERYTHING: Final = ValueSet((_FIRST, _LAST))
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    """Return the place of a plain value in the order of all: its kind, and a key within that."""
+    if isinstance(value, bool):
+        return 1, value
+    if isinstance(value, int | float):
+        return 2, value
+    return (3, value) if isinstance(value, str) else (4, json.dumps(value, sort_keys=True))
+
+
+def _met(sets: Collection[ValueSet], least: int) -> ValueSet:
+    """Return the values that are in at least so many of the sets."""
+    if len(sets) == 1:
+        return next(iter(sets))
+    changes: Counter[tuple[Any, ...]] = Counter()
+    for values in sets:
+        changes.update(values.cuts[::2])
+        changes.subtract(values.cuts[1::2])
+    count, cuts = 0, []
+    for cut in sorted(changes):
+        was_in = count >= least
+        count += changes[cut]
+        if (count >= least) is not was_in:
+            cuts.append(cut)
+    return ValueSet(tuple(cuts))
+
+
+def union(sets: Iterable[ValueSet]) -> ValueSet:
+    """Return the values that are in any of the sets."""
+    return _met(set(sets), 1)
+
+
+def common(sets: Iterable[ValueSet]) -> ValueSet:
+    """Return the values that are in all of the sets."""
+    distinct = set(sets)
+    return _met(distinct, len(distinct))
 
 
 Needs = Mapping[str, ValueSet]
@@ -65,22 +126,40 @@ NOTHING: Final[Needs] = MappingProxyType({})
 """Stand-in for the needs of what no run takes."""
 
 
+class Cases(NamedTuple):
+    """The two ways in which a condition may end.
+
+    Attributes:
+        met: values that it needs to hold; `NOTHING` if it never holds.
+        unmet: values that it needs not to hold.
+    """
+
+    met: Needs = MappingProxyType({})
+    unmet: Needs = MappingProxyType({})
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the condition holds in any case; None = that is not known."""
+        return False if self.met is NOTHING else True if self.unmet is NOTHING else None
+
+
 def all_of(many: Iterable[Needs]) -> Needs:
     """Return what a task needs that needs all of these."""
     many = list(many)
     if any(needs is NOTHING for needs in many):
         return NOTHING
-    joined: dict[str, ValueSet] = {}
     distinct = list({id(needs): needs for needs in many if needs}.values())
     if len(distinct) == 1:
         return distinct[0]
+    gathered: dict[str, list[ValueSet]] = {}
     for needs in distinct:
         for subject, values in needs.items():
-            if subject in joined:
-                joined[subject] &= values
-            elif len(joined) < _MOST_NEEDS:
-                joined[subject] = values
-    return joined
+            if subject in gathered or len(gathered) < _MOST_NEEDS:
+                gathered.setdefault(subject, []).append(values)
+    joined = {
+        subject: common(sets) if len(sets) > 1 else sets[0] for subject, sets in gathered.items()
+    }
+    return joined if all(values.cuts for values in joined.values()) else NOTHING
 
 
 def any_of(many: Iterable[Needs]) -> Needs:
@@ -88,15 +167,13 @@ def any_of(many: Iterable[Needs]) -> Needs:
     possible = [needs for needs in many if needs is not NOTHING]
     if not possible:
         return NOTHING
-    first, *others = possible
-    joined = dict(first)
-    for needs in others:
-        joined = {
-            subject: values | needs[subject]
-            for subject, values in joined.items()
-            if subject in needs
-        }
-    return joined
+    shared = set(possible[0]).intersection(*possible[1:])
+    joined = {subject: union([needs[subject] for needs in possible]) for subject in shared}
+    return {
+        subject: joined[subject]
+        for subject in possible[0]
+        if joined.get(subject, EVERYTHING) != EVERYTHING
+    }
 
 
 def branches_by_needs(needs: Mapping[str, Needs], prefix: str) -> dict[str, tuple[Branch, ...]]:
@@ -133,8 +210,7 @@ def _split(tasks: list[str], needs: Mapping[str, Needs]) -> tuple[str, list[list
             break
         needed = {task: needs[task][subject] for task in tasks if subject in needs[task]}
         # Those that take many values may overlap others that exclude each other.
-        several = {each for each in needed.values() if each.excluded or len(each.values) > 1}
-        wide = nsmallest(_MOST_WIDE, several, key=_narrowness)
+        wide = nsmallest(_MOST_WIDE, set(needed.values()), key=_narrowness)
         for count in range(len(wide) + 1):
             some = {task: each for task, each in needed.items() if each not in wide[:count]}
             parts = _parts(some)
@@ -143,36 +219,34 @@ def _split(tasks: list[str], needs: Mapping[str, Needs]) -> tuple[str, list[list
     return "", []
 
 
-def _narrowness(values: ValueSet) -> tuple[bool, int, list[str]]:
+def _narrowness(values: ValueSet) -> tuple[bool, int, tuple[tuple[Any, ...], ...]]:
     """Return a key by which a set comes before narrower ones: all but few values come first."""
-    count = len(values.values)
-    return not values.excluded, count if values.excluded else -count, sorted(values.values)
+    is_closed, count = values.cuts[:1] != (_FIRST,), len(values.cuts)
+    return is_closed, -count if is_closed else count, values.cuts
 
 
 def _parts(needed: Mapping[str, ValueSet]) -> list[list[str]]:
     """Return the tasks in parts: tasks whose values overlap, also by way of others, are in one."""
-    excluding = [each.values for each in needed.values() if each.excluded]
-    # Only a value that all of them exclude is surely not needed by any of them.
-    apart = frozenset.intersection(*excluding) if excluding else None
-    above: dict[str, str] = {}
+    above = {task: task for task in needed}
 
-    def top(value: str) -> str:
-        while (higher := above.setdefault(value, value)) != value:
-            above[value] = above[higher]
-            value = above[value]
-        return value
+    def top(task: str) -> str:
+        while (higher := above[task]) != task:
+            above[task] = above[higher]
+            task = above[task]
+        return task
 
-    def names(values: ValueSet) -> list[str]:
-        if values.excluded:
-            return [_ANY_OTHER]
-        listed = values.values if apart is None else values.values & apart
-        return sorted(listed) + [_ANY_OTHER] * (len(listed) < len(values.values))
-
-    for values in needed.values():
-        first, *others = names(values) or [_NONE]
-        for other in others:
-            above[top(other)] = top(first)
+    furthest, holder = _FIRST, ""
+    pieces = (
+        (begin, end, task)
+        for task, values in needed.items()
+        for begin, end in zip(values.cuts[::2], values.cuts[1::2], strict=True)
+    )
+    for begin, end, task in sorted(pieces):
+        if begin < furthest:
+            above[top(task)] = top(holder)
+        if end > furthest:
+            furthest, holder = end, task
     parts: dict[str, list[str]] = {}
-    for task, values in needed.items():
-        parts.setdefault(top((names(values) or [_NONE])[0]), []).append(task)
+    for task in needed:
+        parts.setdefault(top(task), []).append(task)
     return list(parts.values())

@@ -4,25 +4,30 @@ Argo ends a task without a pod if its condition is false (`Skipped`), or if the 
 for ended otherwise than it needs (`Omitted`). A task that surely ends so is not in the graph.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kfp_placement_engine.exceptions import UnknownBranchError
-from kfp_placement_engine.model.concurrency import Branch, exclude_each_other
-from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.model.concurrency import Branch
+from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.readers.tree.choices import (
+    EVERYTHING,
+    NOTHING,
+    Cases,
     Needs,
     ValueSet,
     all_of,
     branches_by_needs,
 )
-from kfp_placement_engine.readers.tree.expressions import ANY_PHASE, Scope
+from kfp_placement_engine.readers.tree.expressions import ANY_PHASE, Scope, phase_subject
 from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import Condition, Task
 from kfp_placement_engine.readers.tree.values import known_list
 
+_SHOWN = 5
 _SUCCEEDED = frozenset({"Succeeded"})
 _RAN = frozenset({"Succeeded", "Failed", "Error"})
 _SKIPPED = frozenset({"Skipped"})
@@ -74,16 +79,6 @@ Decisions = Mapping[str, Decision]
 """Decisions about tasks, by name; a task that is not in it has no conditions."""
 
 
-def phase_subject(task: str) -> str:
-    """Return the subject of needs that the phase of a task is; "" = the run's."""
-    return f"status of {task or 'the run'}"
-
-
-def phase_values(phases: Iterable[str]) -> ValueSet:
-    """Return phases as the values of a need."""
-    return ValueSet(frozenset(f'"{phase}"' for phase in phases))
-
-
 class BranchDecider:
     """Decides about the tasks of one run's DAGs, also by the branches that a user has chosen."""
 
@@ -115,14 +110,21 @@ class BranchDecider:
         """
         if not any(task.condition or task.trigger for task in tasks):
             return {}
-        judged = _JudgedDag(tasks, scope, self._usual_ends, {})
+        judged = _JudgedDag(tasks, scope, self._usual_ends, {}, {})
         for task in tasks:
             if task.condition and judged.decisions[task.name].conditions:
                 self._name_problem(prefix + task.name, task.condition, scope)
-        branches = judged.branches(prefix)
+        needs = judged.needs()
+        given = {name: False for name, each in needs.items() if each is NOTHING}
+        known: Needs = {}
         if self._any_chosen:
-            given = self._given(tasks, judged.decisions, branches, prefix)
-            judged = _JudgedDag(tasks, scope, self._usual_ends, given)
+            chosen = self._given(tasks, judged.decisions, prefix)
+            known = self._known(chosen, judged, needs, prefix)
+            given |= chosen
+        if given:
+            judged = _JudgedDag(tasks, scope, self._usual_ends, given, known)
+            needs = judged.needs()
+        branches = branches_by_needs(needs, prefix)
         return {
             name: replace(each, branches=branches[name]) if name in branches else each
             for name, each in judged.decisions.items()
@@ -145,10 +147,9 @@ class BranchDecider:
         self,
         tasks: Sequence[Task],
         decisions: Decisions,
-        branches: Mapping[str, tuple[Branch, ...]],
         prefix: str,
     ) -> dict[str, bool]:
-        """Return whether tasks are taken, as the user says; also those that taken ones exclude."""
+        """Return whether tasks are taken, as the user says."""
         given: dict[str, bool] = {}
         for task in tasks:
             decision = decisions[task.name]
@@ -167,15 +168,45 @@ class BranchDecider:
                     " another value"
                 )
                 self._notices.add("branch-known", message, task_of(name))
-        for taken_task in [name for name, taken in given.items() if taken]:
-            mine = branches.get(taken_task, ())
-            for other, theirs in branches.items():
-                if exclude_each_other(mine, theirs) and given.setdefault(other, False):
-                    raise UnknownBranchError(
-                        f"branches {prefix + taken_task:.120} and {prefix + other:.120} exclude"
-                        " each other, so that a run takes one of them at most; choose one"
-                    )
         return given
+
+    def _known(
+        self,
+        given: Mapping[str, bool],
+        judged: "_JudgedDag",
+        needs: Mapping[str, Needs],
+        prefix: str,
+    ) -> Needs:
+        """Return what the choices of branches say of the values that the run makes."""
+        known: Needs = {}
+        for name, taken in given.items():
+            more = needs.get(name, {})
+            if not taken:
+                may_be_omitted = "Omitted" in judged.decisions[name].usual
+                more = {} if may_be_omitted else judged.needs_if_skipped(name, known)
+            joined = all_of((known, more))
+            if joined is NOTHING:
+                raise UnknownBranchError(_contradiction(name, given, needs, prefix))
+            known = joined
+        return known
+
+
+def _contradiction(
+    name: str, given: Mapping[str, bool], needs: Mapping[str, Needs], prefix: str
+) -> str:
+    """Return why no run can follow the choices of branches, of which this is the first too many."""
+    for other, taken in given.items():
+        if taken and given[name] and all_of((needs[other], needs[name])) is NOTHING:
+            return (
+                f"branches {prefix + other:.120} and {prefix + name:.120} exclude each other, so"
+                " that a run takes one of them at most; choose one"
+            )
+    about = needs.get(name, {}).keys()
+    others = [other for other in given if about & needs.get(other, {}).keys()]
+    named = listed([prefix + other for other in others], _SHOWN)
+    if any(given[other] for other in others):
+        return f"the choices of branches {named} contradict each other; change one"
+    return f"a run takes one of branches {named}, so that not all are left out; take one"
 
 
 class _JudgedDag:
@@ -183,6 +214,7 @@ class _JudgedDag:
 
     Attributes:
         decisions: decisions about all tasks, without branches.
+        scope: values in the DAG, with what is known of the ends of tasks.
     """
 
     def __init__(
@@ -191,53 +223,86 @@ class _JudgedDag:
         scope: Scope,
         usual_ends: frozenset[str],
         given: Mapping[str, bool],
+        known: Needs,
     ) -> None:
         self.decisions: dict[str, Decision] = {}
+        self._own: dict[str, Cases] = {}
+        self._triggers: dict[str, Cases] = {}
         self._tasks = {task.name: task for task in tasks}
         self._usual_ends = usual_ends
         self._given = given
-        self._in_any = replace(scope, phases=lambda task: self._decision(task).phases)
-        self._in_usual = replace(scope, phases=lambda task: self._decision(task).usual)
+        self._known = known
+        in_any, in_usual = (
+            {**known, phase_subject(""): ValueSet.of(ends)} for ends in (_RAN, _SUCCEEDED)
+        )
+        self.scope = replace(scope, known=in_any)
+        self._usual_scope = replace(scope, known=in_usual)
         # Most tasks surely run, so that those which wait for them need no closer look.
         self._unsure: set[str] = set()
         for task in tasks:
-            decision = self.decisions[task.name] = self._judged(task)
+            if task.condition is not None:
+                self._own[task.name] = task.condition.cases(self.scope)
+            if task.trigger is not None:
+                self._triggers[task.name] = task.trigger.cases(self.scope)
+            decision = self.decisions[task.name] = self._with_known_end(task)
+            in_any[phase_subject(task.name)] = _values(decision.phases)
+            in_usual[phase_subject(task.name)] = _values(decision.usual)
             if decision.usual != _SUCCEEDED:
                 self._unsure.add(task.name)
 
-    def branches(self, prefix: str) -> dict[str, tuple[Branch, ...]]:
-        """Return the branches of tasks that run, by what they and those before them need."""
-        own, explicit = self._needs("condition"), self._needs("trigger")
-        if not own and not explicit:
-            return {}
+    def needs(self) -> dict[str, Needs]:
+        """Return what each task that may run needs, also for those before it to end so."""
+        own = {name: cases.met for name, cases in self._own.items()}
+        explicit = {name: cases.met for name, cases in self._triggers.items()}
         watched = {
             subject
             for needs in (*own.values(), *explicit.values())
             for subject, values in needs.items()
-            if not (values & phase_values(_SUCCEEDED)).values
+            if not values.has("Succeeded")
         }
+        named = {phase_subject(name): name for name in self._tasks}
         starts: dict[str, Needs] = {}
-        for name, task in self._tasks.items():
-            parts = [explicit[name] if name in explicit else self._usual_needs(task, watched)]
-            for other in task.depends_on:
-                ends = self._ends_before(task, other, explicit.get(name))
-                # A task that ended so has started, or even run.
-                parts += [starts[other]] if "Omitted" not in ends else []
-                parts += [own[other]] if other in own and ends <= _RAN else []
-            starts[name] = all_of(parts)
-        both = {name: all_of((starts[name], own.get(name, {}))) for name in self._tasks}
-        running = {name for name, decision in self.decisions.items() if decision.runs}
-        needed = {name: needs for name, needs in both.items() if needs and name in running}
-        return branches_by_needs(needed, prefix)
+        whole: dict[str, Needs] = {}
 
-    def _needs(self, kind: str) -> dict[str, Needs]:
-        """Return what the conditions or triggers of tasks need."""
-        conditions = {name: getattr(task, kind) for name, task in self._tasks.items()}
-        return {name: each.needs(self._in_any) for name, each in conditions.items() if each}
+        def implied(other: str, ends: frozenset[str]) -> Needs:
+            """Return what another task needs to end so: it has run, or was skipped, or started."""
+            if ends <= _RAN:
+                return whole.get(other, {})
+            unmet = self._own.get(other, Cases()).unmet if ends == _SKIPPED else {}
+            return {} if "Omitted" in ends else all_of((starts.get(other, {}), unmet))
+
+        for name, task in self._tasks.items():
+            start = explicit[name] if name in explicit else self._usual_needs(task, watched)
+            before = [
+                implied(other, self._ends_before(task, other, explicit.get(name)))
+                for other in task.depends_on
+            ]
+            starts[name] = all_of((start, *before))
+            mine = all_of((starts[name], own.get(name, {})))
+            asked = [
+                implied(named[subject], _phases(values))
+                for subject, values in mine.items()
+                if subject in named
+            ]
+            whole[name] = all_of((mine, *asked))
+        # A branch has the name of its first task, which is one that people can choose.
+        return {
+            name: whole[name]
+            for name in sorted(whole, key=lambda name: name not in own)
+            if self.decisions[name].runs and (whole[name] or whole[name] is NOTHING)
+        }
+
+    def needs_if_skipped(self, name: str, known: Needs) -> Needs:
+        """Return what a run needs in which a task is skipped, beside what is known."""
+        condition = self._tasks[name].condition
+        if condition is None:
+            return {}
+        scope = replace(self.scope, known={**self.scope.known, **known})
+        return condition.cases(scope).unmet
 
     def _usual_needs(self, task: Task, watched: set[str]) -> Needs:
         return {
-            phase_subject(other): phase_values(self._ends_before(task, other, None))
+            phase_subject(other): _values(self._ends_before(task, other, None))
             for other in (task.depends_on if watched else ())
             if phase_subject(other) in watched
         }
@@ -249,54 +314,60 @@ class _JudgedDag:
             return ANY_PHASE
         if needs is None:
             return self._usual_ends | self._tasks[other].continues_after
-        values = needs.get(phase_subject(other))
-        if values is None or values.excluded:
-            return ANY_PHASE
-        return frozenset(value.strip('"') for value in values.values)
+        return _phases(needs.get(phase_subject(other), EVERYTHING))
+
+    def _with_known_end(self, task: Task) -> Decision:
+        """Return the decision about a task, without ends that the user's choices rule out."""
+        decision, known = self._judged(task), self._known.get(phase_subject(task.name))
+        if known is None:
+            return decision
+        phases = decision.phases & _phases(known)
+        return replace(decision, phases=phases, usual=decision.usual & phases or phases)
 
     def _judged(self, task: Task) -> Decision:
         if task.name in self._given:
             return RUNS if self._given[task.name] else Decision(_SKIPPED, _SKIPPED)
         condition = task.condition
-        starts, usually_starts = (
-            self._starts(task, self._in_any),
-            self._starts(task, self._in_usual),
-        )
-        holds = usually_holds = True if condition is None else condition.holds(self._in_any)
-        if holds is None and condition is not None:
-            usually_holds = condition.holds(self._in_usual)
+        starts, usually_starts = self._starts(task), self._starts(task, in_usual=True)
+        is_met = usually_met = True if condition is None else self._own[task.name].holds
+        if is_met is None and condition is not None:
+            usually_met = condition.cases(self._usual_scope).holds
         if starts is False:
             return Decision(_OMITTED, _OMITTED)
-        if holds is False or self._is_empty(task):
+        if is_met is False or self._is_empty(task):
             return Decision(_SKIPPED, _SKIPPED)
         usual = _SUCCEEDED
         conditions: list[str] = []
         if usually_starts is not True:
             usual = _OMITTED | (usual if usually_starts is None else frozenset())
             conditions += self._conditions_before(task)
-        if usually_holds is not True and condition is not None:
-            usual = _SKIPPED | (usual if usually_holds is None else usual - _SUCCEEDED)
+        if usually_met is not True and condition is not None:
+            usual = _SKIPPED | (usual if usually_met is None else usual - _SUCCEEDED)
             conditions.append(condition.text)
-        unsure = (_SKIPPED if holds is None else frozenset()) | (
+        unsure = (_SKIPPED if is_met is None else frozenset()) | (
             _OMITTED if starts is None else frozenset()
         )
         return Decision(_RAN | unsure, usual, tuple(dict.fromkeys(conditions)))
 
-    def _starts(self, task: Task, scope: Scope) -> bool | None:
+    def _starts(self, task: Task, *, in_usual: bool = False) -> bool | None:
         """Return whether the tasks that a task waits for end so that it starts."""
         if task.trigger is not None:
-            return task.trigger.holds(scope)
+            cases = self._triggers[task.name]
+            return (task.trigger.cases(self._usual_scope) if in_usual else cases).holds
         if task.exit_of:
             # Argo runs it after each of them that has run.
-            ends = [scope.phases(other) for other in task.exit_of]
+            ends = [self._ends(other, in_usual=in_usual) for other in task.exit_of]
             if any(phases <= _RAN for phases in ends):
                 return True
             return None if any(phases & _RAN for phases in ends) else False
         sure: bool | None = True
-        if scope is self._in_usual and self._unsure.isdisjoint(task.depends_on):
+        if in_usual and self._unsure.isdisjoint(task.depends_on):
             return sure
         for other in task.depends_on:
-            ends_before, phases = self._ends_before(task, other, None), scope.phases(other)
+            ends_before, phases = (
+                self._ends_before(task, other, None),
+                self._ends(other, in_usual=in_usual),
+            )
             if phases.isdisjoint(ends_before):
                 return False
             sure = sure if phases <= ends_before else None
@@ -311,7 +382,18 @@ class _JudgedDag:
         """Return whether a task is a loop that Argo skips because it has no items."""
         if task.loop is None or self._usual_ends <= _RAN:
             return False
-        return known_list(task.loop.items.evaluate(self._in_any)) == []
+        return known_list(task.loop.items.evaluate(self.scope)) == []
 
-    def _decision(self, task: str) -> Decision:
-        return self.decisions.get(task, RUNS)
+    def _ends(self, task: str, *, in_usual: bool) -> frozenset[str]:
+        decision = self.decisions.get(task, RUNS)
+        return decision.usual if in_usual else decision.phases
+
+
+@lru_cache
+def _values(phases: frozenset[str]) -> ValueSet:
+    return ValueSet.of(phases)
+
+
+@lru_cache
+def _phases(values: ValueSet) -> frozenset[str]:
+    return frozenset(phase for phase in ANY_PHASE if values.has(phase))

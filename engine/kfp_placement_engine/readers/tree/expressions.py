@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from typing_extensions import override
 
+from kfp_placement_engine.readers.tree.choices import Needs
 from kfp_placement_engine.readers.tree.values import (
     MAX_CHARACTERS,
     UNKNOWN,
@@ -27,6 +28,12 @@ ANY_PHASE: Final = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitte
 """Phases in which Argo may end a task: not run because of its condition (`Skipped`), or because of
 the tasks that it waits for (`Omitted`)."""
 
+
+def phase_subject(task: str) -> str:
+    """Return the subject of needs that the phase of a task is; "" = the run's."""
+    return f"status of {task or 'the run'}"
+
+
 MAX_SEQUENCE = 100_000
 """Length of the longest number sequence; runs are limited to far fewer steps."""
 
@@ -41,13 +48,13 @@ class Scope:
         inputs: values of the enclosing DAG's (or the leaf's own) inputs.
         output: function that returns the value of an output of a sibling task.
         item: current loop item.
-        phases: function that returns the phases in which a sibling task may end; "" = the run.
+        known: what is known of values that the run makes, such as statuses, by subject.
     """
 
     inputs: Mapping[str, Value] = field(default_factory=dict)
     output: Callable[[str, str], Value] = lambda _task, _key: UNKNOWN
     item: Value = UNKNOWN
-    phases: Callable[[str], frozenset[str]] = lambda _task: ANY_PHASE
+    known: Needs = field(default_factory=dict)
 
 
 class Expression(Protocol):
@@ -96,18 +103,6 @@ class TaskOutput:
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
         return scope.output(self.task, self.key)
-
-
-@dataclass(frozen=True)
-class TaskPhase:
-    """The phase in which another task of the same DAG ends; "" = the phase of the run."""
-
-    task: str
-
-    def evaluate(self, scope: Scope) -> Value:
-        """Return the value in a scope."""
-        phases = scope.phases(self.task)
-        return KnownValue(next(iter(phases))) if len(phases) == 1 else UNKNOWN
 
 
 @dataclass(frozen=True)

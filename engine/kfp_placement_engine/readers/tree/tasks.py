@@ -15,7 +15,7 @@ from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.pod_constraints import Requirement
 from kfp_placement_engine.model.run_graph import EndLimit, Retry, StepKind
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope
 
 NOWHERE = Place("")
@@ -212,11 +212,8 @@ class Condition(Protocol):
     def of_item(self) -> bool:
         """True if the condition depends on the item of the loop that the task itself is."""
 
-    def holds(self, scope: Scope) -> bool | None:
-        """Return whether it holds in the DAG around the task; None = known only at run time."""
-
-    def needs(self, scope: Scope) -> Needs:
-        """Return values without which it does not hold, as far as they are known."""
+    def cases(self, scope: Scope) -> Cases:
+        """Return what it needs in the DAG around the task to hold, and not to hold."""
 
     def problem(self, scope: Scope) -> str:
         """Return why it cannot be evaluated, as the end of a sentence; "" = it can."""

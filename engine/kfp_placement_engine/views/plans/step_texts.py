@@ -127,12 +127,13 @@ def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> lis
         cause: step without a node that it waits for; None = it can start.
         speed: whether to name the speed of a slow or fast node.
     """
-    branch = step.spec.branches[-1].name if step.spec.branches else ""
+    is_conditional = step.spec.is_conditional and not step.spec.after_failure
+    branch = step.spec.branches[-1].name if step.spec.branches and is_conditional else ""
     named = ", ".join(step.spec.inside)
     flags = {
         waits(cause): cause is not None,
         "only after a failure": step.spec.after_failure,
-        "conditional": step.spec.is_conditional and not step.spec.after_failure,
+        "conditional": is_conditional,
         f"branch {branch}": not named and branch not in ("", step.spec.task, short_name(step)),
         f"in {named}": bool(named),
         "assumed": step.spec.assumed,

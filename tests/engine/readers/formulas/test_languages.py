@@ -24,7 +24,7 @@ def cel(text: str) -> bool | None:
     for name in (*VALUES, "made"):
         text = text.replace(f"<{name}>", f"inputs.parameter_values['{name}']")
     sources = {name: Input(name) for name in VALUES} | {"made": Runtime()}
-    return CelCondition(text, sources).holds(SCOPE)
+    return CelCondition(text, sources).cases(SCOPE).holds
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def when(*parts: object) -> bool | None:
     """Whether `when` holds; None among its parts is a tag whose value the run makes."""
     expressions = tuple(Runtime() if part is None else Constant(part) for part in parts)
     expression = Joined(expressions) if len(expressions) > 1 else expressions[0]
-    return WhenCondition("text", expression).holds(Scope())
+    return WhenCondition("text", expression).cases(Scope()).holds
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_a_long_row_of_operands_needs_no_depth():
 
 
 def test_an_empty_when_is_no_condition_that_holds_or_not():
-    assert WhenCondition("", EMPTY).holds(Scope()) is None
+    assert WhenCondition("", EMPTY).cases(Scope()).holds is None

@@ -224,12 +224,15 @@ def test_steps_after_a_failure_are_marked_and_not_waited_for():
         task("a"),
         task("fail", depends="a.Failed || a.Errored"),
         task("clean", depends="fail"),
-        task("status", dependencies=["a"], when="{{tasks.a.status}} == Failed"),
+        task("status", depends="a || a.Failed", when="{{tasks.a.status}} == Failed"),
+        # Argo omits it if `a` fails, and skips it otherwise.
+        task("never", dependencies=["a"], when="{{tasks.a.status}} == Failed"),
         task("end", depends="a.Succeeded || fail.Succeeded"),
         task("both", depends="a && (fail.Succeeded || fail.Omitted)"),
     )
     after = {step.name for step in graph.steps if step.after_failure}
     assert after == {"fail", "clean", "status"}
+    assert "never" not in names(graph)
     assert set(graph.step("clean").depends_on) == {"a", "fail"}
     assert graph.step("end").depends_on == ("a",)
     assert graph.step("both").depends_on == ("a",)
@@ -360,6 +363,18 @@ def pair(one: Fields, other: Fields, **first: Any) -> bool:
         (f"{R} in (x, y)", f"!({R} in (x, y))", True),
         ("{{tasks.f.startedAt}} == 0", "{{tasks.f.startedAt}} != 0", False),
         ("{{=asInt(tasks.f.outputs.result) > 1}}", "{{=asInt(tasks.f.outputs.result) < 2}}", False),
+        (f"{R} > 5", f"{R} < 3", True),
+        (f"{R} > 5", f"3 > {R}", True),
+        (f"{R} > 5", f"{R} == 5", True),
+        (f"{R} >= 5", f"{R} in (4, 5)", False),
+        (f"{R} > 5", f"{R} in (4, 5)", True),
+        (f"{R} > 5 && {R} < 9", f"{R} > 8 && {R} < 12", False),
+        (f"{R} > 5 && {R} < 9", f"{R} == 3 || {R} >= 9", True),
+        (f"{R} == a", f"{R} in (b, c)", True),
+        (f"{R} == 4", f"{R} == high", True),
+        (f"{R} > 4", f"!({R} <= 6)", False),
+        (f"{R} < 'm'", f"{R} > 'p'", True),
+        ("{{=asInt(tasks.f.outputs.result) > 1}}", "{{=asInt(tasks.f.outputs.result) < 1}}", True),
     ],
 )
 def test_conditions_of_argo_that_exclude_each_other(one, other, exclude):
@@ -458,15 +473,57 @@ def test_a_when_that_a_step_completes_may_be_read(when):
     assert "unread-condition" not in notice_codes(graph)
 
 
-def test_of_branches_that_exclude_each_other_one_can_be_chosen():
+BRANCHES = {
+    "ask": a_task(),
+    "if": if_task("<x> == 'a'", MADE),
+    "elif": if_task("!(<x> == 'a') && <x> == 'b'", MADE),
+    "else": if_task("!(<x> == 'a') && !(<x> == 'b')", MADE),
+    "next": a_task(after=["else"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("choices", "others"),
+    [
+        ({"if": True}, []),
+        ({"if": False, "elif": False}, ["else.work", "next"]),
+        ({"if": False, "else": False}, ["elif.work"]),
+        ({"else": False, "elif": False}, ["if.work"]),
+        ({"else": True}, ["next"]),
+    ],
+)
+def test_choices_of_branches_decide_about_the_others(choices, others):
+    graph = read_package(a_package(BRANCHES), branches=choices)
+    taken = [f"{name}.work" for name, is_taken in choices.items() if is_taken]
+    assert sorted(names(graph)) == sorted(["ask", *taken, *others])
+    assert not any(step.conditions for step in graph.steps)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"if": True, "else": True}, "exclude each other, so that a run takes one"),
+        (
+            dict.fromkeys(("if", "elif", "else"), False),
+            "takes one of branches elif, else, if, so that not all are left out",
+        ),
+        ({"if": False, "elif": False, "else": False, "next": True}, "takes one of branches"),
+    ],
+)
+def test_choices_of_branches_that_no_run_can_follow_are_refused(choices, message):
+    with pytest.raises(UnknownBranchError, match=message):
+        read_package(a_package(BRANCHES), branches=choices)
+
+
+def test_numbers_decide_about_all_branches_of_a_choice():
     tasks = {
         "ask": a_task(),
-        "if": if_task("<x> == 'a'", MADE),
-        "else": if_task("!(<x> == 'a')", MADE),
+        "if": if_task("int(<x>) > 5", MADE),
+        "elif": if_task("!(int(<x>) > 5) && int(<x>) > 2", MADE),
+        "else": if_task("!(int(<x>) > 5) && !(int(<x>) > 2)", MADE),
     }
-    documents = a_package(tasks)
-    with pytest.raises(UnknownBranchError, match="exclude each other, so that a run takes one"):
-        read_package(documents, branches={"if": True, "else": True})
+    chosen = {"if": False, "elif": False}
+    assert names(read_package(a_package(tasks), branches=chosen)) == ["ask", "else.work"]
 
 
 def test_a_task_without_a_condition_is_no_branch():
@@ -477,3 +534,39 @@ def test_a_task_without_a_condition_is_no_branch():
     ]
     with pytest.raises(UnknownBranchError, match="there is no branch 'b'; branches: c"):
         read([dag(*tasks), WORK], options={"branches": {"b": False}})
+
+
+IN_A = task("a", depends="f", when=f"{R} == x")
+IN_B = task("b", depends="f", when=f"{R} == y")
+
+
+@pytest.mark.parametrize(
+    ("after", "with_a", "with_b"),
+    [
+        (task("z", depends="a"), False, False),
+        (task("z", depends="a.Succeeded"), False, True),
+        (task("z", depends="a.Skipped"), True, False),
+        (task("z", depends="a", when="{{tasks.a.status}} == Succeeded"), False, True),
+        (task("z", depends="a", when="{{tasks.a.status}} == Skipped"), True, False),
+        (task("z", depends="a || a.Failed", when="{{tasks.a.status}} == Failed"), False, True),
+        (task("z", depends="a || a.Failed", when="{{tasks.a.status}} != Succeeded"), False, False),
+    ],
+)
+def test_a_step_after_a_branch_is_in_it_if_it_needs_that_the_branch_runs(after, with_a, with_b):
+    graph = read_tasks(task("f"), IN_A, IN_B, after)
+    assert excluded(graph, "z", "a") is with_a
+    assert excluded(graph, "z", "b") is with_b
+    assert graph.step("z").after_failure is ("== Failed" in after.get("when", ""))
+
+
+def test_what_needs_the_failure_of_a_step_that_argo_does_not_go_on_after_never_runs():
+    def step(name: str, **fields: Any) -> Fields:
+        return {"name": name, "template": "work", **fields}
+
+    def after(**fields: Any) -> RunGraph:
+        late = step("z", when="{{steps.a.status}} == Failed")
+        return read([{"name": "main", "steps": [[step("a", **fields)], [late]]}, WORK])
+
+    assert names(after()) == ["a"]
+    graph = after(continueOn={"failed": True})
+    assert [step.after_failure for step in graph.steps] == [False, True]
