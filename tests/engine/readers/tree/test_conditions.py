@@ -507,7 +507,6 @@ def test_choices_of_branches_decide_about_the_others(choices, others):
             dict.fromkeys(("if", "elif", "else"), False),
             "takes one of branches elif, else, if, so that not all are left out",
         ),
-        ({"if": False, "elif": False, "else": False, "next": True}, "takes one of branches"),
     ],
 )
 def test_choices_of_branches_that_no_run_can_follow_are_refused(choices, message):
