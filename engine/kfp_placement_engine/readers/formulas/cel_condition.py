@@ -32,7 +32,7 @@ class CelCondition:
 
     def cases(self, scope: Scope) -> Cases:
         """Return which of these values it needs to hold, and which not to."""
-        about = Subjects(self._lookup(scope), self._subject, CEL, scope.known)
+        about = Subjects(self._lookup(scope), self._subject, CEL, scope.possible)
         return cases_of(self._node, about)
 
     def problem(self, _scope: Scope) -> str:

@@ -61,7 +61,7 @@ class DependsCondition:
             task, ends = self.ends[path]
             return phase_subject(task), ValueSet.of(ends)
 
-        about = Subjects(unknown, lambda _path: "", EXPR, scope.known, end)
+        about = Subjects(unknown, lambda _path: "", EXPR, scope.possible, end)
         return cases_of(self.node, about)
 
     def problem(self, _scope: Scope) -> str:

@@ -44,14 +44,14 @@ class Subjects:
         lookup: known values of variables.
         subject: function that returns what has the value of a variable; "" = that differs.
         language: language of the expression.
-        known: what is known of the values of subjects.
+        possible: values that subjects may have, where some are ruled out.
         end: function that returns subject and values of a variable that is itself a comparison.
     """
 
     lookup: Lookup
     subject: Callable[[str], str]
     language: Language
-    known: Needs
+    possible: Needs
     end: Callable[[str], tuple[str, ValueSet]] | None = None
 
     def value(self, node: Node) -> Any:
@@ -70,10 +70,10 @@ class Subjects:
         names = [self.name(operand) for operand in node.operands]
         return f"{node.operator}({', '.join(names)})" if all(names) else ""
 
-    def possible(self, needs: Needs) -> Needs:
-        """Return needs, or `NOTHING` if what is known rules them out."""
-        asked = [each for each in needs if each in self.known]
-        met = (common([needs[each], self.known[each]]) for each in asked)
+    def checked(self, needs: Needs) -> Needs:
+        """Return needs, or `NOTHING` if no possible values meet them."""
+        asked = [each for each in needs if each in self.possible]
+        met = (common([needs[each], self.possible[each]]) for each in asked)
         return needs if all(values.cuts for values in met) else NOTHING
 
 
@@ -86,14 +86,14 @@ def cases_of(node: Node | None, about: Subjects) -> Cases:
         if operator == "!":
             return Cases(cases[0].unmet, cases[0].met)
         both = (all_of(met), any_of(unmet)) if operator == "&&" else (any_of(met), all_of(unmet))
-        return Cases(*map(about.possible, both))
+        return Cases(*map(about.checked, both))
     value = UNKNOWN if node is None else about.value(node)
     if isinstance(value, bool):
         return Cases(unmet=NOTHING) if value else Cases(met=NOTHING)
     subject, values = ("", EVERYTHING) if node is None else _comparison(node, about)
     if not subject:
         return Cases()
-    return Cases(*(about.possible({subject: each}) for each in (values, values.opposite())))
+    return Cases(*(about.checked({subject: each}) for each in (values, values.opposite())))
 
 
 def _comparison(node: Node, about: Subjects) -> tuple[str, ValueSet]:
@@ -138,7 +138,7 @@ def computed_subjects(computed: Computed, scope: Scope) -> Subjects:
     def subject(path: str) -> str:
         return text_subject(subject_of(computed.source(path)))
 
-    return Subjects(computed.lookup(scope), subject, EXPR, scope.known)
+    return Subjects(computed.lookup(scope), subject, EXPR, scope.possible)
 
 
 def text_subject(subject: str) -> str:

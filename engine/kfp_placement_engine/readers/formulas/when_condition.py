@@ -51,7 +51,7 @@ class WhenCondition:
         whole = self.expression
         if isinstance(whole, Computed):
             return cases_of(whole.node, computed_subjects(whole, scope))
-        about = Subjects(unknown, self._subject, GOVALUATE, scope.known)
+        about = Subjects(unknown, self._subject, GOVALUATE, scope.possible)
         return cases_of(self._node(scope), about)
 
     def problem(self, scope: Scope) -> str:

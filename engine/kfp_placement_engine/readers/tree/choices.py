@@ -91,7 +91,7 @@ def _place(value: Any) -> tuple[int, Any]:
 
 
 def _met(sets: Collection[ValueSet], least: int) -> ValueSet:
-    """Return the values that are in at least so many of the sets."""
+    """Return the values that are in at least that many of the sets."""
     if len(sets) == 1:
         return next(iter(sets))
     changes: Counter[tuple[Any, ...]] = Counter()
@@ -139,7 +139,7 @@ class Cases(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the condition holds in any case; None = that is not known."""
+        """True if the condition holds in any case, False if in none; None = that is not known."""
         return False if self.met is NOTHING else True if self.unmet is NOTHING else None
 
 

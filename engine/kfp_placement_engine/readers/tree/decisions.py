@@ -116,13 +116,13 @@ class BranchDecider:
                 self._name_problem(prefix + task.name, task.condition, scope)
         needs = judged.needs()
         given = {name: False for name, each in needs.items() if each is NOTHING}
-        known: Needs = {}
+        chosen: Needs = {}
         if self._any_chosen:
-            chosen = self._given(tasks, judged.decisions, prefix)
-            known = self._known(chosen, judged, needs, prefix)
-            given |= chosen
+            taken = self._given(tasks, judged.decisions, prefix)
+            chosen = self._chosen_values(taken, judged, needs, prefix)
+            given |= taken
         if given:
-            judged = _JudgedDag(tasks, scope, self._usual_ends, given, known)
+            judged = _JudgedDag(tasks, scope, self._usual_ends, given, chosen)
             needs = judged.needs()
         branches = branches_by_needs(needs, prefix)
         return {
@@ -170,7 +170,7 @@ class BranchDecider:
                 self._notices.add("branch-known", message, task_of(name))
         return given
 
-    def _known(
+    def _chosen_values(
         self,
         given: Mapping[str, bool],
         judged: "_JudgedDag",
@@ -178,17 +178,17 @@ class BranchDecider:
         prefix: str,
     ) -> Needs:
         """Return what the choices of branches say of the values that the run makes."""
-        known: Needs = {}
+        chosen: Needs = {}
         for name, taken in given.items():
             more = needs.get(name, {})
             if not taken:
                 may_be_omitted = "Omitted" in judged.decisions[name].usual
-                more = {} if may_be_omitted else judged.needs_if_skipped(name, known)
-            joined = all_of((known, more))
+                more = {} if may_be_omitted else judged.needs_if_skipped(name, chosen)
+            joined = all_of((chosen, more))
             if joined is NOTHING:
                 raise UnknownBranchError(_contradiction(name, given, needs, prefix))
-            known = joined
-        return known
+            chosen = joined
+        return chosen
 
 
 def _contradiction(
@@ -214,7 +214,7 @@ class _JudgedDag:
 
     Attributes:
         decisions: decisions about all tasks, without branches.
-        scope: values in the DAG, with what is known of the ends of tasks.
+        scope: values in the DAG, with the possible ends of tasks.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class _JudgedDag:
         scope: Scope,
         usual_ends: frozenset[str],
         given: Mapping[str, bool],
-        known: Needs,
+        chosen: Needs,
     ) -> None:
         self.decisions: dict[str, Decision] = {}
         self._own: dict[str, Cases] = {}
@@ -231,12 +231,12 @@ class _JudgedDag:
         self._tasks = {task.name: task for task in tasks}
         self._usual_ends = usual_ends
         self._given = given
-        self._known = known
+        self._chosen_values = chosen
         in_any, in_usual = (
-            {**known, phase_subject(""): ValueSet.of(ends)} for ends in (_RAN, _SUCCEEDED)
+            {**chosen, phase_subject(""): ValueSet.of(ends)} for ends in (_RAN, _SUCCEEDED)
         )
-        self.scope = replace(scope, known=in_any)
-        self._usual_scope = replace(scope, known=in_usual)
+        self.scope = replace(scope, possible=in_any)
+        self._usual_scope = replace(scope, possible=in_usual)
         # Most tasks surely run, so that those which wait for them need no closer look.
         self._unsure: set[str] = set()
         for task in tasks:
@@ -292,12 +292,12 @@ class _JudgedDag:
             if self.decisions[name].runs and (whole[name] or whole[name] is NOTHING)
         }
 
-    def needs_if_skipped(self, name: str, known: Needs) -> Needs:
-        """Return what a run needs in which a task is skipped, beside what is known."""
+    def needs_if_skipped(self, name: str, chosen: Needs) -> Needs:
+        """Return what a run needs in which a task is skipped, beside what is chosen."""
         condition = self._tasks[name].condition
         if condition is None:
             return {}
-        scope = replace(self.scope, known={**self.scope.known, **known})
+        scope = replace(self.scope, possible={**self.scope.possible, **chosen})
         return condition.cases(scope).unmet
 
     def _usual_needs(self, task: Task, watched: set[str]) -> Needs:
@@ -318,10 +318,10 @@ class _JudgedDag:
 
     def _with_known_end(self, task: Task) -> Decision:
         """Return the decision about a task, without ends that the user's choices rule out."""
-        decision, known = self._judged(task), self._known.get(phase_subject(task.name))
-        if known is None:
+        decision, chosen = self._judged(task), self._chosen_values.get(phase_subject(task.name))
+        if chosen is None:
             return decision
-        phases = decision.phases & _phases(known)
+        phases = decision.phases & _phases(chosen)
         return replace(decision, phases=phases, usual=decision.usual & phases or phases)
 
     def _judged(self, task: Task) -> Decision:

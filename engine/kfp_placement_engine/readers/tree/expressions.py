@@ -48,13 +48,13 @@ class Scope:
         inputs: values of the enclosing DAG's (or the leaf's own) inputs.
         output: function that returns the value of an output of a sibling task.
         item: current loop item.
-        known: what is known of values that the run makes, such as statuses, by subject.
+        possible: values that the run may make, by subject, where some are ruled out.
     """
 
     inputs: Mapping[str, Value] = field(default_factory=dict)
     output: Callable[[str, str], Value] = lambda _task, _key: UNKNOWN
     item: Value = UNKNOWN
-    known: Needs = field(default_factory=dict)
+    possible: Needs = field(default_factory=dict)
 
 
 class Expression(Protocol):
