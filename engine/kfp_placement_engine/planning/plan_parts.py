@@ -13,6 +13,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.hindrances.end_limits import late_ends
 from kfp_placement_engine.planning.hindrances.nodes import node_notices
+from kfp_placement_engine.planning.hindrances.shared_lines import shared_lines
 from kfp_placement_engine.planning.plan_notices import notices_of, used_assumptions
 from kfp_placement_engine.planning.plan_rows import Explanations, driver_rows, phases_of, step_rows
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
@@ -179,6 +180,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             *notices_of(graph, cluster, lowered),
             *node_notices(graph, cluster),
             *late_ends(graph, steps),
+            *shared_lines(lowered, result.schedule, run, float(parts.completion_seconds[run])),
         ),
         limits=_limits(run, parts) if parts.limits else RunLimits(),
         grounds=Grounds(

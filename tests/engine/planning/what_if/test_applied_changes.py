@@ -211,7 +211,7 @@ def test_a_run_without_loops_or_volumes_says_so():
 
 def test_an_outline_without_images_asks_for_the_package():
     outline = replace(a_kfp_run(a_step("train")), is_outline=True)
-    with pytest.raises(InputError, match=r"the run has none; give --package$"):
+    with pytest.raises(InputError, match=r"the run has none; give --package"):
         with_changes(outline, CLUSTER, [read_change("image i everywhere")])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kfp_placement_engine.contract.gates import REQUIRED
 from kfp_placement_engine.model.notices import NOT_USED
 from kfp_placement_engine.readers.run_files import read_run
 from kfp_placement_engine.readers.text.fields import Fields
@@ -135,3 +136,20 @@ def test_a_patch_with_tags_is_looked_at():
     (first, second) = messages({**main, "podSpecPatch": patch})
     assert first.startswith("nodeName is not used")
     assert second.startswith("priorityClassName is not used")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "effect"),
+    [
+        ("affinity", {"podAffinity": {REQUIRED: [{}]}}, "podAffinity is not used: the pods"),
+        (
+            "podSpecPatch",
+            "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1}]",
+            "topologySpreadConstraints is not used: its pods are spread over nodes or zones",
+        ),
+        ("daemon", True, "daemon is not used: its pod runs on until the run ends"),
+    ],
+)
+def test_pods_beside_others_and_daemons_are_named(field, value, effect):
+    (message,) = messages({"name": "main", **POD, field: value})
+    assert message.startswith(effect)
