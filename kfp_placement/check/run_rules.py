@@ -190,10 +190,11 @@ def limited_starts(prepared: PreparedRun) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             "start-limit",
-            f"Argo fails a step whose pod does not run {format_duration(limit.seconds)} after the"
-            f" step could begin ({limit.setting} of the Workflow){listed_tasks(steps)}, whatever"
-            " the pod waits for: a gate takes at most half of that time, and then the pod may go"
-            " to another node; where steps wait long for nodes, allow more time",
+            f"Argo fails {counted(len(steps), 'step')}{listed_tasks(steps)} if the pod does not run"
+            f" within {format_duration(limit.seconds)} ({limit.setting}) of the time at which the"
+            " step could begin; waiting for a node counts, too. In a cluster with our gates, a pod"
+            " waits for its planned node for half of that time at most; where steps wait long for"
+            " nodes, allow more time",
             steps=task_names(steps),
         )
 
@@ -216,8 +217,9 @@ def floating_images(prepared: PreparedRun) -> Iterator[Finding]:
                 yield Finding(
                     Severity.NOTE,
                     "floating-image",
-                    f"image {step.image} has no fixed tag: it is pulled again at every start, and"
-                    " nodes may hold different ones; name a version or a digest",
+                    f"image {step.image} has no fixed tag: unless imagePullPolicy says otherwise,"
+                    " the registry is asked for it at every start, and steps of one run may get"
+                    " different ones; name a version or a digest",
                     step.task,
                 )
 

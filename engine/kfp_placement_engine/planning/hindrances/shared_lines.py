@@ -1,7 +1,7 @@
 """A notice about nodes on which transfers overlap, though each is planned at the full rate.
 
 How a network divides its rate among transfers is not known. So plans do not count it, and where it
-would matter, they say so. Both directions of a line count by themselves.
+would matter, they say so. Each direction of a line counts alone.
 """
 
 from collections.abc import Iterator
