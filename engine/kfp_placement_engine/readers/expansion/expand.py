@@ -5,17 +5,13 @@ source. A DAG ends when its sinks end: the tasks that no other task of the DAG w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.history import text_digest
-from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE
-from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.readers.expansion.leaf_facts import LeafFactsReader, numeric_arguments
 from kfp_placement_engine.readers.expansion.loop_widths import LoopWidths
 from kfp_placement_engine.readers.expansion.results import (
     AfterFailureResult,
@@ -25,9 +21,7 @@ from kfp_placement_engine.readers.expansion.results import (
     NoResult,
     TaskResult,
 )
-from kfp_placement_engine.readers.expansion.run_claims import ClaimRegistry
-from kfp_placement_engine.readers.expansion.run_limits import RunLimits
-from kfp_placement_engine.readers.expansion.step_inputs import DataIndex
+from kfp_placement_engine.readers.expansion.run_builder import Position, RunBuilder
 from kfp_placement_engine.readers.tree.decisions import (
     AFTER_SUCCESS,
     AFTER_SUCCESS_OR_SKIP,
@@ -42,7 +36,6 @@ from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tas
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Drivers,
-    Leaf,
     Names,
     OutputKind,
     Task,
@@ -71,99 +64,34 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     return _Expander(tree, options).run()
 
 
-@dataclass(frozen=True)
-class _Position:
-    """Position of the expansion in the expanded run.
-
-    Attributes:
-        prefix: beginning of step names: "", or a path and a dot.
-        group: name of the innermost group.
-        iteration: loop indexes, outermost first.
-        items: digest of the item of each of these loops, or its index if the item is not known.
-        conditions: condition expressions, outermost first.
-        branches: branches of choices, outermost first.
-        inside: author's names for branches and loops, outermost first.
-        after_failure: whether the position is only reached after a failure.
-        upstream: steps that must have ended before anything here starts, sorted.
-        exit_task: whether the position is inside an exit task.
-        child_of: limit of the DAG that the tasks here are children of; -1 = none.
-        locks: names of the locks that are held here.
-        assumed: whether the position is inside an iteration of a loop of assumed width.
-    """
-
-    prefix: str = ""
-    group: str = ""
-    iteration: tuple[int, ...] = ()
-    items: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    branches: tuple[Branch, ...] = ()
-    inside: Names = ()
-    after_failure: bool = False
-    upstream: Names = ()
-    exit_task: bool = False
-    assumed: bool = False
-    child_of: int = -1
-    locks: Names = ()
-
-
 class _Expander:
     def __init__(self, tree: TaskTree, options: ReadOptions) -> None:
         self._tree = tree
-        self._has_drivers = tree.drivers is not Drivers.NONE
-        self._options = options
-        self._notices = NoticeCollector(tree.notices)
-        self._widths = LoopWidths(options, self._notices)
-        usual_ends = AFTER_SUCCESS if self._has_drivers else AFTER_SUCCESS_OR_SKIP
-        self._decider = BranchDecider(options, self._notices, usual_ends)
-        self._limits = RunLimits(tree, options.semaphores, self._notices)
-        self._facts = LeafFactsReader()
-        self._claims = ClaimRegistry(tree.run_claims, self._notices)
-        self._data = DataIndex()
-        self._steps: dict[str, Step] = {}
-        self._groups: dict[str, Group] = {}
-        self._dependencies = 0
-        self._skipped = False
-        self._error = tree.root.place.error
+        notices = NoticeCollector(tree.notices)
+        self._run = RunBuilder(tree, options, notices)
+        self._limits = self._run.limits
+        self._widths = LoopWidths(options, notices)
+        self._notices = notices
+        has_drivers = tree.drivers is not Drivers.NONE
+        usual_ends = AFTER_SUCCESS if has_drivers else AFTER_SUCCESS_OR_SKIP
+        self._decider = BranchDecider(options, notices, usual_ends)
+        self._is_skipping = False
 
     def run(self) -> RunGraph:
-        if self._has_drivers:
-            self._groups[""] = Group("", GroupKind.ROOT)
         tree = self._tree
         missing = {name: Missing(name) for name in tree.missing_arguments}
         inputs = missing | _known_values(tree.root.defaults) | _known_values(tree.arguments)
-        self._dag(tree.root, _Position(), inputs, {})
+        self._dag(tree.root, Position(), inputs, {})
         self._widths.check_used()
         self._decider.check_used()
-        if not self._skipped:
+        if not self._is_skipping:
             self._limits.check_used()
-        if not self._steps and self._skipped:
-            raise self._error(
-                "no step runs, since the conditions of all branches with steps are known to be"
-                " false; give other arguments, if that is not what you mean"
-            )
-        if not self._steps:
-            circles = [each for each in tree.notices if each.code == RECURSIVE_TEMPLATE]
-            why = f" ({circles[0].message.partition(';')[0]})" if circles else ""
-            raise self._error(f"holds no step; nothing can be planned{why}")
-        return RunGraph(
-            name=tree.name,
-            source=tree.source,
-            steps=tuple(self._steps.values()),
-            groups=tuple(self._groups.values()),
-            claims=self._claims.claims(),
-            limits=self._limits.limits(),
-            notices=self._notices.notices(),
-            end_limit=tree.end_limit,
-            namespace=tree.namespace,
-            run_id=tree.run_id,
-            workflow=tree.workflow,
-            is_outline=tree.is_outline,
-        )
+        return self._run.graph(is_skipping=self._is_skipping)
 
     def _dag(
         self,
         dag: Dag,
-        position: _Position,
+        position: Position,
         inputs: Mapping[str, Value],
         artifacts: Mapping[str, Value],
     ) -> DagResult:
@@ -208,15 +136,14 @@ class _Expander:
             results[task.name] = result
         return DagResult(dag, results, _sinks(dag, results, position.upstream))
 
-    def _dead(self, task: Task, position: _Position, decision: Decision) -> TaskResult:
+    def _dead(self, task: Task, position: Position, decision: Decision) -> TaskResult:
         """Expand a task that never runs: KFP evaluates its condition in the driver of its group."""
-        self._skipped = True
-        if decision.is_skipped and isinstance(task.body, Dag) and self._has_drivers:
-            name = position.prefix + task.name
-            self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
+        self._is_skipping = True
+        if decision.is_skipped and isinstance(task.body, Dag):
+            self._run.add_group(position.prefix + task.name, GroupKind.DAG, position)
         return NoResult(position.upstream)
 
-    def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
+    def _task(self, task: Task, position: Position, scope: Scope, artifacts: Scope) -> TaskResult:
         if task.body is None:
             return NoResult(position.upstream)
         lost = [name for name in task.required_inputs if name not in scope.inputs]
@@ -229,14 +156,13 @@ class _Expander:
             scope = replace(scope, inputs={**scope.inputs, **nothing})
         if task.loop is not None:
             return self._loop(task, position, scope, artifacts)
-        if isinstance(task.body, Dag) and self._has_drivers:
+        if isinstance(task.body, Dag):
             name = position.prefix + task.name
-            self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
-            position = replace(position, group=name)
+            position = self._run.add_group(name, GroupKind.DAG, position)
         return self._body(task, position, task.name, scope, artifacts)
 
     def _body(
-        self, task: Task, position: _Position, name: str, scope: Scope, artifact_scope: Scope
+        self, task: Task, position: Position, name: str, scope: Scope, artifact_scope: Scope
     ) -> TaskResult:
         """Expand a task's body once; `name` is the task's name, with a loop index if it has one."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
@@ -255,32 +181,29 @@ class _Expander:
             inside = replace(position, prefix=f"{name}.", locks=position.locks + locks)
             result = self._dag(body, inside, inputs, artifacts)
         else:
-            result = self._leaf(task, body, position, name, inputs, artifacts)
+            self._run.add_step(task, body, position, name, inputs, artifacts)
+            result = LeafResult(name)
         if locks or position.child_of >= 0:
             self._limits.close(first, position.child_of, body, locks)
         return result
 
-    def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> TaskResult:
+    def _loop(self, task: Task, position: Position, scope: Scope, artifacts: Scope) -> TaskResult:
         assert task.loop is not None
         name = position.prefix + task.name
         value = task.loop.items.evaluate(scope)
         items = known_list(value)
         parameter = value.parameter if isinstance(value, Missing) else ""
         width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
-        if self._has_drivers:
-            group = Group(
-                name,
-                GroupKind.LOOP,
-                position.group,
-                position.upstream,
-                task.loop.parallelism,
-                width=width.iterations,
-                width_assumed=width.assumed,
-                learned_width=width.learned,
-                display_name=task.display_name,
-            )
-            self._add_group(group)
-            position = replace(position, group=name)
+        position = self._run.add_group(
+            name,
+            GroupKind.LOOP,
+            position,
+            parallelism=task.loop.parallelism,
+            width=width.iterations,
+            width_assumed=width.assumed,
+            learned_width=width.learned,
+            display_name=task.display_name,
+        )
         iterations: dict[int, TaskResult] = {}
         condition = task.condition
         if condition is None or not condition.of_item or condition.text not in position.conditions:
@@ -290,34 +213,26 @@ class _Expander:
             item_scope = replace(scope, item=item)
             is_met = None if condition is None else condition.cases(item_scope).holds
             if is_met is False:
-                self._skipped = True
+                self._is_skipping = True
                 continue
             iteration = f"{task.name}[{index}]"
-            inner = position.group
-            if isinstance(task.body, Dag) and self._has_drivers:
-                inner = position.prefix + iteration
-                self._add_group(
-                    Group(
-                        inner,
-                        GroupKind.ITERATION,
-                        position.group,
-                        position.upstream,
-                        has_driver=self._tree.drivers is Drivers.PER_ITERATION,
-                    )
-                )
             inside = replace(
                 position,
-                group=inner,
                 iteration=(*position.iteration, index),
                 items=(*position.items, _item_key(item, index)),
                 conditions=position.conditions[:-1] if is_met else position.conditions,
                 assumed=position.assumed or width.assumed,
             )
+            if isinstance(task.body, Dag):
+                has_driver = self._tree.drivers is Drivers.PER_ITERATION
+                inside = self._run.add_group(
+                    position.prefix + iteration, GroupKind.ITERATION, inside, has_driver=has_driver
+                )
             iterations[index] = self._body(task, inside, iteration, item_scope, artifacts)
         return LoopResult(iterations, position.upstream)
 
     def _hooks(
-        self, hook: Task, position: _Position, loop: LoopResult, scope: Scope, artifacts: Scope
+        self, hook: Task, position: Position, loop: LoopResult, scope: Scope, artifacts: Scope
     ) -> TaskResult:
         """Expand the exit hook of a loop, which Argo runs when an iteration has ended, for each."""
         if hook.body is None:
@@ -334,79 +249,6 @@ class _Expander:
             name = f"{looped}[{index}]{hook.name.removeprefix(looped)}"
             results[index] = self._body(hook, inside, name, scope, artifacts)
         return LoopResult(results, position.upstream)
-
-    def _leaf(
-        self,
-        task: Task,
-        leaf: Leaf,
-        position: _Position,
-        name: str,
-        inputs: Mapping[str, Value],
-        artifacts: Mapping[str, Value],
-    ) -> LeafResult:
-        task_name = task_of(name)
-        scope = Scope(inputs)
-        leaf = leaf.in_scope(scope) if leaf.in_scope else leaf
-        facts = self._facts.read(leaf, scope)
-        for code, message in facts.warnings:
-            self._notices.add(code, message, task_name)
-        hints = facts.hints
-        step = Step(
-            name=name,
-            task=task_name,
-            kind=leaf.kind,
-            group=position.group,
-            iteration=position.iteration,
-            iteration_key=text_digest("/".join(position.items)) if position.items else "",
-            component=leaf.component,
-            assumed=position.assumed,
-            conditions=position.conditions,
-            branches=position.branches,
-            inside=position.inside,
-            after_failure=position.after_failure,
-            exit_task=position.exit_task,
-            display_name=task.display_name,
-            inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),
-            arguments=numeric_arguments(inputs, leaf.numeric_inputs),
-            claims=self._claims.add_user(leaf, name, task_name, scope, artifacts),
-            depends_on=position.upstream,
-            attempt_limit=leaf.attempt_limit,
-            retry=leaf.retry,
-            caching_enabled=leaf.caching_enabled,
-            has_driver=leaf.has_driver,
-            **facts.step_fields,
-        )
-        self._add_step(step)
-        self._data.add_producer(name, hints.output_bytes)
-        if leaf.kind is StepKind.CREATE_PVC:
-            self._claims.add_created(leaf, name, scope)
-        return LeafResult(name)
-
-    def _add_step(self, step: Step) -> None:
-        if step.name in self._steps:
-            raise self._error(f"two steps are called {step.name!r:.120}; rename one task")
-        self._steps[step.name] = step
-        self._limits.add_step(step)
-        self._dependencies += len(step.depends_on)
-        if len(self._steps) > self._options.max_steps:
-            raise self._error(
-                f"more than {self._options.max_steps} steps; "
-                "make its loops narrower or split the pipeline",
-                LimitError,
-            )
-        if self._dependencies > self._options.max_dependencies:
-            raise self._error(
-                f"more than {self._options.max_dependencies} dependencies"
-                " between single steps; put a collecting step between wide loops",
-                LimitError,
-            )
-
-    def _add_group(self, group: Group) -> None:
-        if len(self._groups) > 3 * self._options.max_steps:
-            raise self._error("too many nested pipelines and iterations", LimitError)
-        if group.name in self._groups:
-            raise self._error(f"two groups are called {group.name!r:.120}; rename one")
-        self._groups[group.name] = group
 
 
 def _author_names(task: Task) -> Names:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from kfp_placement_engine.contract.hints import StepHints, decode_hints
@@ -16,32 +17,23 @@ from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
-from kfp_placement_engine.model.pod_constraints import NodeAffinity, PodSelector, Toleration
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.readers.kubernetes.constraints import (
-    merge_affinities,
-    read_anti_affinity,
-    read_node_affinity,
-    read_tolerations,
-)
+from kfp_placement_engine.readers.expansion.leaf_constraints import read_constraints
 from kfp_placement_engine.readers.kubernetes.start_limits import (
     limit_seconds,
     limit_warnings,
     shortest_end,
     shortest_limit,
 )
-from kfp_placement_engine.readers.text.documents import parse_json
-from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
 from kfp_placement_engine.readers.tree.leaf_resources import (
-    GAP,
     gapless,
     read_made_pods,
     read_resources,
 )
 from kfp_placement_engine.readers.tree.tasks import Leaf
-from kfp_placement_engine.readers.tree.values import KnownValue, Value, has_unknown, known_text
+from kfp_placement_engine.readers.tree.values import KnownValue, Value, known_text
 
 _MAX_NAMES = 5
 """Largest number of names in one warning."""
@@ -68,6 +60,7 @@ class LeafFactsReader:
     def __init__(self) -> None:
         self._open_inputs: dict[int, tuple[str, ...]] = {}
         self._facts: dict[tuple[Any, ...], LeafFacts] = {}
+        # What is recognised by its identity is kept, so that nothing else ever gets this one.
         self._kept: dict[int, Any] = {}
 
     def read(self, leaf: Leaf, scope: Scope) -> LeafFacts:
@@ -79,6 +72,7 @@ class LeafFactsReader:
         names = self._open_inputs.get(id(leaf))
         if names is None:
             names = self._open_inputs[id(leaf)] = tuple(sorted(_open_inputs(leaf)))
+            self._kept[id(leaf)] = leaf
         key = (id(leaf), *(self._key(scope.inputs.get(name)) for name in names))
         facts = self._facts.get(key)
         if facts is None:
@@ -90,7 +84,6 @@ class LeafFactsReader:
             return None
         plain = value.value
         if isinstance(plain, dict | list):
-            # Kept, so that no other value ever gets this identity.
             self._kept[id(plain)] = plain
             return id(plain)
         return type(plain), plain
@@ -147,6 +140,8 @@ class _LeafRead:
         seconds = hints.duration_seconds
         if leaf.kind is StepKind.SUSPEND:
             seconds = self._pause_seconds()
+        constraints, warnings = read_constraints(leaf, scope)
+        self._warnings.extend(warnings)
         step_fields = {
             "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
             "requests": resources.requests,
@@ -154,10 +149,7 @@ class _LeafRead:
             "unknown_resources": resources.unknown,
             "labels": labels,
             "annotations": annotations,
-            "node_selector": self._node_selector(),
-            "affinity": self._affinity(),
-            "apart_from": self._apart_from(),
-            "tolerations": self._tolerations(),
+            **constraints,
             "start_limit": shortest_limit(limits),
             "end_limit": shortest_end(end_limits),
             "type": labels.get(TYPE_LABEL, ""),
@@ -226,45 +218,6 @@ class _LeafRead:
             self._warnings.append(("unknown-pause", f"the time of its pause is {problem}"))
         return seconds
 
-    def _node_selector(self) -> dict[str, str]:
-        selector: dict[str, str] = {}
-        place = self._leaf.place.field("node selector")
-        for value in self._evaluated(self._leaf.node_selectors, "node selector"):
-            selector.update(place.text_mapping(value))
-        return selector
-
-    def _affinity(self) -> NodeAffinity:
-        values = self._evaluated(self._leaf.affinities, "node affinity")
-        place = self._leaf.place.field("node affinity")
-        return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
-
-    def _apart_from(self) -> tuple[PodSelector, ...]:
-        values = self._evaluated(self._leaf.anti_affinities, "anti-affinity")
-        place = self._leaf.place.field("podAntiAffinity")
-        read = (read_anti_affinity(Fields.of(each, place), self._leaf.of_run) for each in values)
-        return tuple(selector for selectors in read for selector in selectors)
-
-    def _tolerations(self) -> tuple[Toleration, ...]:
-        values = self._evaluated(self._leaf.tolerations, "toleration")
-        place = self._leaf.place.field("tolerations")
-        return tuple(entry for value in values for entry in read_tolerations(value, place))
-
-    def _evaluated(self, expressions: tuple[Expression, ...], setting: str) -> list[Any]:
-        """Return the values known before the run; a null optional parameter counts as not given."""
-        values = []
-        for expression in expressions:
-            value = expression.evaluate(self._scope)
-            if isinstance(value, KnownValue) and not has_unknown(value.value, GAP):
-                plain = value.value
-                if isinstance(plain, str) and plain:
-                    plain = parse_json(plain, place=self._leaf.place.field(setting))
-                if plain is not None:
-                    values.append(plain)
-            else:
-                message = f"its {setting} is known only at run time and is not used"
-                self._warnings.append(("unknown-constraint", message))
-        return values
-
 
 def numeric_arguments(
     parameters: Mapping[str, Value], numeric_inputs: Collection[str]
@@ -277,14 +230,13 @@ def numeric_arguments(
         parameters: values of its input parameters.
         numeric_inputs: names of parameters that the component declares as numbers or booleans.
     """
-    arguments: dict[str, float] = {}
-    for name in sorted(numeric_inputs):
-        value = parameters.get(name)
-        if isinstance(value, KnownValue) and is_usable_argument(value.value):
-            arguments[name] = float(value.value)
-            if len(arguments) == MOST_ARGUMENTS:
-                break
-    return arguments
+    values = ((name, parameters.get(name)) for name in sorted(numeric_inputs))
+    usable = (
+        (name, float(value.value))
+        for name, value in values
+        if isinstance(value, KnownValue) and is_usable_argument(value.value)
+    )
+    return dict(islice(usable, MOST_ARGUMENTS))
 
 
 def _claim_warnings(resource_claims: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -317,22 +269,3 @@ def _no_text_warnings(
         if isinstance(expression, Constant) and not isinstance(expression.value, str):
             entry = f"its {kind} {key:.80} = {expression.value!r:.80} is not text"
             yield "invalid-label", f"{entry}: KFP will refuse the package; put the value in quotes"
-
-
-def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
-    """Return a mapping of texts in the file as expressions.
-
-    A number or truth value stays one, so that it can be recognised; as text it is what YAML shows.
-
-    Args:
-        fields: fields that have the mapping.
-        key: key of the mapping.
-
-    Raises:
-        InputError: the value is not a mapping, or an entry is a mapping or a list.
-    """
-    texts = fields.text_mapping(key)
-    plain = {str(name): value for name, value in fields.mapping(key).items()}
-    return {
-        name: Constant(text if plain[name] is None else plain[name]) for name, text in texts.items()
-    }

@@ -11,9 +11,8 @@ from typing import Any
 
 from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import StepKind
-from kfp_placement_engine.readers.expansion.leaf_facts import constant_texts
 from kfp_placement_engine.readers.kfp.kubernetes import KubernetesConfig, on_pod_settings
-from kfp_placement_engine.readers.kfp.values import text_with_inputs
+from kfp_placement_engine.readers.kfp.values import constant_texts, text_with_inputs
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression, Input
 from kfp_placement_engine.readers.tree.leaf_resources import init_containers

@@ -56,3 +56,22 @@ def _runtime_value(value: Fields) -> Expression:
     # Packages of schema 2.0: {"constantValue": {"intValue": "3"}}.
     constants = list(value.mapping("constantValue").values())
     return Constant(constants[0]) if constants else Runtime()
+
+
+def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
+    """Return a mapping of texts in the file as expressions.
+
+    A number or truth value stays one, so that it can be recognised; as text it is what YAML shows.
+
+    Args:
+        fields: fields that have the mapping.
+        key: key of the mapping.
+
+    Raises:
+        InputError: the value is not a mapping, or an entry is a mapping or a list.
+    """
+    texts = fields.text_mapping(key)
+    plain = {str(name): value for name, value in fields.mapping(key).items()}
+    return {
+        name: Constant(text if plain[name] is None else plain[name]) for name, text in texts.items()
+    }

@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_engine import RunGraph
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.plain import leaves
 from kfp_placement_engine.readers.run_files import read_run_file
 from tests.controlplane.argo.small_workflows import arguments, task
 from tests.engine.readers.argo.test_plain_workflows import dag, read
@@ -154,3 +155,11 @@ def test_a_claim_of_a_patch_is_used():
     container = {"name": "main", "volumeMounts": [{"name": "d", "mountPath": "/d"}]}
     graph = of_task(json.dumps({"volumes": [volume], "containers": [container]}))
     assert graph.step("a").claims == ("data",)
+
+
+def test_many_patches_of_one_template_are_each_that_of_its_step(monkeypatch):
+    monkeypatch.setattr(leaves, "_MAX_VARIANTS", 20)
+    text = "containers:\n- {name: main, resources: {requests: {memory: {{inputs.parameters.m}}Gi}}}"
+    graph = of_task(text, withSequence={"count": "300"}, arguments=arguments(m="{{item}}"))
+    amounts = [step.requests.get("memory", 0) for step in graph.steps]
+    assert amounts == [number * GIB for number in range(300)]

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.gates import PREFERRED, REQUIRED
-from kfp_placement_engine.model.run_graph import Retry
 from kfp_placement_engine.readers.argo.pod_settings import (
     has_open_patch,
     pod_fields,
@@ -98,7 +97,8 @@ class WorkflowDefaults:
         merged = with_defaults(self._defaults, pod)
         patch = Fields(self._patch, self._spec.place)
         of_pod = pod_fields(merged, self._spec, patch, self._tags)._asdict()
-        of_pod["retry"] = self._retry(merged)
+        # KFP itself states no rules of retries.
+        of_pod["retry"] = retry_rules(merged.fields("retryStrategy"))
         return _TemplateDefaults(
             selector={
                 **self._spec.place.text_mapping(self._constraint(pod, "nodeSelector")),
@@ -106,13 +106,8 @@ class WorkflowDefaults:
             },
             tolerations=self._patch.get("tolerations") or self._constraint(pod, "tolerations"),
             affinity=merge(self._constraint(pod, "affinity"), self._patch.get("affinity")),
-            of_pod={name: value for name, value in of_pod.items() if value},
+            of_pod={name: value for name, value in of_pod.items() if any(value)},
         )
-
-    def _retry(self, template: Fields) -> Retry | None:
-        """Return the rules of retries if the Workflow states any; KFP itself states none."""
-        rules = retry_rules(template.fields("retryStrategy"))
-        return None if rules == Retry() else rules
 
     def _pod_template(self, template: str) -> str:
         """Return the name of the template that makes the pod.

@@ -71,8 +71,8 @@ class PartsReader(ABC):
             place: place of the component.
         """
 
-    @abstractmethod
-    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
+    # Without a package there is nothing to compare a DAG with.
+    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:  # noqa: B027
         """Refuse a DAG whose tasks are not those of its component.
 
         Args:
@@ -115,10 +115,6 @@ class ArgumentParts(PartsReader):
         return self._templates.json_argument(named_parameters(driver), "component", place)
 
     @override
-    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
-        """Accept every DAG: there is no package to compare it with."""
-
-    @override
     def of(self, name: str, driven: DrivenTask, loop: LoopTasks | None, dag: Fields) -> TaskParts:
         """Return the parts of a task."""
         stated = named_parameters((driven if loop is None else loop.body).first)
@@ -140,10 +136,6 @@ class OutlineParts(PartsReader):
     def root(self, driver: Fields, place: Place) -> Fields:
         """Return an empty component."""
         return Fields({}, place)
-
-    @override
-    def check_tasks(self, exits: Mapping[str, Names], dag: Fields) -> None:
-        """Accept every DAG: there is no package to compare it with."""
 
     @override
     def of(self, name: str, driven: DrivenTask, loop: LoopTasks | None, dag: Fields) -> TaskParts:

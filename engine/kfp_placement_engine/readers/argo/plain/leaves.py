@@ -6,14 +6,14 @@ A patch of pods that can be read only when its tags are replaced makes a leaf fo
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import WITHOUT_POD, StepKind
+from kfp_placement_engine.model.run_graph import WITHOUT_POD
 from kfp_placement_engine.readers.argo.plain.inputs_outputs import input_defaults
 from kfp_placement_engine.readers.argo.plain.limits import locks
 from kfp_placement_engine.readers.argo.plain.pod_leaves import PodLeafReader
 from kfp_placement_engine.readers.argo.pod_settings import POD_KINDS, has_open_patch
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.tree.expressions import EMPTY, Scope
+from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_resources import gapless
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import known_text
@@ -45,10 +45,9 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
         return PodLeafReader(template, spec, tags).leaf()
     for kind in WITHOUT_POD:
         if template.get(kind) is not None:
-            pause = template.fields(kind).get("duration") if kind is StepKind.SUSPEND else None
             return Leaf(
                 kind,
-                duration=EMPTY if pause is None else tags.text(pause),
+                duration=tags.text(template.fields(kind).get("duration", "")),
                 locks=locks(template, tags),
                 defaults=input_defaults(template, tags),
                 place=template.place,

@@ -94,6 +94,7 @@ class PodLeafReader:
             for each in self._containers
             if each.get("name") != "wait" or each.get("resources") is not None
         ]
+        attempts, retry = self._retries()
         return Leaf(
             image=self._tags.text(self._containers[0].get("image")),
             resources=tuple(
@@ -122,8 +123,8 @@ class PodLeafReader:
             claims=self._claims(),
             start_limits=of_pod.start_limits,
             end_limits=of_pod.end_limits,
-            attempt_limit=self._attempts(),
-            retry=self._retry(),
+            attempt_limit=attempts,
+            retry=retry,
             caching_enabled=self._template.get("memoize") is not None,
             locks=locks(self._template, self._tags),
             defaults=input_defaults(self._template, self._tags),
@@ -204,25 +205,16 @@ class PodLeafReader:
         }
         return tuple(claim for name, claim in claims.items() if name in mounted)
 
-    def _strategy(self) -> Fields | None:
-        """Return the retry strategy: the template's or else the Workflow's, or None."""
+    def _retries(self) -> tuple[int, Retry]:
+        """Return the largest number of attempts, and the rules of retries."""
         holder = self._template if "retryStrategy" in self._template else self._spec
-        return None if holder.get("retryStrategy") is None else holder.fields("retryStrategy")
-
-    def _retry(self) -> Retry:
-        strategy = self._strategy()
-        if strategy is None:
-            return Retry()
-        stated = retry_rules(strategy)
+        if holder.get("retryStrategy") is None:
+            return 1, Retry()
+        strategy = holder.fields("retryStrategy")
+        stated, limit = retry_rules(strategy), self._tags.plain(strategy.get("limit")).strip()
         usual = "Always" if strategy.get("expression") else "OnFailure"
-        return stated._replace(policy=stated.policy or usual)
-
-    def _attempts(self) -> int:
-        strategy = self._strategy()
-        if strategy is None:
-            return 1
-        limit = self._tags.plain(strategy.get("limit")).strip()
+        rules = stated._replace(policy=stated.policy or usual)
         if strategy.get("limit") is None or limit.startswith("-") or "{{" in limit:
             # Argo tries until it works; a negative number is its older form of that.
-            return _MAX_ATTEMPTS
-        return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS)
+            return _MAX_ATTEMPTS, rules
+        return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS), rules
