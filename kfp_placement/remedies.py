@@ -137,7 +137,7 @@ def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:
             if values
             else f"no node has a label {shown_key}"
         )
-        yield f"no node has the label {label} of its node selector; {others}"
+        yield f"its node selector asks for {label}; {others}"
 
 
 def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:

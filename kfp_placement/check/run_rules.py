@@ -77,8 +77,14 @@ def missing_sizes(prepared: PreparedRun) -> Iterator[Finding]:
 
 
 def missing_requests(prepared: PreparedRun) -> Iterator[Finding]:
-    """Yield one finding on all steps that request no resources."""
-    without = [step for step in container_tasks(prepared.run) if not step.requests]
+    """Yield one finding on all steps that request no resources.
+
+    Plain steps without an image make objects, or are in templates that are not known: they have no
+    container that could request something.
+    """
+    is_plain = prepared.run.source == "argo-workflow"
+    tasks = container_tasks(prepared.run)
+    without = [step for step in tasks if not step.requests and (step.image or not is_plain)]
     if without:
         yield Finding(
             Severity.NOTE,

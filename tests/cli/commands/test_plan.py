@@ -335,3 +335,12 @@ def test_a_run_whose_pods_kubernetes_refuses_has_no_end(run, tmp_path):
     assert "Kubernetes will refuse its pod" in document["unschedulable"][0]["reason"]
     changed = run("plan", file, "--what-if", "load memory=1Gi").stdout
     assert "With load memory=1Gi the run ends after" in changed
+
+
+def test_several_refused_steps_are_said_to_be_refused(run, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text(REFUSED.replace("container: {image: python:3.12}", TOO_MUCH))
+    assert "The run cannot succeed: 2 steps are refused (load, train)." in run("plan", file).stdout
+
+
+TOO_MUCH = "container: {image: b, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}"

@@ -432,3 +432,9 @@ def test_a_resource_needs_a_domain():
         ("error", "resource-domain", "making"),
     ]
     assert "nvidia.com/gpu" in message(asking)
+
+
+def test_a_step_that_makes_an_object_has_no_container_that_could_request_something():
+    steps = (a_step("makes", image="", requests={}), a_step("runs", requests={}))
+    (finding,) = check_run(a_graph(*steps)).of("no-requests")
+    assert finding.steps == ("runs",)

@@ -158,13 +158,14 @@ def _gated(plan: Plan) -> str:
 def _endless(plan: Plan) -> str:
     names_of = names_in_sentences(plan.steps)
     names = [shown(names_of.get(name, name), _NAME_CHARACTERS) for name, _ in plan.unschedulable]
-    refused = any(plan.step(name).spec.refusal for name, _ in plan.unschedulable)
+    refused = all(plan.step(name).spec.refusal for name, _ in plan.unschedulable)
     ends = "The run cannot succeed" if refused else "The run does not end"
     if len(names) == 1:
         why = f"step {names[0]} is refused" if refused else f"no node can take step {names[0]}"
         return f"{ends}: {why}."
     steps = counted(plan.figures.unplaced, "step")
-    return f"{ends}: {steps} get no node ({listed(names, _NAMES)})."
+    what = "are refused" if refused else "get no node"
+    return f"{ends}: {steps} {what} ({listed(names, _NAMES)})."
 
 
 def _equal(plan: Plan, default: Figures) -> str:
