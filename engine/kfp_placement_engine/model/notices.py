@@ -37,6 +37,7 @@ _REFUSED = frozenset(
         "quota",
         "request-above-limit",
         "start-limit",
+        "unknown-tag",
     }
 )
 """Codes of notices that Kubernetes, KFP or Argo refuses the step, or with "" the run."""

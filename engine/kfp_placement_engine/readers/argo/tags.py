@@ -1,7 +1,7 @@
 """A reader of Argo's template tags: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from typing_extensions import override
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.formulas.computed import read_computed
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.text.tags import tags_in, with_replaced_tags
 from kfp_placement_engine.readers.tree.expressions import (
@@ -35,7 +36,11 @@ _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
 _INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
 _STATUS = re.compile(r"^(?:workflow|(?:tasks|steps)\.([^.\s]+))\.status$")
-_EXIT_CODE = re.compile(r"^(?:tasks|steps)\.[^.\s]+\.exitCode$")
+_OF_RUN = re.compile(r"^(?:(?:tasks|steps)\.[^.\s]+\.exitCode|workflow\..+)$")
+_OF_TEMPLATE = re.compile(
+    r"^(inputs\.(?:parameters|artifacts)\.[^.\s]+|(?:tasks|steps)\.[^.\s]+(?=\.\S))"
+)
+_INPUTS = ("parameters", "artifacts")
 _GLOBAL = re.compile(r"^workflow\.parameters\.([^.\s]+)$")
 _OUTPUT = re.compile(
     r"^(?:tasks|steps)\.([^.\s]+)\.outputs\.(?:(?:parameters|artifacts)\.([^.\s]+)|(result))$"
@@ -45,18 +50,41 @@ _OUTPUT = re.compile(
 class TagReader:
     """Translator of one Workflow's text with tags to expressions.
 
-    Args:
-        parameters: values of the Workflow's parameters, without those that have none.
-        variables: values of other tags that are known before the run, such as `workflow.name`.
+    Attributes:
+        refused: tags so far that stand for nothing, so that Argo refuses the Workflow.
     """
 
-    def __init__(self, parameters: Mapping[str, str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, str | None],
+        variables: Mapping[str, str],
+        of_template: Collection[str] | None = None,
+    ) -> None:
+        """Take what tags stand for.
+
+        Args:
+            parameters: values of the Workflow's parameters; None = it is given none.
+            variables: values of other tags before the run, such as `workflow.name`.
+            of_template: beginnings of the tags of one template, such as `tasks.a`; None = any.
+        """
         self._parameters = parameters
         self._variables = variables
+        self._of_template = of_template
+        self.refused: dict[str, None] = {}
 
     def with_values(self, variables: Mapping[str, str]) -> "TagReader":
         """Return a reader for which more tags have values."""
         return TagReader(self._parameters, {**self._variables, **variables})
+
+    def within(self, template: Fields, tasks: Iterable[str]) -> "TagReader":
+        """Return a reader of the tasks of a template, which have these names."""
+        inputs = template.fields("inputs")
+        named = {
+            f"inputs.{kind}.{each.text('name')}" for kind in _INPUTS for each in inputs.each(kind)
+        }
+        tags = TagReader(self._parameters, self._variables, named.union(tasks))
+        tags.refused = self.refused
+        return tags
 
     def text(self, value: Any) -> Expression:
         """Translate a scalar that may have tags."""
@@ -122,13 +150,23 @@ class TagReader:
         return str(expression.value) if isinstance(expression, Constant) else match.group(0)
 
     def _tag(self, tag: str) -> Expression:
+        # Argo looks only for tags without expressions, before it starts a run.
         if tag.startswith("="):
-            return read_computed(tag[1:], self._tag)
+            return read_computed(tag[1:], self._value)
+        name, part = _GLOBAL.match(tag), _OF_TEMPLATE.match(tag)
+        is_refused = name is not None and name[1] not in self._parameters
+        if part is not None and self._of_template is not None:
+            is_refused = part[1] not in self._of_template
+        if is_refused:
+            self.refused[tag] = None
+        return self._value(tag)
+
+    def _value(self, tag: str) -> Expression:
         if tag in self._variables:
             return Constant(self._variables[tag])
         if match := _GLOBAL.match(tag):
-            name = match.group(1)
-            return Constant(self._parameters[name]) if name in self._parameters else Runtime()
+            value = self._parameters.get(match[1])
+            return Runtime(tag) if value is None else Constant(value)
         if match := _INPUT.match(tag):
             return Input(match.group(1))
         if tag == "item":
@@ -142,7 +180,7 @@ class TagReader:
         if tag == "retries":
             # A plan is of first attempts.
             return Constant("0")
-        return Runtime(tag if _EXIT_CODE.match(tag) else "")
+        return Runtime(tag if _OF_RUN.match(tag) else "")
 
 
 @dataclass(frozen=True)

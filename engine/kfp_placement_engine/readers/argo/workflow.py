@@ -67,7 +67,8 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         if dialect.is_kfp:
             tree = kfp_workflow_tree(spec, metadata, dialect, package)
         else:
-            tree = plain_workflow_tree(spec, metadata, library, options)
+            is_template = workflow.text("kind").endswith("WorkflowTemplate")
+            tree = plain_workflow_tree(spec, metadata, library, options, is_template=is_template)
         limits = _semaphores(options)
         noticed = (*notices, *tree.notices)
         return expand(replace(tree, semaphores=limits, notices=noticed), options)

@@ -11,7 +11,7 @@ from kfp_placement_engine.readers.formulas.functions import json_text
 from kfp_placement_engine.readers.formulas.languages import EXPR
 from kfp_placement_engine.readers.formulas.parser import parsed
 from kfp_placement_engine.readers.formulas.syntax import Node, variables
-from kfp_placement_engine.readers.tree.expressions import Composed, Expression, Runtime, Scope
+from kfp_placement_engine.readers.tree.expressions import Composed, Expression, Scope
 from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, Value, known_text
 
 _MAX_CHARACTERS = 4096
@@ -23,20 +23,25 @@ class Computed(Composed):
     """A value that an expression in expr-lang makes of others, which are text there.
 
     Attributes:
-        node: syntax tree of the expression.
+        node: syntax tree of the expression; None = it cannot be read.
         paths: names of `parts` in the expression.
     """
 
-    node: Node
+    node: Node | None
     paths: tuple[str, ...]
 
     @override
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope, as the text that Argo puts in place of the expression."""
-        value = value_of(self.node, self.lookup(scope), EXPR)
+        value = UNKNOWN if self.node is None else value_of(self.node, self.lookup(scope), EXPR)
         if value is UNKNOWN or value is None:
             return UNKNOWN
         return KnownValue(value if isinstance(value, str) else json_text(value))
+
+    def is_unread(self, scope: Scope) -> bool:
+        """Return whether it is not computed, though its parts are known before the run."""
+        parts = (known_text(part.evaluate(scope)) for part in self.parts)
+        return None not in parts and self.evaluate(scope) is UNKNOWN
 
     def source(self, path: str) -> Expression:
         """Return the expression for a name in this one."""
@@ -59,10 +64,8 @@ def read_computed(text: str, source: Callable[[str], Expression]) -> Expression:
         text: the expression.
         source: function that returns the expression for a name such as `inputs.parameters.x`.
     """
-    if len(text) > _MAX_CHARACTERS:
-        return Runtime()
-    node = parsed(text, EXPR)
+    node = parsed(text, EXPR) if len(text) <= _MAX_CHARACTERS else None
     if node is None:
-        return Runtime()
+        return Computed((), None, ())
     paths = tuple(dict.fromkeys(variables(node)))
     return Computed(tuple(source(path) for path in paths), node, paths)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.formulas.functions import FUNCTIONS, RefusedValueError
+from kfp_placement_engine.readers.formulas.functions import FUNCTIONS, RefusedValueError, matches
 from kfp_placement_engine.readers.formulas.languages import CEL
 from kfp_placement_engine.readers.formulas.syntax import Language, Literal, Node, Variable
 from kfp_placement_engine.readers.tree.values import MAX_CHARACTERS, UNKNOWN, has_unknown
@@ -191,6 +191,8 @@ _TEXT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
     "contains": operator.contains,
     "startsWith": str.startswith,
     "endsWith": str.endswith,
+    "=~": matches,
+    "!~": lambda text, pattern: not matches(text, pattern),
 }
 
 _CALCULATIONS: Mapping[str, Callable[[Any, Any], Any]] = {

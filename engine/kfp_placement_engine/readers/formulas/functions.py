@@ -17,6 +17,16 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)|\[(?:([0-9]{1,9})|'([^']*)'|\"([^\"]*)\")\]")
 
 
+_PATTERN = re.compile(
+    r"(?:[^\\()\[\]{}]|\\[dDsSwW.+*?()|\[\]{}^$/-]|\((?!\?)|\)(?![*+?])"
+    r"|\[\^?(?:[\w.,:/ -]|\\[dswDSW.-])+\])*"
+)
+"""Patterns that mean the same in Go and Python, without repeated groups."""
+
+_MOST_TRIES = 1_000_000
+"""Number of ways in which a pattern may be tried, since Python tries one after the other."""
+
+
 class RefusedValueError(Exception):
     """A value that the real engine refuses, or that is not computed here."""
 
@@ -92,6 +102,20 @@ def _on_text(function: Callable[[str], Any]) -> Callable[[Any], Any]:
         return function(value)
 
     return call
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Return whether a part of a text matches a pattern of Go; only simple ones are tried."""
+    repeats, options = len(re.findall(r"[*+]", pattern)), len(re.findall(r"[|?]", pattern))
+    is_simple = _PATTERN.fullmatch(pattern) and not re.search(r"[*+?][*+]", pattern)
+    is_quick = options < 20 and (len(text) + 2) ** (repeats + 1) * 2**options < _MOST_TRIES
+    # At the end of a line, `$` differs.
+    if not is_simple or not is_quick or "\n" in text:
+        raise RefusedValueError
+    try:
+        return re.search(pattern, text, re.ASCII) is not None
+    except re.error as error:
+        raise RefusedValueError from error
 
 
 def _size(value: Any) -> int:

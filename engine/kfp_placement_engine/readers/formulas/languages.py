@@ -58,7 +58,7 @@ GOVALUATE = Language(
         ),
         re.DOTALL,
     ),
-    infix={"??": 10, "||": 20, "&&": 30, **dict.fromkeys((*_COMPARISONS, "=~", "!~"), 40)}
+    infix={"??": 10, "||": 20, "&&": 30, **dict.fromkeys((*_COMPARISONS, "IN", "=~", "!~"), 40)}
     | {"&": 45, "|": 45, "^": 45, "<<": 48, ">>": 48, "+": 50, "-": 50}
     | {**dict.fromkeys("*/%", 60), "**": 80},
     prefix={"!": 90, "-": 90, "~": 90},

@@ -126,8 +126,8 @@ def subject_of(expression: Expression) -> str:
             return f"inputs.{name}"
         case Runtime(subject):
             return subject
-        case Computed():
-            return computed_subjects(expression, Scope()).name(expression.node)
+        case Computed(_, node, _) if node is not None:
+            return computed_subjects(expression, Scope()).name(node)
         case _:
             return ""
 

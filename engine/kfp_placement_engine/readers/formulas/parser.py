@@ -25,7 +25,7 @@ _LARGEST_FLOAT = sys.float_info.max
 _LARGEST_INTEGER = 2**63 - 1
 _TERNARY = 5
 _POSTFIX = 100
-_SAME = {"and": "&&", "or": "||", "not": "!"}
+_SAME = {"and": "&&", "or": "||", "not": "!", "IN": "in", "matches": "=~"}
 _ANY_NUMBER = frozenset({"&&", "||"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 

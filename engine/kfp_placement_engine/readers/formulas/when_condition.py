@@ -56,8 +56,15 @@ class WhenCondition:
 
     def problem(self, scope: Scope) -> str:
         """Return why Argo cannot evaluate it; one with values that a step makes may be right."""
-        is_known = known_text(self.expression.evaluate(scope)) is not None
-        return problem_of(self.text, self._node(scope) if is_known else _ANY, "Argo")
+        node: Node | None = _ANY
+        if known_text(self.expression.evaluate(scope)) is not None:
+            node = self._node(scope)
+        is_open = any(
+            isinstance(part, Computed) and part.is_unread(scope) for part in within(self.expression)
+        )
+        if is_open or (node not in (None, _ANY) and self.cases(scope).holds is None):
+            return "compares values of different kinds, or needs what plans do not compute"
+        return problem_of(self.text, node, "Argo")
 
     @cached_property
     def _parts(self) -> tuple[Expression, ...]:

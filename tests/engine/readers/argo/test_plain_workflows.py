@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_engine import ReadOptions, RunGraph, read_run
 from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.model.concurrency import exclude_each_other
 from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement, Toleration
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.readers.argo.workflow import read_workflow
@@ -376,3 +377,70 @@ def test_templates_written_in_tasks_are_nested_as_deep_as_named_ones(depth):
         return
     with pytest.raises(LimitError, match="deeper than 98"):
         read_workflow(document, "flow.yaml", ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ("when", "refused"),
+    [
+        ("{{workflow.parameters.q}} == 1", "{{workflow.parameters.q}}"),
+        ("{{tasks.nope.outputs.result}} == 1", "{{tasks.nope.outputs.result}}"),
+        ("{{steps.a.outputs.result}} == 1", "{{steps.a.outputs.result}}"),
+        ("{{inputs.parameters.p}} == 1", "{{inputs.parameters.p}}"),
+        ("{{tasks.a.outputs.result}} == {{tasks.name}}", ""),
+        ("{{workflow.parameters.p}} == {{workflow.uid}}", ""),
+        # Argo does not look at expressions before it starts a run.
+        ("{{=tasks.nope.outputs.result}} == 1", ""),
+    ],
+)
+def test_tags_that_stand_for_nothing_are_refused_as_by_argo(when, refused):
+    tasks = task("a"), {**task("b", depends="a"), "when": when}
+    spec = {"arguments": {"parameters": [{"name": "p", "value": "1"}]}}
+    graph = read([dag(*tasks), WORK], **spec)
+    named = [each for each in graph.notices if each.code == "unknown-tag"]
+    assert [refused in each.message and each.is_refusal for each in named] == [True] * bool(refused)
+
+
+def test_a_workflow_template_may_be_given_parameters_that_it_does_not_have():
+    tasks = task("a", when="{{workflow.parameters.q}} == 1")
+    graph = read([dag(tasks), WORK], kind="WorkflowTemplate", metadata={"name": "t"})
+    assert not any(each.code == "unknown-tag" for each in graph.notices)
+
+
+@pytest.mark.parametrize(
+    ("tag", "value"),
+    [
+        ("labels.team", "ml"),
+        ("labels.tier", "gold"),
+        ("annotations.mode", "full"),
+        ("serviceAccountName", "runner"),
+        ("priority", "7"),
+        ("namespace", "lab"),
+    ],
+)
+def test_what_a_workflow_says_of_itself_decides_conditions(tag, value):
+    metadata = {
+        "generateName": "flow-",
+        "namespace": "lab",
+        "labels": {"team": "ml", "tier": "silver"},
+        "annotations": {"mode": "full"},
+    }
+    tasks = [
+        task("yes", when=f"{{{{workflow.{tag}}}}} == {value}"),
+        task("no", when=f"{{{{workflow.{tag}}}}} != {value}"),
+    ]
+    graph = read(
+        [dag(*tasks), WORK],
+        metadata=metadata,
+        serviceAccountName="runner",
+        priority=7,
+        workflowMetadata={"labels": {"tier": "gold"}},
+    )
+    assert [step.name for step in graph.steps] == ["yes"]
+
+
+def test_a_value_of_the_run_that_is_not_known_is_the_same_for_all_tasks():
+    graph = read_tasks(
+        task("even", when="{{workflow.creationTimestamp.d}} == 1"),
+        task("odd", when="{{workflow.creationTimestamp.d}} != 1"),
+    )
+    assert exclude_each_other(graph.step("even").branches, graph.step("odd").branches)

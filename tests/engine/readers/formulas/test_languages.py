@@ -1,5 +1,7 @@
 """Expressions by the rules of their own language; what its engine refuses is unknown."""
 
+import time
+
 import pytest
 
 from kfp_placement_engine.readers.formulas.cel_condition import CelCondition
@@ -183,3 +185,54 @@ def test_a_long_row_of_operands_needs_no_depth():
 
 def test_an_empty_when_is_no_condition_that_holds_or_not():
     assert WhenCondition("", EMPTY).cases(Scope()).holds is None
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matched"),
+    [
+        ("main", "^(main|release-.*)$", True),
+        ("release-1.2", "^(main|release-.*)$", True),
+        ("my-main", "^(main|release-.*)$", False),
+        ("v1.2.3", "^v[0-9]+\\\\.[0-9]+", True),
+        ("xmainx", "main", True),
+        # Python's patterns are others, or would take long.
+        ("main", "(?i)MAIN", None),
+        ("aaaa", "(a+)+$", None),
+        ("a" * 500, ".*.*.*x", None),
+        ("main", "(", None),
+        ("main", "ma*+in", None),
+    ],
+)
+def test_known_text_matches_simple_patterns_of_go(text, pattern, matched):
+    start = time.process_time()
+    assert when(f"'{text}' =~ '{pattern}'") is matched
+    assert when(f"'{text}' !~ '{pattern}'") is (None if matched is None else not matched)
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("x = 3", True),
+        ("a in (a)", True),
+        ("main == main && b", True),
+        ("foo-bar == foo-bar", True),
+        ("a == a", False),
+        ("x IN (x, y)", False),
+        ("'x' =~ '(?i)X'", True),
+    ],
+)
+def test_a_when_without_a_value_that_is_known_to_plans_is_named(text, is_named):
+    """Argo refuses all but the last, which only plans cannot compute."""
+    assert bool(WhenCondition(text, Constant(text)).problem(Scope())) is is_named
+
+
+def test_an_expression_inside_of_a_when_decides_or_is_named():
+    def read(text: str) -> WhenCondition:
+        return WhenCondition("", Joined((read_computed(text, Input), Constant(" == fast"))))
+
+    assert read("mode").cases(SCOPE).holds is True
+    assert not read("mode").problem(SCOPE)
+    assert read("sprig.nonsense(mode)").problem(SCOPE)
+    assert read("mode +").problem(SCOPE)
+    assert not read("made").problem(SCOPE)

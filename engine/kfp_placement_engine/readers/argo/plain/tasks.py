@@ -45,6 +45,7 @@ def listed_tasks(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Ta
 def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
     entries = list(template.fields("dag").each("tasks"))
     siblings = {entry.name("name"): entry for entry in entries}
+    tags = tags.within(template, (f"tasks.{name}" for name in siblings))
 
     def continues_after(name: str) -> frozenset[str]:
         return _continues_after(siblings[name]) if name in siblings else frozenset()
@@ -68,10 +69,20 @@ def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
 
 
 def _of_steps(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
+    groups = [
+        list(
+            Fields({"steps": group if isinstance(group, list) else [group]}, template.place).each(
+                "steps"
+            )
+        )
+        for group in template.entries("steps")
+    ]
+    tags = tags.within(
+        template, (f"steps.{entry.name('name')}" for group in groups for entry in group)
+    )
     before: Names = ()
-    for group in template.entries("steps"):
-        steps = Fields({"steps": group if isinstance(group, list) else [group]}, template.place)
-        tasks = [(entry, _task(entry, tags, before)) for entry in steps.each("steps")]
+    for group in groups:
+        tasks = [(entry, _task(entry, tags, before)) for entry in group]
         yield from tasks
         before = tuple(task.name for _, task in tasks) or before
 

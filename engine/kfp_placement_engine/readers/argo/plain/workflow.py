@@ -1,6 +1,10 @@
 """A reader of plain Argo Workflows: DAG and steps templates with our labels on their pods."""
 
+from collections.abc import Iterable, Iterator
+
 from kfp_placement_engine.exceptions import ArgumentError
+from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.argo.keys import SOURCE
 from kfp_placement_engine.readers.argo.plain.limits import parallelism, workflow_notices
 from kfp_placement_engine.readers.argo.plain.templates import TemplateReader
@@ -18,9 +22,16 @@ from kfp_placement_engine.readers.text.place import scalar_text
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import TaskTree
 
+_SHOWN = 5
+
 
 def plain_workflow_tree(
-    spec: Fields, metadata: Fields, library: TemplateLibrary, options: ReadOptions
+    spec: Fields,
+    metadata: Fields,
+    library: TemplateLibrary,
+    options: ReadOptions,
+    *,
+    is_template: bool,
 ) -> TaskTree:
     """Read a Workflow that was not made by KFP.
 
@@ -29,6 +40,7 @@ def plain_workflow_tree(
         metadata: the Workflow's metadata.
         library: templates outside of the Workflow.
         options: settings, of which the arguments are used.
+        is_template: whether Workflows that use it may have further parameters.
 
     Raises:
         ArgumentError: the Workflow does not take one of the arguments.
@@ -38,9 +50,8 @@ def plain_workflow_tree(
     workflow, generated = metadata.text("name"), metadata.text("generateName")
     namespace = metadata.text("namespace")
     parameters, missing = _parameters(spec, options)
-    variables = {"workflow.name": workflow, "workflow.namespace": namespace}
-    named = {key: text for key, text in variables.items() if text}
-    reader = TemplateReader(spec, library, TagReader(parameters, named))
+    tags = TagReader({**dict.fromkeys(missing), **parameters}, _variables(spec, metadata))
+    reader = TemplateReader(spec, library, tags)
     root = reader.root(parameters)
     return TaskTree(
         name=generated.rstrip("-") or workflow or spec.place.spelled,
@@ -54,6 +65,9 @@ def plain_workflow_tree(
         end_limit=run_limit(spec),
         notices=(
             *missing_notices(missing),
+            *_refused_tags(
+                tag for tag in tags.refused if not (is_template and tag.startswith("workflow."))
+            ),
             *workflow_notices(spec),
             *dict.fromkeys(reader.notices),
             *reader.unused.notices(),
@@ -61,6 +75,31 @@ def plain_workflow_tree(
         workflow=workflow,
         namespace=namespace,
     )
+
+
+def _variables(spec: Fields, metadata: Fields) -> dict[str, str]:
+    """Return the values of tags that a Workflow states, beside its parameters."""
+    holders = {
+        metadata: ("name", "namespace", "uid", "creationTimestamp"),
+        spec: ("serviceAccountName", "priority"),
+    }
+    values = {
+        f"workflow.{key}": fields.get(key) for fields, keys in holders.items() for key in keys
+    }
+    added = spec.fields("workflowMetadata")
+    computed = added.fields("labelsFrom")
+    for kind in ("labels", "annotations"):
+        stated = {**metadata.text_mapping(kind), **added.text_mapping(kind)}
+        values |= {
+            f"workflow.{kind}.{key}": text for key, text in stated.items() if key not in computed
+        }
+    return {tag: scalar_text(value) for tag, value in values.items() if value not in (None, "")}
+
+
+def _refused_tags(tags: Iterable[str]) -> Iterator[Notice]:
+    if named := listed([f"{{{{{tag:.80}}}}}" for tag in tags], _SHOWN):
+        message = f"the Workflow has nothing that {named} could stand for, so Argo refuses it"
+        yield Notice("unknown-tag", message)
 
 
 def _parameters(spec: Fields, options: ReadOptions) -> tuple[dict[str, str], list[str]]:
