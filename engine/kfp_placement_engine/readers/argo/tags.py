@@ -51,7 +51,7 @@ class TagReader:
     """Translator of one Workflow's text with tags to expressions.
 
     Attributes:
-        refused: tags so far that stand for nothing, so that Argo refuses the Workflow.
+        refused: tags so far of what the Workflow does not have, so that Argo refuses the Workflow.
     """
 
     def __init__(

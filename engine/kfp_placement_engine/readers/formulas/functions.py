@@ -24,7 +24,7 @@ _PATTERN = re.compile(
 """Patterns that mean the same in Go and Python, without repeated groups."""
 
 _MOST_TRIES = 1_000_000
-"""Number of ways in which a pattern may be tried, since Python tries one after the other."""
+"""Number of ways in which a pattern may be tried, since Python tries one after another."""
 
 
 class RefusedValueError(Exception):
@@ -105,7 +105,7 @@ def _on_text(function: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether a part of a text matches a pattern of Go; only simple ones are tried."""
+    """Return whether a part of a string matches a pattern of Go; only simple ones are tried."""
     repeats, options = len(re.findall(r"[*+]", pattern)), len(re.findall(r"[|?]", pattern))
     is_simple = _PATTERN.fullmatch(pattern) and not re.search(r"[*+?][*+]", pattern)
     is_quick = options < 20 and (len(text) + 2) ** (repeats + 1) * 2**options < _MOST_TRIES
