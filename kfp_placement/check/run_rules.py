@@ -169,13 +169,14 @@ def shared_volumes(prepared: PreparedRun) -> Iterator[Finding]:
             users.setdefault(name, []).append(step)
     seen: set[str] = set()
     for claim in graph.claims:
-        maker = "" if claim.is_workspace else task_of(claim.created_by)
-        exists_before = not (claim.is_workspace or maker)
+        what = f"the volume of {task_of(claim.created_by)}" if claim.created_by else ""
+        if claim.is_workspace:
+            # Only runs of KFP have groups; those of Argo have volumeClaimTemplates.
+            what = "the workspace" if graph.groups else f"the volume {claim.name}"
         steps = users.get(claim.name, [])
-        if exists_before or maker in seen or shared_modes(claim.access_modes) or len(steps) < 2:
+        if not what or what in seen or shared_modes(claim.access_modes) or len(steps) < 2:
             continue
-        seen.add(maker)
-        what = f"the volume of {maker}" if maker else "the workspace"
+        seen.add(what)
         tasks = {step.task: step for step in steps}
         yield Finding(
             Severity.NOTE,

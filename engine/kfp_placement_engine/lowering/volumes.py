@@ -189,7 +189,8 @@ def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]
             Notice(
                 "unknown-access-mode",
                 f"the access mode of volume claim {name!r} is unknown; "
-                "taken as ReadWriteOnce, so its users share a node",
+                "taken as ReadWriteOnce, so its users share a node; a dump of the cluster with pvc,"
+                " or claims in a Cluster file, says it",
             )
         ]
     if "ReadWriteOncePod" in modes:

@@ -197,7 +197,8 @@ def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
     claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
     use = ("kfp-workspace",)
     steps = [a_step("one", claims=use), a_step("two", claims=use), a_step("three")]
-    findings = check_run(a_graph(*steps, claims=claims)).of("shared-volume")
+    root = (Group("", GroupKind.ROOT),)
+    findings = check_run(a_graph(*steps, claims=claims, groups=root)).of("shared-volume")
     golden([finding.message for finding in findings] or ["nothing"])
     assert bool(findings) is (modes != ("ReadWriteMany",))
     assert not check_run(a_graph(*steps[1:], claims=claims)).of("shared-volume")
@@ -438,3 +439,10 @@ def test_a_step_that_makes_an_object_has_no_container_that_could_request_somethi
     steps = (a_step("makes", image="", requests={}), a_step("runs", requests={}))
     (finding,) = check_run(a_graph(*steps)).of("no-requests")
     assert finding.steps == ("runs",)
+
+
+def test_each_volume_that_a_plain_workflow_makes_is_named():
+    claims = [RunClaim(name, ("ReadWriteOnce",), is_workspace=True) for name in ("in", "out")]
+    steps = [a_step(name, claims=("in", "out")) for name in ("one", "two")]
+    findings = check_run(a_graph(*steps, claims=tuple(claims))).of("shared-volume")
+    assert ["mount the volume in," in findings[0].message, len(findings)] == [True, 2]
