@@ -73,6 +73,7 @@ def read_depends(
     text: str,
     continues_after: Callable[[str], frozenset[str]],
     is_loop: Callable[[str], bool],
+    has_when: Callable[[str], bool],
     place: Place,
 ) -> DependsCondition | None:
     """Read Argo's `depends`; None = the usual, or too long.
@@ -81,6 +82,7 @@ def read_depends(
         text: the condition, such as `a.Succeeded && (b.Failed || c)`.
         continues_after: function that returns further ends of a task after which the DAG goes on.
         is_loop: function that returns whether a task is a loop.
+        has_when: function that returns whether a task, or all items of a loop, may be skipped.
         place: place of the condition.
 
     Raises:
@@ -103,10 +105,12 @@ def read_depends(
         if result in _PHASES or not is_loop(task):
             return mark(task, _PHASES.get(result, frozenset()))
         # A loop fails if one of its items does; what its items decide, is known only at run time.
-        of_items = f'{mark(task, _FAILED)} && {result}("{task}")'
+        may_be_none = result == "AnySucceeded" and has_when(task)
+        ends_of_some = _FAILED | AFTER_SUCCESS if may_be_none else _FAILED
+        of_items = f'{mark(task, ends_of_some)} && {result}("{task}")'
         return (
             f"({mark(task, AFTER_SUCCESS)} || {of_items})"
-            if result == "AnySucceeded"
+            if result == "AnySucceeded" and not may_be_none
             else f"({of_items})"
         )
 

@@ -20,7 +20,12 @@ from kfp_placement_engine.readers.tree.choices import (
     all_of,
     branches_by_needs,
 )
-from kfp_placement_engine.readers.tree.expressions import ANY_PHASE, Scope, phase_subject
+from kfp_placement_engine.readers.tree.expressions import (
+    ANY_PHASE,
+    Scope,
+    phase_subject,
+    succeeded_items,
+)
 from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
@@ -49,27 +54,21 @@ class Decision:
         usual: phases in which it may end in a run in which nothing fails.
         conditions: conditions on which it depends in such a run, as text.
         branches: branches that it is in, within those around its DAG.
+        runs: whether the task may run.
+        after_failure: whether it runs only in a run in which something fails.
     """
 
     phases: frozenset[str] = _RAN
     usual: frozenset[str] = _SUCCEEDED
     conditions: tuple[str, ...] = ()
     branches: tuple[Branch, ...] = ()
-
-    @property
-    def runs(self) -> bool:
-        """True if the task may run."""
-        return bool(self.phases & _RAN)
+    runs: bool = True
+    after_failure: bool = False
 
     @property
     def is_skipped(self) -> bool:
         """True if the task never runs because of its own condition."""
-        return self.phases == _SKIPPED
-
-    @property
-    def after_failure(self) -> bool:
-        """True if the task runs only in a run in which something fails."""
-        return self.runs and "Succeeded" not in self.usual
+        return not self.runs and self.phases != _OMITTED
 
 
 RUNS = Decision()
@@ -247,6 +246,8 @@ class _JudgedDag:
             decision = self.decisions[task.name] = self._with_known_end(task)
             in_any[phase_subject(task.name)] = _values(decision.phases)
             in_usual[phase_subject(task.name)] = _values(decision.usual)
+            if not decision.runs:
+                in_any[succeeded_items(task.name)] = ValueSet.of([False])
             if decision.usual != _SUCCEEDED:
                 self._unsure.add(task.name)
 
@@ -266,7 +267,7 @@ class _JudgedDag:
 
         def implied(other: str, ends: frozenset[str]) -> Needs:
             """Return what another task needs to end so: it has run, or was skipped, or started."""
-            if ends <= _RAN:
+            if ends <= _RAN and not self._passes(self._tasks[other]):
                 return whole.get(other, {})
             unmet = self._own.get(other, Cases()).unmet if ends == _SKIPPED else {}
             return {} if "Omitted" in ends else all_of((starts.get(other, {}), unmet))
@@ -325,29 +326,31 @@ class _JudgedDag:
         return replace(decision, phases=phases, usual=decision.usual & phases or phases)
 
     def _judged(self, task: Task) -> Decision:
+        skipped = _SUCCEEDED if self._passes(task) else _SKIPPED
         if task.name in self._given:
-            return RUNS if self._given[task.name] else Decision(_SKIPPED, _SKIPPED)
+            return RUNS if self._given[task.name] else Decision(skipped, skipped, runs=False)
         condition = task.condition
         starts, usually_starts = self._starts(task), self._starts(task, in_usual=True)
         is_met = usually_met = True if condition is None else self._own[task.name].holds
         if is_met is None and condition is not None:
             usually_met = condition.cases(self._usual_scope).holds
         if starts is False:
-            return Decision(_OMITTED, _OMITTED)
+            return Decision(_OMITTED, _OMITTED, runs=False)
         if is_met is False or self._is_empty(task):
-            return Decision(_SKIPPED, _SKIPPED)
-        usual = _SUCCEEDED
+            return Decision(skipped, skipped, runs=False)
+        phases, usual = _RAN, _SUCCEEDED
         conditions: list[str] = []
         if usually_starts is not True:
             usual = _OMITTED | (usual if usually_starts is None else frozenset())
             conditions += self._conditions_before(task)
         if usually_met is not True and condition is not None:
-            usual = _SKIPPED | (usual if usually_met is None else usual - _SUCCEEDED)
+            usual = skipped | (usual if usually_met is None else usual - _SUCCEEDED)
             conditions.append(condition.text)
-        unsure = (_SKIPPED if is_met is None else frozenset()) | (
-            _OMITTED if starts is None else frozenset()
+        phases |= (skipped if is_met is None else phases) | (_OMITTED if starts is None else phases)
+        after_failure = usually_starts is False or usually_met is False
+        return Decision(
+            phases, usual, tuple(dict.fromkeys(conditions)), after_failure=after_failure
         )
-        return Decision(_RAN | unsure, usual, tuple(dict.fromkeys(conditions)))
 
     def _starts(self, task: Task, *, in_usual: bool = False) -> bool | None:
         """Return whether the tasks that a task waits for end so that it starts."""
@@ -377,6 +380,11 @@ class _JudgedDag:
         before = (*task.depends_on, *task.exit_of)
         texts = [text for other in before for text in self.decisions[other].conditions]
         return texts or ([task.trigger.text] if task.trigger is not None else [])
+
+    def _passes(self, task: Task) -> bool:
+        """Return whether a task is a loop that succeeds if all of its items are skipped."""
+        is_loop_of_argo = task.loop is not None and not self._usual_ends <= _RAN
+        return is_loop_of_argo and not self._is_empty(task)
 
     def _is_empty(self, task: Task) -> bool:
         """Return whether a task is a loop that Argo skips because it has no items."""

@@ -34,6 +34,11 @@ def phase_subject(task: str) -> str:
     return f"status of {task or 'the run'}"
 
 
+def succeeded_items(task: str) -> str:
+    """Return the subject of needs that says whether any item of a loop has succeeded."""
+    return f'AnySucceeded()("{task}")'
+
+
 MAX_SEQUENCE = 100_000
 """Length of the longest number sequence; runs are limited to far fewer steps."""
 

@@ -569,3 +569,32 @@ def test_what_needs_the_failure_of_a_step_that_argo_does_not_go_on_after_never_r
     assert names(after()) == ["a"]
     graph = after(continueOn={"failed": True})
     assert [step.after_failure for step in graph.steps] == [False, True]
+
+
+def test_a_loop_of_argo_has_succeeded_if_all_of_its_items_are_skipped():
+    graph = read_tasks(
+        task("a"),
+        task("loop", dependencies=["a"], when="1 == 2", withItems=[1, 2]),
+        task("single", dependencies=["a"], when="1 == 2"),
+        task("after", depends="loop.Succeeded"),
+        task("skipped", depends="loop.Skipped"),
+        task("any", depends="loop.AnySucceeded"),
+        task("failed", depends="loop.AllFailed"),
+        task("strict", depends="single.Succeeded"),
+        task("daemon", depends="a.Daemoned || single.Skipped"),
+    )
+    assert names(graph) == ["a", "after", "daemon"]
+
+
+def test_a_loop_that_is_perhaps_skipped_succeeds_in_any_case():
+    graph = read_tasks(
+        task("f"),
+        task("loop", depends="f", when=f"{R} == x", withItems=[1, 2]),
+        task("after", depends="loop.Succeeded"),
+        task("any", depends="loop.AnySucceeded"),
+        task("items", depends="f", when="{{item}} != 1", withItems=[1, 1]),
+        task("none", depends="items.Succeeded"),
+    )
+    assert graph.step("after").conditions == ()
+    assert graph.step("any").conditions != ()
+    assert graph.step("none").conditions == ()

@@ -53,6 +53,9 @@ def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
     def is_loop(name: str) -> bool:
         return name in siblings and any(siblings[name].get(key) for key in _LOOPS)
 
+    def has_when(name: str) -> bool:
+        return bool(siblings[name].get("when"))
+
     for entry in entries:
         task, depends = _task(entry, tags), entry.text("depends")
         read = [*task.inputs.values(), *task.artifacts.values()]
@@ -64,7 +67,7 @@ def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
                 *(name for each in read for name in output_tasks(each) if name in siblings),
             )
         )
-        trigger = read_depends(depends, continues_after, is_loop, entry.where("depends"))
+        trigger = read_depends(depends, continues_after, is_loop, has_when, entry.where("depends"))
         yield entry, replace(task, depends_on=tuple(waits), trigger=trigger)
 
 
