@@ -56,6 +56,21 @@ def unused_in_workflow(spec: Fields) -> Iterator[Notice]:
     yield from unused.notices()
 
 
+def unused_in_patch(text: str, written: str, place: Place) -> Iterator[Notice]:
+    """Yield notices about the fields of a patch of pods that come only with the values of its tags.
+
+    Args:
+        text: the patch with values in place of its tags.
+        written: the patch as it is in the file.
+        place: place of the patch.
+    """
+    replaced, seen = UnusedFields(), UnusedFields()
+    replaced.look_at_patch(text, place)
+    seen.look_at_patch(written, place)
+    as_written = set(seen.notices())
+    yield from (notice for notice in replaced.notices() if notice not in as_written)
+
+
 class UnusedFields:
     """Collector of the fields of a run's file that its plan does not use."""
 
@@ -108,9 +123,10 @@ class UnusedFields:
                 name = each.get("name") if isinstance(each, dict) else None
                 self._field(each, kind, _item(place, index if name is None else name))
         elif isinstance(value, str) and kind is POD_SPEC:
-            self._patch(value, place)
+            self.look_at_patch(value, place)
 
-    def _patch(self, text: str, place: Place) -> None:
+    def look_at_patch(self, text: str, place: Place) -> None:
+        """Look at the fields of a patch of pods, if it can be read whatever its tags stand for."""
         data = with_replaced_tags(text, lambda _: "tag").encode("utf-8", "replace")
         try:
             patch, *_ = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)

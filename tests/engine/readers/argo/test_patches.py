@@ -163,3 +163,22 @@ def test_many_patches_of_one_template_are_each_that_of_its_step(monkeypatch):
     graph = of_task(text, withSequence={"count": "300"}, arguments=arguments(m="{{item}}"))
     amounts = [step.requests.get("memory", 0) for step in graph.steps]
     assert amounts == [number * GIB for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('{"hostNetwork": true}', ["not-used"]),
+        ('{"schedulerName": "z", "nodeSelector": {"a": "b"}}', ["not-used"]),
+        ('{"nodeSelectors": {"a": "b"}}', ["unknown-field"]),
+        ('{"nodeSelector": {"a": "b"}}', []),
+    ],
+)
+def test_fields_of_a_patch_that_is_a_parameter_are_looked_at(text, codes):
+    graph = of_task("{{inputs.parameters.m}}", arguments=arguments(m=text))
+    assert notice_codes(graph) == codes
+
+
+def test_fields_of_a_patch_with_open_tags_are_named_once():
+    graph = of_task("{hostNetwork: true, nodeSelector: {a: {{inputs.parameters.m}}}}")
+    assert notice_codes(graph) == ["not-used"]

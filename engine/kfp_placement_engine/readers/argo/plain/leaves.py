@@ -3,6 +3,7 @@
 A patch of pods that can be read only when its tags are replaced makes a leaf for each of its texts.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import InputError
@@ -17,6 +18,7 @@ from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_resources import gapless
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import known_text
+from kfp_placement_engine.readers.unused.walk import unused_in_patch
 
 _MAX_VARIANTS = 1000
 """Number of patches of one template that are kept after they are read."""
@@ -62,8 +64,8 @@ class _OpenTemplate:
         self._template = template
         self._spec = spec
         self._tags = tags
-        patches = [each.text("podSpecPatch") for each in (spec, template)]
-        self._texts = [tags.kept_text(patch) for patch in patches]
+        self._written = [each.text("podSpecPatch") for each in (spec, template)]
+        self._texts = [tags.kept_text(patch) for patch in self._written]
         self._leaves: dict[tuple[str | None, ...], Leaf] = {}
 
     def unpatched(self) -> Leaf:
@@ -75,7 +77,9 @@ class _OpenTemplate:
         if texts not in self._leaves:
             if len(self._leaves) >= _MAX_VARIANTS:
                 self._leaves.clear()
-            self._leaves[texts] = self._patched(texts)
+            leaf = self._patched(texts)
+            problems = (*leaf.problems, *self._unused(texts))
+            self._leaves[texts] = replace(leaf, problems=problems)
         return self._leaves[texts]
 
     def _patched(self, texts: tuple[str | None, ...]) -> Leaf:
@@ -88,6 +92,12 @@ class _OpenTemplate:
                 if whole == [*texts]:
                     raise
         return replace(self._with_patches(*whole), problems=(_UNKNOWN_PATCH,))
+
+    def _unused(self, texts: tuple[str | None, ...]) -> Iterator[tuple[str, str]]:
+        holders = zip(texts, self._written, (self._spec, self._template), strict=True)
+        for text, written, holder in holders:
+            for notice in unused_in_patch(text or "", written, holder.where("podSpecPatch")):
+                yield notice.code, notice.message
 
     def _with_patches(self, of_spec: str, of_template: str) -> Leaf:
         spec = Fields({**self._spec.raw, "podSpecPatch": of_spec}, self._spec.place)
