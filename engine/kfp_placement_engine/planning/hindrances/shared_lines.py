@@ -41,7 +41,7 @@ def shared_lines(
     most, worst, members = 0.0, -1, own
     for first, last in ((begins, begins + downloads), (ends - uploads, ends)):
         moves = last > first
-        for node in np.unique(nodes[moves]).tolist():
+        for node in sorted(set(nodes[moves].tolist())):
             here = moves & (nodes == node)
             lost = _overlap(first[here], last[here])
             if lost > most:
