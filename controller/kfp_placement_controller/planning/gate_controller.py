@@ -31,6 +31,10 @@ from kfp_placement_engine.planning.starts.expected_times import (
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from kfp_placement_kube.change import Change
 
+FIRST_PLAN_SECONDS = 2.0
+"""Age up to which a pod is kept though its run is not known, or has no plan yet: Argo makes the
+first pod of a plain Workflow as soon as it begins. Kubernetes writes ages in whole seconds."""
+
 
 @dataclass
 class GateController:
@@ -91,7 +95,7 @@ class GateController:
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
         steps, running = _steps_by_progress(runs, now)
         windows = {step.key: step.window for step in steps if step.window is not None}
-        gated = [self._identified(pod, windows) for pod in self._gated.values()]
+        gated = [self._identified(pod, windows, now) for pod in self._gated.values()]
         self._windows = {entry.pod.uid: entry.window for entry in gated}
         due = releases(gated, steps, nodes, now, policy.gate_deadline_seconds, running)
         return self._new(self._limited(due, policy), monotonic_seconds)
@@ -140,13 +144,15 @@ class GateController:
         return due
 
     def _identified(
-        self, pod: ObservedPod, windows: Mapping[tuple[RunKey, str], StartWindow]
+        self, pod: ObservedPod, windows: Mapping[tuple[RunKey, str], StartWindow], now: datetime
     ) -> GatedPod:
         run = self.registry.run_of(pod)
+        is_new = not is_overdue(pod, now, FIRST_PLAN_SECONDS)
         if run is None or not run.is_open:
-            return GatedPod(pod)
+            return GatedPod(pod, awaits_plan=run is None and is_new)
         step = run.planned_step(pod)
-        return GatedPod(pod, run.key, step, windows.get((run.key, step)))
+        window = windows.get((run.key, step))
+        return GatedPod(pod, run.key, step, window, awaits_plan=run.plan is None and is_new)
 
 
 def _steps_by_progress(

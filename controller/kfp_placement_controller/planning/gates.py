@@ -1,7 +1,8 @@
 """Rules that decide when the gate of a pod comes off, and which node the pod then prefers.
 
 A pod waits for its turn on its planned node, and for room there (the engine's `node_queue` decides
-whose turn it is). No pod waits beyond its deadline, and a pod without a plan does not wait at all.
+whose turn it is). No pod waits beyond its deadline, and a pod that no plan has a node for waits
+only while the first plan of its run may still come.
 The gate controller applies hard latency limits afterwards.
 """
 
@@ -56,12 +57,14 @@ class GatedPod:
         run: key of its run; None = the run is not planned.
         step: name of its step; "" = the step is not planned.
         window: time within which it must run; None = as far as the pod itself says it.
+        awaits_plan: whether it is so new that the first plan of its run may still come.
     """
 
     pod: ObservedPod
     run: RunKey | None = None
     step: str = ""
     window: StartWindow | None = None
+    awaits_plan: bool = False
 
 
 class Cause(StrEnum):
@@ -128,9 +131,9 @@ def releases(
     for entry in gated:
         if is_overdue(entry.pod, now, deadline_seconds, entry.window):
             released.append(OpenGate(entry.pod, Cause.OVERDUE))
-        elif not entry.step:
+        elif not entry.step and not entry.awaits_plan:
             released.append(OpenGate(entry.pod, Cause.NOT_PLANNED))
-        else:
+        elif entry.step:
             waiting[entry.run, entry.step] = entry.pod
     planned_keys = {step.key for step in planned_steps}
     released += [

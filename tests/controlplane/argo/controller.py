@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.controlplane.argo.calls import Call, Options
 from tests.controlplane.argo.claims import create_claims, delete_claims
+from tests.controlplane.argo.elsewhere import store_templates
 from tests.controlplane.argo.exceptions import ArgoError, ParallelismReached
 from tests.controlplane.argo.executor import Executor
 from tests.controlplane.argo.observation import read_pods, read_results
@@ -75,6 +76,7 @@ def reconcile(
     if is_left_alone(workflow):
         return Outcome(copied, changed=False, requeue_seconds=None)
     copied["spec"] = _with_defaults(copied["spec"], settings)
+    store_templates(copied, cluster)
     by_node = {pod["metadata"]["annotations"][ANNOTATION_NODE_ID]: dict(pod) for pod in pods}
     run = Run(copied, by_node, cluster, now)
     _look(run, results)
@@ -142,9 +144,16 @@ def _substitute_spec(run: Run) -> None:
 
 
 def _execute(run: Run) -> None:
-    call = Call(run.spec.get("entrypoint", ""), run.spec.get("arguments") or {})
+    arguments = run.spec.get("arguments") or {}
+    executor, handler = Executor(run), run.spec.get("onExit")
     try:
-        node = Executor(run).execute(run.name, call, Options())
+        node = executor.execute(
+            run.name, Call(run.spec.get("entrypoint", ""), arguments), Options()
+        )
+        if handler and is_finished(node):
+            call, options = Call(handler, arguments), Options(on_exit=True, hooked=True)
+            ended = executor.execute(f"{run.name}.onExit", call, options)
+            node = node if is_finished(ended) else ended
     except ParallelismReached:
         return
     except ArgoError as error:

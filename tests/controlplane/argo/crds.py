@@ -1,4 +1,4 @@
-"""The two kinds of Argo that a run needs, without their schemas."""
+"""The kinds of Argo that a run needs, without their schemas."""
 
 from typing import Any
 
@@ -8,10 +8,14 @@ VERSION = "argoproj.io/v1alpha1"
 
 
 def custom_resource_definitions() -> list[Json]:
-    """Workflow and WorkflowTaskResult: any field may be written, the status like all others."""
+    """Workflow and the like: any field may be written, the status like all others."""
     return [
         free_definition(VERSION, "Workflow", "workflows"),
         free_definition(VERSION, "WorkflowTaskResult", "workflowtaskresults"),
+        free_definition(VERSION, "WorkflowTemplate", "workflowtemplates"),
+        free_definition(
+            VERSION, "ClusterWorkflowTemplate", "clusterworkflowtemplates", namespaced=False
+        ),
     ]
 
 

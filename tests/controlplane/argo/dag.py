@@ -11,6 +11,7 @@ from tests.controlplane.argo.exceptions import ParallelismReached, TemplateError
 from tests.controlplane.argo.expansion import expand, is_expanded
 from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Json, Run, is_finished
 from tests.controlplane.argo.substitution import substitute, substitute_text
+from tests.controlplane.argo.templates import template_name
 
 STRICT = ("tasks",)
 """References that must be resolved before a task may start."""
@@ -152,7 +153,7 @@ class _Tasks:
             node_name = self._graph.node_name(name)
             self._graph.connect(name, node_name)
             boundary = self._inside.boundary
-            template = task["template"]
+            template = template_name(task)
             node = self._run.start_node(
                 node_name, "TaskGroup", "Running", template=template, boundary=boundary
             )
@@ -168,7 +169,7 @@ class _Tasks:
                 self._run.add_child(group["name"], node_name)
             if self._is_skipped(node_name, entry):
                 return True
-        call = Call(entry["template"], entry.get("arguments") or {})
+        call = Call(template_name(entry), entry.get("arguments") or {})
         try:
             node = self._executor.execute(node_name, call, self._inside)
         except ParallelismReached:
@@ -188,14 +189,14 @@ class _Tasks:
             phase, message = "Skipped", f"when '{when}' evaluated false"
         except TemplateError as error:
             phase, message = "Error", str(error)
-        self._start_skipped(node_name, entry["template"], phase, message)
+        self._start_skipped(node_name, template_name(entry), phase, message)
         return True
 
     def _skip(self, name: str, phase: str, message: str) -> None:
         """A task that will not be executed."""
         node_name = self._graph.node_name(name)
         self._graph.connect(name, node_name)
-        self._start_skipped(node_name, self._graph.tasks[name]["template"], phase, message)
+        self._start_skipped(node_name, template_name(self._graph.tasks[name]), phase, message)
 
     def _start_skipped(self, node_name: str, template: str, phase: str, message: str) -> None:
         boundary = self._inside.boundary

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from tests.controlplane.argo.calls import Call, Options
@@ -17,6 +18,7 @@ from tests.controlplane.argo.retries import phases_to_retry, settle_attempts
 from tests.controlplane.argo.state import ACTIVE, Json, Run, is_finished
 from tests.controlplane.argo.substitution import substitute
 from tests.controlplane.argo.templates import fill_template
+from tests.controlplane.times import read_time
 
 
 class Executor:
@@ -62,6 +64,9 @@ class Executor:
 
     def _check_parallelism(self, template: Json, node: Json | None, boundary: str) -> None:
         run = self.run
+        if node is None and "container" in template:
+            pods = [each for each in run.nodes.values() if each["phase"] in ACTIVE]
+            _check_limit(run.spec, [each for each in pods if each["id"] in run.pods])
         if node is not None and "dag" in template:
             pods = [each for each in run.active(node["id"]) if each["id"] in run.pods]
             _check_limit(template, pods)
@@ -116,13 +121,15 @@ class Executor:
         )
 
     def _execute_once(self, name: str, template: Json, call: Call, options: Options) -> Json:
-        is_dag = "dag" in template
+        kind = "DAG" if "dag" in template else "Suspend" if "suspend" in template else "Pod"
         node = self.run.node(name)
         if node is None:
-            node = self._start(name, "DAG" if is_dag else "Pod", template, call, options)
+            node = self._start(name, kind, template, call, options)
         try:
-            if is_dag:
+            if kind == "DAG":
                 execute_dag(self, node, template, options)
+            elif kind == "Suspend":
+                self._pause(node, template)
             else:
                 self._create_pod(node, template, options)
         except TransientError as error:
@@ -132,6 +139,14 @@ class Executor:
             self.run.mark(name, "Error", str(error))
             raise
         return self.run.nodes[node["id"]]
+
+    def _pause(self, node: Json, template: Json) -> None:
+        pause = timedelta(seconds=float(template["suspend"]["duration"]))
+        over = read_time(node["startedAt"]) + pause
+        if over > self.run.now:
+            self.run.look_again((over - self.run.now).total_seconds())
+        else:
+            self.run.mark(node["name"], "Succeeded")
 
     def _create_pod(self, node: Json, template: Json, options: Options) -> None:
         run = self.run

@@ -49,6 +49,12 @@ class ApiCluster:
         """Delete a volume claim."""
         self._refusable(lambda: self._api.delete(self._item("PersistentVolumeClaim", name)))
 
+    def find_template(self, name: str) -> JsonObject:
+        """A WorkflowTemplate."""
+        return self._refusable(
+            lambda: self._api.get(VERSION, "WorkflowTemplate", name, self._namespace)
+        )
+
     def _item(self, kind: str, name: str) -> JsonObject:
         return an_object("v1", kind, name, self._namespace)
 

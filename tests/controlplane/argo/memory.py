@@ -54,6 +54,10 @@ class MemoryCluster:
         """Delete a volume claim."""
         del self.claims[name]
 
+    def find_template(self, name: str) -> Json:
+        """There are no WorkflowTemplates."""
+        raise Refusal(404, "NotFound", f'workflowtemplates "{name}" not found')
+
     # What a kubelet does.
 
     def run(self, name: str, node: str = "node") -> None:

@@ -39,6 +39,9 @@ class Cluster(Protocol):
     def delete_claim(self, name: str) -> None:
         """Delete a volume claim."""
 
+    def find_template(self, name: str) -> Json:
+        """A WorkflowTemplate."""
+
 
 def is_finished(node: Mapping[str, Any] | None) -> bool:
     """Return whether nothing will change about a node any more."""
@@ -67,10 +70,11 @@ class Run:
 
     def __post_init__(self) -> None:
         self.name: str = self.workflow["metadata"]["name"]
-        self.spec: Json = self.workflow["spec"]
         self.status: Json = self.workflow.setdefault("status", {})
+        stored = self.status.get("storedWorkflowTemplateSpec")
+        self.spec: Json = stored or self.workflow["spec"]
         self.nodes: dict[str, Json] = self.status.setdefault("nodes", {})
-        self.templates = Templates(self.spec)
+        self.templates = Templates(self.spec, self.status.get("storedTemplates") or {})
 
     # Nodes.
 
@@ -153,7 +157,7 @@ class Run:
         """The nodes that the successors of a node hang on."""
         node = self.nodes[key]
         kind, children = node["type"], node.get("children", [])
-        if kind in ("Skipped", "Pod"):
+        if kind in ("Skipped", "Suspend", "Pod"):
             return [key]
         if kind == "Retry":
             return children[-1:]

@@ -14,8 +14,9 @@ Json = dict[str, Any]
 class Templates:
     """The templates of one Workflow; what it returns must not be changed."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self._templates = {entry["name"]: entry for entry in spec.get("templates") or []}
+    def __init__(self, spec: Mapping[str, Any], stored: Mapping[str, Json]) -> None:
+        own = {entry["name"]: entry for entry in spec.get("templates") or []}
+        self._templates = {**stored, **own}
         self._defaults = spec.get("templateDefaults") or {}
         self._metadata = spec.get("podMetadata") or {}
         self._resolved: dict[str, Json] = {}
@@ -40,6 +41,12 @@ class Templates:
                 metadata[part] = merged
         completed: Json = strategic_merge(self._defaults, {**template, "metadata": metadata})
         return completed
+
+
+def template_name(task: Json) -> str:
+    """The name of a task's template; of one in a WorkflowTemplate, the key by which it is kept."""
+    named = task.get("templateRef")
+    return f"namespaced/{named['name']}/{named['template']}" if named else task["template"]
 
 
 def as_text(value: Any) -> str:
