@@ -36,12 +36,8 @@ class StepKind(StrEnum):
 
     @property
     def has_pod(self) -> bool:
-        """False for the kinds of `WITHOUT_POD`."""
-        return self not in WITHOUT_POD
-
-
-WITHOUT_POD = frozenset({StepKind.SUSPEND, StepKind.HTTP, StepKind.PLUGIN})
-"""Kinds of steps that have no pod: pauses, and what Argo's agent does for the whole run."""
+        """False for pauses, and for what Argo's agent does for the whole run."""
+        return self not in (StepKind.SUSPEND, StepKind.HTTP, StepKind.PLUGIN)
 
 
 class GroupKind(StrEnum):

@@ -13,7 +13,7 @@ from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.leaf_resources import GAP
-from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, has_unknown
 
 

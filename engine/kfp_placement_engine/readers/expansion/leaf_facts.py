@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from kfp_placement_engine.contract.hints import StepHints, decode_hints
@@ -32,7 +31,7 @@ from kfp_placement_engine.readers.tree.leaf_resources import (
     read_made_pods,
     read_resources,
 )
-from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.values import KnownValue, Value, known_text
 
 _MAX_NAMES = 5
@@ -230,13 +229,14 @@ def numeric_arguments(
         parameters: values of its input parameters.
         numeric_inputs: names of parameters that the component declares as numbers or booleans.
     """
-    values = ((name, parameters.get(name)) for name in sorted(numeric_inputs))
-    usable = (
-        (name, float(value.value))
-        for name, value in values
-        if isinstance(value, KnownValue) and is_usable_argument(value.value)
-    )
-    return dict(islice(usable, MOST_ARGUMENTS))
+    arguments: dict[str, float] = {}
+    for name in sorted(numeric_inputs):
+        value = parameters.get(name)
+        if isinstance(value, KnownValue) and is_usable_argument(value.value):
+            arguments[name] = float(value.value)
+            if len(arguments) == MOST_ARGUMENTS:
+                break
+    return arguments
 
 
 def _claim_warnings(resource_claims: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -15,9 +15,10 @@ from kfp_placement_engine.readers.expansion.run_claims import ClaimRegistry
 from kfp_placement_engine.readers.expansion.run_limits import RunLimits
 from kfp_placement_engine.readers.expansion.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.tasks import Drivers, Leaf, Names, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Drivers, Names, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import Value
 
 

@@ -7,8 +7,9 @@ from kfp_placement_engine.model.node_rules.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
-from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM, Leaf
+from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM
 from kfp_placement_engine.readers.tree.values import (
     KnownValue,
     Missing,

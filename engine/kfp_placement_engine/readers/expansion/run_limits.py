@@ -9,8 +9,9 @@ from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.given_names import GivenNames
 from kfp_placement_engine.readers.tree.leaf_resources import gapless
+from kfp_placement_engine.readers.tree.leaves import Leaf, Lock
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Lock, Names, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Names, TaskTree
 from kfp_placement_engine.readers.tree.values import known_text
 
 

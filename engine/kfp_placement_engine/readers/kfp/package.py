@@ -22,12 +22,12 @@ from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import (
     WORKSPACE_CLAIM,
     Dag,
     Drivers,
-    Leaf,
     Nesting,
     Task,
     TaskTree,

@@ -20,9 +20,9 @@ from kfp_placement_engine.readers.tree.expressions import (
     TaskOutput,
     input_names,
 )
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
-    Leaf,
     Loop,
     Names,
     OutputKind,

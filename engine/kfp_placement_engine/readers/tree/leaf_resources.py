@@ -25,7 +25,7 @@ from kfp_placement_engine.readers.kubernetes.workloads import made_pods
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
-from kfp_placement_engine.readers.tree.tasks import InitContainer, Leaf, MadeObject, ResourceSpec
+from kfp_placement_engine.readers.tree.leaves import InitContainer, Leaf, MadeObject, ResourceSpec
 from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, known_text
 from kfp_placement_engine.units.quantities import (
     MIN_MEMORY_BYTES,

@@ -6,7 +6,8 @@ from kfp_placement_engine import ReadOptions
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.run_graph import GroupKind, StepKind
 from kfp_placement_engine.readers.expansion.expand import expand
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
+from kfp_placement_engine.readers.tree.leaves import Leaf
+from kfp_placement_engine.readers.tree.tasks import Dag, Task, TaskTree
 from tests.support.effort import cpu_seconds, growth
 from tests.support.packages import (
     a_dag,

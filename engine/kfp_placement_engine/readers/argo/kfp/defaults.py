@@ -23,7 +23,7 @@ from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.leaf_resources import GAP
-from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.values import has_unknown
 
 

@@ -32,15 +32,8 @@ from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, re
 from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.tree.expressions import Expression
-from kfp_placement_engine.readers.tree.tasks import (
-    Dag,
-    Drivers,
-    Leaf,
-    Names,
-    Nesting,
-    Task,
-    TaskTree,
-)
+from kfp_placement_engine.readers.tree.leaves import Leaf
+from kfp_placement_engine.readers.tree.tasks import Dag, Drivers, Names, Nesting, Task, TaskTree
 from kfp_placement_engine.readers.unused.walk import unused_in_workflow
 
 

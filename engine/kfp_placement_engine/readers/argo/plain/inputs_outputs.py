@@ -22,12 +22,15 @@ def input_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
     Raises:
         InputError: the template or the spec is malformed.
     """
-    defaults = {}
-    for fields in template.fields("inputs").each("parameters"):
-        value = tags.text(fields.get("value", fields.get("default")))
-        if isinstance(value, Constant) and value.value is not None:
-            defaults[fields.text("name")] = value.value
-    return defaults
+    values = {
+        each.text("name"): tags.text(each.get("value", each.get("default")))
+        for each in template.fields("inputs").each("parameters")
+    }
+    return {
+        name: value.value
+        for name, value in values.items()
+        if isinstance(value, Constant) and value.value is not None
+    }
 
 
 def outside_artifacts(template: Fields) -> Expressions:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import WITHOUT_POD
+from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.readers.argo.plain.inputs_outputs import input_defaults
 from kfp_placement_engine.readers.argo.plain.limits import locks
 from kfp_placement_engine.readers.argo.plain.pod_leaves import PodLeafReader
@@ -16,7 +16,7 @@ from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_resources import gapless
-from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.values import known_text
 from kfp_placement_engine.readers.unused.walk import unused_in_patch
 
@@ -45,8 +45,8 @@ def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
         if any(has_open_patch(each, tags) for each in (spec, template)):
             return _OpenTemplate(template, spec, tags).unpatched()
         return PodLeafReader(template, spec, tags).leaf()
-    for kind in WITHOUT_POD:
-        if template.get(kind) is not None:
+    for kind in StepKind:
+        if not kind.has_pod and template.get(kind) is not None:
             return Leaf(
                 kind,
                 duration=tags.text(template.fields(kind).get("duration", "")),

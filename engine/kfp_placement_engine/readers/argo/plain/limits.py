@@ -8,7 +8,7 @@ from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import MAX_COUNT, mapping_or_empty
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
-from kfp_placement_engine.readers.tree.tasks import Lock
+from kfp_placement_engine.readers.tree.leaves import Lock
 
 
 def parallelism(holder: Fields) -> int:

@@ -18,7 +18,7 @@ from kfp_placement_engine.readers.tree.leaf_resources import (
     container_specs,
     init_containers,
 )
-from kfp_placement_engine.readers.tree.tasks import Leaf, MadeObject
+from kfp_placement_engine.readers.tree.leaves import Leaf, MadeObject
 from kfp_placement_engine.readers.tree.values import has_unknown
 
 _MAX_ATTEMPTS = 1000

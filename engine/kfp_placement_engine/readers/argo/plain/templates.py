@@ -33,7 +33,8 @@ from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplat
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Constant, Expressions
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Nesting, Task
+from kfp_placement_engine.readers.tree.leaves import Leaf
+from kfp_placement_engine.readers.tree.tasks import Dag, Nesting, Task
 from kfp_placement_engine.readers.unused.walk import UnusedFields
 
 _OPEN_TARGET = "which of its tasks run is known only at run time (target); all are planned"
