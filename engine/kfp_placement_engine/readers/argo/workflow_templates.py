@@ -18,18 +18,22 @@ _MAX_TEMPLATE_CHARACTERS = 131_072
 Arguments = dict[str, str]
 
 
-def named_parameters(holder: Fields) -> Arguments:
-    """Return the parameters in `arguments` by name; those without a value are left out.
+def named_parameters(holder: Fields, key: str = "arguments") -> Arguments:
+    """Return the parameters in a field by name; those without a value are left out.
+
+    Args:
+        holder: a Workflow's spec, a task or a template.
+        key: name of the field, `arguments` or `inputs`.
 
     Raises:
         InputError: the Workflow is malformed.
     """
     arguments: Arguments = {}
-    for parameter in holder.fields("arguments").each("parameters"):
+    for parameter in holder.fields(key).each("parameters"):
         name = parameter.name("name")
-        key = "value" if "value" in parameter else "default"
-        if parameter.get(key) is not None:
-            arguments[name] = parameter.text(key)
+        stated = "value" if "value" in parameter else "default"
+        if parameter.get(stated) is not None:
+            arguments[name] = parameter.text(stated)
     return arguments
 
 

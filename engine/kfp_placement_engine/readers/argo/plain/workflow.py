@@ -107,21 +107,12 @@ def _parameters(spec: Fields, options: ReadOptions) -> tuple[dict[str, str], lis
     values = named_parameters(spec)
     if options.entrypoint:
         # A template for others says in its inputs what it takes.
-        inputs = _entry_inputs(spec)
-        names += [name for name in inputs if name not in names]
-        values = {**{name: text for name, text in inputs.items() if text is not None}, **values}
+        entry = WorkflowTemplates(spec).template(spec.text("entrypoint"))
+        taken = (each.name("name") for each in entry.fields("inputs").each("parameters"))
+        names = list(dict.fromkeys((*names, *taken)))
+        values = {**named_parameters(entry, "inputs"), **values}
     for given in options.arguments:
         if given not in names:
             raise spec.place.error(unknown_parameter(str(given), names), ArgumentError)
     values.update({key: scalar_text(value) for key, value in options.arguments.items()})
     return values, [key for key in names if key not in values]
-
-
-def _entry_inputs(spec: Fields) -> dict[str, str | None]:
-    """Return the values of the entrypoint's input parameters by name; None = it has none."""
-    entry = WorkflowTemplates(spec).template(spec.text("entrypoint"))
-    values = dict[str, str | None]()
-    for each in entry.fields("inputs").each("parameters"):
-        value = each.get("value", each.get("default"))
-        values[each.name("name")] = None if value is None else scalar_text(value)
-    return values
