@@ -58,12 +58,10 @@ class CalleeFinder:
         reference = task.fields("templateRef")
         named = {key: self._tags.plain(reference.name(key)) for key in ("name", "template")}
         source, name = TemplateSource.of({**reference.raw, **named}), named["template"]
-        if "{{" in source.name:
-            return _OPEN
         callee = Callee(self._library.templates(source), name)
         if name in callee.templates:
             return callee
-        if "{{" in name:
+        if "{{" in source.name + name:
             return _OPEN
         if self._library.holds(source):
             raise reference.error(f"{source} has no template {name!r:.80}")

@@ -38,8 +38,7 @@ def listed_tasks(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Ta
     Raises:
         InputError: a task is malformed.
     """
-    is_dag = template.get("dag") is not None
-    return _of_dag(template, tags) if is_dag else _of_steps(template, tags)
+    return (_of_steps if template.get("dag") is None else _of_dag)(template, tags)
 
 
 def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
@@ -172,10 +171,11 @@ def exit_task(
     handler = Fields(hook.raw or {"template": holder.get("onExit")}, holder.place)
     if not handler.get("template") and not handler.get("templateRef"):
         return None
-    expression, condition = handler.text("expression"), None
-    if expression:
-        condition = WhenCondition(expression, tags.text(f"{{{{={expression}}}}}"))
-    return handler, Task(name, body=None, condition=condition, exit_of=after)
+    expression = handler.text("expression")
+    condition = WhenCondition(expression, tags.text(f"{{{{={expression}}}}}"))
+    return handler, Task(
+        name, body=None, exit_of=after, condition=condition if expression else None
+    )
 
 
 def awaiting_hooks(tasks: Mapping[str, Task]) -> dict[str, Task]:
