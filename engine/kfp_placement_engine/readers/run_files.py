@@ -230,8 +230,9 @@ def _only(runs: Sequence[_Run], name: str) -> _Run:
     if all(run_format is _Format.WORKFLOW for _, run_format in runs):
         way += f", and this one for its templates (--with {name}, in Python templates=)"
         if all(_is_template(each) for each, _ in runs):
+            names = listed([name for each, _ in runs for name in _template_names(each)], _SHOWN)
             way += (
-                ", or the name of a template of one of them (--entrypoint, in Python entrypoint=)"
+                f", or name the template that runs ({names}): --entrypoint, in Python entrypoint="
             )
     raise InputError(f"{name}: holds {len(runs)} runs ({listed(described, _SHOWN)}); {way}")
 
@@ -244,12 +245,12 @@ def _entrypoint(document: _Document) -> str:
     return text_or_empty(mapping_or_empty(document.get("spec")).get("entrypoint"))
 
 
-def _template_names(document: _Document) -> set[str]:
+def _template_names(document: _Document) -> list[str]:
     templates = mapping_or_empty(document.get("spec")).get("templates")
-    return {
+    return [
         text_or_empty(mapping_or_empty(each).get("name"))
         for each in (templates if isinstance(templates, list) else ())
-    }
+    ]
 
 
 def _name(document: _Document) -> str:
