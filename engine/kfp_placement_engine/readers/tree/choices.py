@@ -67,6 +67,11 @@ class ValueSet:
         }
         return cls(bounds[_MIRRORED[comparison] if is_mirrored else comparison])
 
+    @property
+    def is_single(self) -> bool:
+        """True if the set has one value only."""
+        return len(self.cuts) == 2 and self.cuts[0][:2] == self.cuts[1][:2]
+
     def opposite(self) -> "ValueSet":
         """Return all other values."""
         cuts = self.cuts

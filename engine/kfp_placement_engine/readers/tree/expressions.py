@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from typing_extensions import override
 
-from kfp_placement_engine.readers.tree.choices import Needs
+from kfp_placement_engine.readers.tree.choices import EVERYTHING, Needs
 from kfp_placement_engine.readers.tree.values import (
     MAX_CHARACTERS,
     UNKNOWN,
@@ -129,9 +129,10 @@ class Runtime:
 
     subject: str = ""
 
-    def evaluate(self, _scope: Scope) -> Value:
-        """Return an unknown value."""
-        return UNKNOWN
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the only value that it may have, or an unknown one."""
+        values = scope.possible.get(self.subject, EVERYTHING)
+        return KnownValue(values.cuts[0][1]) if values.is_single else UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -129,12 +129,14 @@ def remarks(step: PlannedStep, cause: PlannedStep | None, *, speed: bool) -> lis
     """
     is_conditional = step.spec.is_conditional and not step.spec.after_failure
     branch = step.spec.branches[-1].name if step.spec.branches and is_conditional else ""
+    # What only excludes the same as a branch is not inside of it.
+    follows = any(f".{branch}." in f".{name}." for name in step.spec.depends_on)
     named = ", ".join(step.spec.inside)
     flags = {
         waits(cause): cause is not None,
         "only after a failure": step.spec.after_failure,
         "conditional": is_conditional,
-        f"branch {branch}": not named and branch not in ("", step.spec.task, short_name(step)),
+        f"branch {branch}": not named and bool(branch) and follows,
         f"in {named}": bool(named),
         "assumed": step.spec.assumed,
         "assumed cached": step.is_cached,

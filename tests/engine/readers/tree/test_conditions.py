@@ -253,6 +253,12 @@ def test_an_exit_handler_by_the_status_of_the_run():
     assert graph.step("onExit.good").conditions == ()
 
 
+def test_the_status_of_a_run_in_which_nothing_fails_is_known():
+    steps = [[task("bad", when="{{workflow.status}} =~ 'Fail|Error'")]]
+    graph = read([dag(task("a")), {"name": "exit", "steps": steps}, WORK], onExit="exit")
+    assert graph.step("onExit.bad").after_failure
+
+
 def test_continue_on_lets_the_next_task_run_beside_the_one_after_the_failure():
     graph = read_tasks(
         task("a", continueOn={"failed": True}),
