@@ -10,22 +10,6 @@ NOT_USED = "not-used"
 RECURSIVE_TEMPLATE = "recursive-template"
 """Code of notices about templates that call themselves."""
 
-_BEYOND_PLANS = frozenset(
-    f"""
-    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
-    made-pods made-pods-without-room lifecycle-hook lock parallelism
-    unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
-    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path lost-parameter
-    unread-condition quota quota-room quota-scope quota-namespace limit-range limit-range-default
-    end-limit disk-not-counted mixed-nodes request-above-limit invalid-resource
-    """.split()
-)
-"""Codes of notices that the real run may differ in nodes or times from every plan.
-
-What a plan assumes and counts, such as run times, widths of loops and images, is not among them.
-"""
-
-
 _REFUSED = frozenset(
     {
         "invalid-label",
@@ -41,6 +25,21 @@ _REFUSED = frozenset(
     }
 )
 """Codes of notices that Kubernetes, KFP or Argo refuses the step, or with "" the run."""
+
+_BEYOND_PLANS = _REFUSED | frozenset(
+    f"""
+    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
+    made-pods made-pods-without-room lifecycle-hook lock parallelism
+    unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
+    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path
+    unread-condition quota-room quota-scope quota-namespace limit-range-default
+    end-limit disk-not-counted mixed-nodes
+    """.split()
+)
+"""Codes of notices that the real run may differ in nodes or times from every plan.
+
+What a plan assumes and counts, such as run times, widths of loops and images, is not among them.
+"""
 
 
 @dataclass(frozen=True)
