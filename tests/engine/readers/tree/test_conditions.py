@@ -604,3 +604,58 @@ def test_a_loop_that_is_perhaps_skipped_succeeds_in_any_case():
     assert graph.step("after").conditions == ()
     assert graph.step("any").conditions != ()
     assert graph.step("none").conditions == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "condition", "given"),
+    [
+        ("NUMBER_INTEGER", 3, "int(<x>) > 2", 2),
+        ("NUMBER_DOUBLE", 0.5, "<x> < 0.6", 0.75),
+        ("BOOLEAN", True, "<x> == true", False),
+        ("STRING", "3", "<x> == '3'", "4"),
+        ("NUMBER_INTEGER", 3, "int(<x>) >= 3 && int(<x>) < 10", "11"),
+    ],
+)
+def test_defaults_and_arguments_of_each_type_decide_in_nested_groups(
+    kind, default, condition, given
+):
+    inner = a_dag({"if": if_task(condition, FROM_P), "else": if_task(f"!({condition})", FROM_P)})
+    inner["inputDefinitions"] = {"parameters": {"p": {"parameterType": kind}}}
+    tasks = {"group": a_task("inner", inputs=inputs(p=FROM_P))}
+    documents = a_package(tasks, components={"inner": inner}, parameters=parameter(default, kind))
+    assert names(read_package(documents)) == ["group.if.work"]
+    assert names(read_package(documents, arguments={"p": given})) == ["group.else.work"]
+
+
+def test_a_workflow_of_many_conditions_runs_what_argo_runs():
+    """By hand from Argo's dag.go, steps.go and govaluate; text is compared as text."""
+    steps = [
+        [task("test", when="{{workflow.parameters.skip}} == false")],
+        [
+            task("lint", when="{{workflow.parameters.skip}}"),
+            task(
+                "numbers",
+                when="{{workflow.parameters.n}} * 2 == 6 && !{{workflow.parameters.skip}}",
+            ),
+            task("text", when="'{{workflow.parameters.n}}' >= '10'"),
+            task("number", when="{{workflow.parameters.n}} >= 10"),
+            task("tagged", when="'{{workflow.parameters.tag}}' != ''"),
+            task("release", when="'{{workflow.parameters.branch}}' =~ '^release-[0-9.]+$'"),
+            task("nested", when="{{steps.test.status}} == Succeeded", template="inner"),
+        ],
+    ]
+    inner = dag(
+        task("a", when="'{{workflow.parameters.branch}}' == main"),
+        task("b", when="'{{workflow.parameters.branch}}' != 'main'"),
+        task("c", depends="a.Succeeded || b.Succeeded"),
+        task("d", depends="a && b"),
+        task("e", depends="a.Succeeded"),
+        task("f", depends="e.Omitted && !b.Skipped"),
+    )
+    given = arguments(skip="false", n="3", tag="", branch="release-1.4")
+    graph = read(
+        [{"name": "main", "steps": steps}, {**inner, "name": "inner"}, WORK], arguments=given
+    )
+    nested = [f"nested.{name}" for name in "bcdf"]
+    assert sorted(names(graph)) == sorted(["test", "numbers", "text", "release", *nested])
+    assert not any(step.conditions for step in graph.steps)
