@@ -150,9 +150,8 @@ class GateController:
         is_new = not is_overdue(pod, now, FIRST_PLAN_SECONDS)
         if run is None or not run.is_open:
             return GatedPod(pod, awaits_plan=run is None and is_new)
-        step = run.planned_step(pod)
-        window = windows.get((run.key, step))
-        return GatedPod(pod, run.key, step, window, awaits_plan=run.plan is None and is_new)
+        step, is_new = run.planned_step(pod), is_new and run.plan is None
+        return GatedPod(pod, run.key, step, windows.get((run.key, step)), is_new)
 
 
 def _steps_by_progress(

@@ -234,7 +234,10 @@ class _Expander:
     def _hooks(
         self, hook: Task, position: Position, loop: LoopResult, scope: Scope, artifacts: Scope
     ) -> TaskResult:
-        """Expand the exit hook of a loop, which Argo runs when an iteration has ended, for each."""
+        """Expand the exit hook of a loop, which Argo runs when an iteration has ended, for each.
+
+        A DAG has a node for the loop as a whole, which has that hook, too.
+        """
         if hook.body is None:
             return NoResult(position.upstream)
         (looped,) = hook.exit_of
@@ -248,6 +251,8 @@ class _Expander:
             )
             name = f"{looped}[{index}]{hook.name.removeprefix(looped)}"
             results[index] = self._body(hook, inside, name, scope, artifacts)
+        if hook.ends_loop:
+            results[-1] = self._body(hook, position, hook.name, scope, artifacts)
         return LoopResult(results, position.upstream)
 
 

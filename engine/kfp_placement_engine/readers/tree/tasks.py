@@ -124,6 +124,7 @@ class Task:
         depends_on: tasks of the same DAG that must have ended before.
         exit_of: tasks after whose end an exit task runs; empty for other tasks.
         is_awaited: whether what waits for its DAG waits for it, though it is an exit task.
+        ends_loop: whether it runs after a loop as well, beside after each of its iterations.
         inputs: input parameters, evaluated in the enclosing DAG.
         own_inputs: input parameters made from the task's other inputs (text with gaps).
         artifacts: input artifacts, evaluated in the enclosing DAG.
@@ -143,6 +144,7 @@ class Task:
     depends_on: Names = ()
     exit_of: Names = ()
     is_awaited: bool = False
+    ends_loop: bool = False
     inputs: Mapping[str, Expression] = field(default_factory=dict)
     own_inputs: Mapping[str, Expression] = field(default_factory=dict)
     artifacts: Mapping[str, Expression] = field(default_factory=dict)

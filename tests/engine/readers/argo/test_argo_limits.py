@@ -318,13 +318,16 @@ def test_what_waits_for_a_task_waits_for_its_exit_hook(hook):
     assert graph.step("y").depends_on == ("x.A", "x.A.onExit")
 
 
-def test_the_exit_hook_of_a_loop_runs_for_each_iteration():
+def test_the_exit_hook_of_a_loop_runs_for_each_iteration_and_in_a_dag_for_the_loop():
     first = task("A", onExit="work", withItems=[1, 2, 3], when="{{item}} != 2")
     graph = read([dag(first, task("B", depends="A")), WORK])
     hooks = {step.name: step.depends_on for step in graph.steps if step.exit_task}
-    assert hooks == {"A[0].onExit": ("A[0]",), "A[2].onExit": ("A[2]",)}
+    of_items = {"A[0].onExit": ("A[0]",), "A[2].onExit": ("A[2]",)}
+    assert hooks == {**of_items, "A.onExit": ("A[0]", "A[2]")}
     assert graph.step("A[2].onExit").iteration == (2,)
-    assert graph.step("B").depends_on == ("A[0]", "A[0].onExit", "A[2]", "A[2].onExit")
+    assert graph.step("B").depends_on == tuple(sorted([*hooks, "A[0]", "A[2]"]))
+    graph = read([steps("main", [first]), WORK])
+    assert {step.name for step in graph.steps if step.exit_task} == of_items.keys()
     nested = {"name": "inner", "dag": {"tasks": [first]}}
     graph = read([dag(task("x", "inner", withItems=[1, 2])), nested, WORK])
     assert graph.step("x[1].A[0].onExit").iteration == (1, 0)

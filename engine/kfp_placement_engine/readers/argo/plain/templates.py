@@ -149,6 +149,7 @@ class TemplateReader:
         self, template: Fields, templates: WorkflowTemplates, spec: Fields
     ) -> dict[str, Task]:
         tasks: dict[str, Task] = {}
+        dag = template.fields("dag")
         for listed, task in listed_tasks(template, self._tags):
             if task.name in tasks:
                 raise listed.error(f"two tasks are called {task.name:.80}")
@@ -160,8 +161,7 @@ class TemplateReader:
             if hook is not None:
                 handler, task = hook
                 body, _ = self._run_by(handler, templates, spec)
-                tasks[task.name] = replace(task, body=body, is_awaited=True)
-        dag = template.fields("dag")
+                tasks[task.name] = replace(task, body=body, is_awaited=True, ends_loop=bool(dag))
         target = self._tags.plain(dag.get("target"))
         if "{{" in target:
             self.notices.append(Notice("dag-target", f"{template.place.spelled}: {_OPEN_TARGET}"))
