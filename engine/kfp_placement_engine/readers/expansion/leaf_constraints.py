@@ -12,9 +12,8 @@ from kfp_placement_engine.readers.kubernetes.constraints import (
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
-from kfp_placement_engine.readers.tree.leaf_resources import GAP
 from kfp_placement_engine.readers.tree.leaves import Leaf
-from kfp_placement_engine.readers.tree.values import KnownValue, has_unknown
+from kfp_placement_engine.readers.tree.values import GAP, KnownValue, has_unknown
 
 
 def read_constraints(leaf: Leaf, scope: Scope) -> tuple[dict[str, Any], list[tuple[str, str]]]:

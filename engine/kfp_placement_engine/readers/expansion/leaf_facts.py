@@ -19,6 +19,7 @@ from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LE
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.expansion.leaf_constraints import read_constraints
+from kfp_placement_engine.readers.expansion.leaf_resources import read_made_pods, read_resources
 from kfp_placement_engine.readers.kubernetes.start_limits import (
     limit_seconds,
     limit_warnings,
@@ -26,13 +27,8 @@ from kfp_placement_engine.readers.kubernetes.start_limits import (
     shortest_limit,
 )
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
-from kfp_placement_engine.readers.tree.leaf_resources import (
-    gapless,
-    read_made_pods,
-    read_resources,
-)
 from kfp_placement_engine.readers.tree.leaves import Leaf
-from kfp_placement_engine.readers.tree.values import KnownValue, Value, known_text
+from kfp_placement_engine.readers.tree.values import KnownValue, Value, gapless, known_text
 
 _MAX_NAMES = 5
 """Largest number of names in one warning."""

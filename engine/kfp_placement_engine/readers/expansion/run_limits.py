@@ -8,11 +8,10 @@ from kfp_placement_engine.model.concurrency import ConcurrencyLimit
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.given_names import GivenNames
-from kfp_placement_engine.readers.tree.leaf_resources import gapless
 from kfp_placement_engine.readers.tree.leaves import Leaf, Lock
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.tasks import Dag, Names, TaskTree
-from kfp_placement_engine.readers.tree.values import known_text
+from kfp_placement_engine.readers.tree.values import gapless, known_text
 
 
 class _Open(NamedTuple):

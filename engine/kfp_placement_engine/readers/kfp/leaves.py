@@ -15,8 +15,7 @@ from kfp_placement_engine.readers.kfp.kubernetes import KubernetesConfig, on_pod
 from kfp_placement_engine.readers.kfp.values import constant_texts, text_with_inputs
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression, Input
-from kfp_placement_engine.readers.tree.leaf_resources import init_containers
-from kfp_placement_engine.readers.tree.leaves import Leaf, ResourceSpec
+from kfp_placement_engine.readers.tree.leaves import Leaf, ResourceSpec, init_containers
 
 DRIVER_ONLY_IMAGES = {
     "argostub/createpvc": StepKind.CREATE_PVC,

@@ -1,13 +1,14 @@
 """The leaves of a task tree: what a task runs, with expressions for what its inputs decide."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.model.pod_constraints import Requirement
 from kfp_placement_engine.model.run_graph import Retry, StepKind
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression, Scope
+from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression, Scope
 
 NOWHERE = Place("")
 """Place of a task that is not read from a file."""
@@ -148,3 +149,46 @@ class Leaf:
         yield from self.resources
         for container in self.init_containers:
             yield from container.resources
+
+
+def container_specs(
+    container: Fields, expression: Callable[[Any], Expression] = Constant, number: int = 0
+) -> tuple[ResourceSpec, ...]:
+    """Return the requests and limits of a container in Kubernetes' form.
+
+    Args:
+        container: the container.
+        expression: function that turns text of the file into an expression.
+        number: position of the container among those that run beside each other.
+
+    Raises:
+        InputError: its resources are malformed.
+    """
+    if container.get("resources") is None:
+        return ()
+    resources = container.fields("resources")
+    requests, limits = resources.mapping("requests"), resources.mapping("limits")
+    return tuple(
+        ResourceSpec(
+            Constant(name),
+            expression(requests[name]) if name in requests else None,
+            expression(limits[name]) if name in limits else None,
+            number,
+        )
+        for name in sorted({*requests, *limits})
+    )
+
+
+def init_containers(
+    containers: Iterable[Fields], expression: Callable[[Any], Expression] = Constant
+) -> tuple[InitContainer, ...]:
+    """Return the init containers that request something; arguments as in `container_specs`.
+
+    Raises:
+        InputError: the resources of a container are malformed.
+    """
+    read = (
+        InitContainer(container_specs(each, expression), each.get("restartPolicy") == "Always")
+        for each in containers
+    )
+    return tuple(container for container in read if container.resources)

@@ -8,6 +8,9 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.place import Place, scalar_text
 
+GAP = "{{"
+"""Beginning of the placeholders that KFP and Argo fill in at run time."""
+
 
 @dataclass(frozen=True)
 class KnownValue:
@@ -55,6 +58,11 @@ def known_text(value: Value) -> str | None:
     if isinstance(value.value, dict | list):
         return None if has_unknown(value.value) else json.dumps(value.value, sort_keys=True)
     return "" if value.value is None else scalar_text(value.value)
+
+
+def gapless(text: str | None) -> str | None:
+    """Return the text, or None if a part of it is known only at run time."""
+    return None if text is None or GAP in text else text
 
 
 def known_list(value: Value) -> list[Any] | None:

@@ -22,9 +22,8 @@ from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplat
 from kfp_placement_engine.readers.kubernetes.strategic_merge import merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
-from kfp_placement_engine.readers.tree.leaf_resources import GAP
 from kfp_placement_engine.readers.tree.leaves import Leaf
-from kfp_placement_engine.readers.tree.values import has_unknown
+from kfp_placement_engine.readers.tree.values import GAP, has_unknown
 
 
 class _TemplateDefaults(NamedTuple):

@@ -15,9 +15,8 @@ from kfp_placement_engine.readers.argo.pod_settings import POD_KINDS, has_open_p
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.leaf_resources import gapless
 from kfp_placement_engine.readers.tree.leaves import Leaf
-from kfp_placement_engine.readers.tree.values import known_text
+from kfp_placement_engine.readers.tree.values import gapless, known_text
 from kfp_placement_engine.readers.unused.walk import unused_in_patch
 
 _MAX_VARIANTS = 1000

@@ -13,13 +13,13 @@ from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime
-from kfp_placement_engine.readers.tree.leaf_resources import (
-    GAP,
+from kfp_placement_engine.readers.tree.leaves import (
+    Leaf,
+    MadeObject,
     container_specs,
     init_containers,
 )
-from kfp_placement_engine.readers.tree.leaves import Leaf, MadeObject
-from kfp_placement_engine.readers.tree.values import has_unknown
+from kfp_placement_engine.readers.tree.values import GAP, has_unknown
 
 _MAX_ATTEMPTS = 1000
 

@@ -1,9 +1,8 @@
 """A reader of a step's requests from those of its containers, with warnings about bad ones."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.demand import PodGroup
@@ -24,9 +23,9 @@ from kfp_placement_engine.readers.kubernetes.refused_resources import (
 from kfp_placement_engine.readers.kubernetes.workloads import made_pods
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
-from kfp_placement_engine.readers.tree.leaves import InitContainer, Leaf, MadeObject, ResourceSpec
-from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, known_text
+from kfp_placement_engine.readers.tree.expressions import Expression, Scope
+from kfp_placement_engine.readers.tree.leaves import Leaf, MadeObject, ResourceSpec
+from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue, gapless, known_text
 from kfp_placement_engine.units.quantities import (
     MIN_MEMORY_BYTES,
     format_resource,
@@ -40,9 +39,6 @@ _MOST_FIELDS = 3
 
 _SPOKEN_VOWEL = re.compile(r"[AEFHILMNORSX][A-Z]|[AEIOo]")
 """Beginning of a kind before which one says `an`: `MPIJob` begins with the letter M."""
-
-GAP = "{{"
-"""Beginning of the placeholders that KFP and Argo fill in at run time."""
 
 
 @dataclass(frozen=True)
@@ -61,49 +57,6 @@ class LeafResources:
     containers: tuple[ContainerAmounts, ...]
     unknown: tuple[str, ...]
     warnings: tuple[tuple[str, str], ...]
-
-
-def container_specs(
-    container: Fields, expression: Callable[[Any], Expression] = Constant, number: int = 0
-) -> tuple[ResourceSpec, ...]:
-    """Return the requests and limits of a container in Kubernetes' form.
-
-    Args:
-        container: the container.
-        expression: function that turns text of the file into an expression.
-        number: position of the container among those that run beside each other.
-
-    Raises:
-        InputError: its resources are malformed.
-    """
-    if container.get("resources") is None:
-        return ()
-    resources = container.fields("resources")
-    requests, limits = resources.mapping("requests"), resources.mapping("limits")
-    return tuple(
-        ResourceSpec(
-            Constant(name),
-            expression(requests[name]) if name in requests else None,
-            expression(limits[name]) if name in limits else None,
-            number,
-        )
-        for name in sorted({*requests, *limits})
-    )
-
-
-def init_containers(
-    containers: Iterable[Fields], expression: Callable[[Any], Expression] = Constant
-) -> tuple[InitContainer, ...]:
-    """Return the init containers that request something; arguments as in `container_specs`.
-
-    Raises:
-        InputError: the resources of a container are malformed.
-    """
-    read = (
-        InitContainer(container_specs(each, expression), each.get("restartPolicy") == "Always")
-        for each in containers
-    )
-    return tuple(container for container in read if container.resources)
 
 
 def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
@@ -237,11 +190,6 @@ def _made_text(groups: Iterable[PodGroup], is_awaited: bool) -> str:
         f"{pods} {verb} not in the plan, and it ends without waiting for them, since it has no"
         " successCondition"
     )
-
-
-def gapless(text: str | None) -> str | None:
-    """Return the text, or None if a part of it is known only at run time."""
-    return None if text is None or GAP in text else text
 
 
 def _amount(name: str, expression: Expression | None, scope: Scope, place: Place) -> Amount:
