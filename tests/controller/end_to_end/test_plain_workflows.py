@@ -102,11 +102,7 @@ def test_no_more_pods_are_released_than_argo_lets_run(team):
 
 def span(pod: JsonObject) -> tuple[float, float]:
     """When a pod started, and when its container ended."""
-    (ended,) = (
-        each["state"]["terminated"]["finishedAt"]
-        for each in pod["status"]["containerStatuses"]
-        if each["name"] == "main"
-    )
+    ended = pod["status"]["containerStatuses"][-1]["state"]["terminated"]["finishedAt"]
     return read_time(pod["status"]["startTime"]).timestamp(), read_time(ended).timestamp()
 
 

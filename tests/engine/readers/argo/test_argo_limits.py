@@ -80,6 +80,8 @@ def test_limits_of_workflow_and_template_apply_together():
     assert minutes(read([main, inner, WORK])) == 2
     assert minutes(read([main, inner, WORK], parallelism=3)) == 2
     assert minutes(read([main, inner, WORK], parallelism=1)) == 6
+    # Seen with Argo 4.1.2: the default does not hold back what is ready at once.
+    assert minutes(read([main, inner, WORK], templateDefaults={"parallelism": 1})) == 2
 
 
 def test_pauses_are_no_children_and_no_pods():

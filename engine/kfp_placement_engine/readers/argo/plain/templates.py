@@ -140,7 +140,8 @@ class TemplateReader:
             outputs_of(merged, self._tags),
             input_defaults(merged, self._tags),
             template=merged.text("name"),
-            parallelism=parallelism(merged),
+            # Argo looks up the template of a running DAG without the defaults.
+            parallelism=parallelism(template),
             locks=locks(merged, self._tags),
             place=merged.place,
         )
