@@ -19,7 +19,7 @@ from kfp_placement_engine.readers.argo.keys import GROUP, TEMPLATE_KINDS, WORKFL
 from kfp_placement_engine.readers.kfp.package_parts import document_parts, is_pipeline
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
-from kfp_placement_engine.readers.text.other_texts import HELM, is_helm, way_out
+from kfp_placement_engine.readers.text.other_texts import HELM, is_helm, may_be_helm, way_out
 from kfp_placement_engine.readers.text.place import (
     Place,
     kind_of,
@@ -171,7 +171,7 @@ def _read(documents: list[_Document], data: bytes, name: str, options: ReadOptio
         raise InputError(f"{name}: {way_out(data) or f'{_problem(documents)}; {_EXPECTED}'}")
     if len(platforms) > 1:
         raise InputError(f"{name}: holds several platform parts; give one package")
-    if is_helm(documents):
+    if may_be_helm(data) and is_helm(documents):
         raise InputError(f"{name}: {HELM}")
     run, run_format = _only(runs, name)
     if run_format is not _Format.WORKFLOW and (options.entrypoint or options.templates.objects):

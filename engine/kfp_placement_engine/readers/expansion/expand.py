@@ -5,7 +5,6 @@ source. A DAG ends when its sinks end: the tasks that no other task of the DAG w
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -114,8 +113,7 @@ class _Expander:
             if decision.after_failure and late:
                 ends += [late[name] for name in waits if name in late]
             upstream = _union(ends) if waits else position.upstream
-            here = replace(
-                position,
+            here = position._replace(
                 upstream=upstream,
                 conditions=position.conditions + decision.conditions,
                 branches=position.branches + decision.branches,
@@ -153,7 +151,7 @@ class _Expander:
         if lost:
             # Nobody will ever know the values, so they do not count as known at run time.
             nothing = dict.fromkeys(lost, KnownValue(None))
-            scope = replace(scope, inputs={**scope.inputs, **nothing})
+            scope = scope._replace(inputs={**scope.inputs, **nothing})
         if task.loop is not None:
             return self._loop(task, position, scope, artifacts)
         if isinstance(task.body, Dag):
@@ -178,7 +176,7 @@ class _Expander:
             locks = self._limits.locks_of(body, Scope(inputs), position.locks, task_of(name))
         result: TaskResult
         if isinstance(body, Dag):
-            inside = replace(position, prefix=f"{name}.", locks=position.locks + locks)
+            inside = position._replace(prefix=f"{name}.", locks=position.locks + locks)
             result = self._dag(body, inside, inputs, artifacts)
         else:
             self._run.add_step(task, body, position, name, inputs, artifacts)
@@ -210,14 +208,13 @@ class _Expander:
             condition = None
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
-            item_scope = replace(scope, item=item)
+            item_scope = scope._replace(item=item)
             is_met = None if condition is None else condition.cases(item_scope).holds
             if is_met is False:
                 self._is_skipping = True
                 continue
             iteration = f"{task.name}[{index}]"
-            inside = replace(
-                position,
+            inside = position._replace(
                 iteration=(*position.iteration, index),
                 items=(*position.items, _item_key(item, index)),
                 conditions=position.conditions[:-1] if is_met else position.conditions,
@@ -243,8 +240,7 @@ class _Expander:
         (looped,) = hook.exit_of
         results: dict[int, TaskResult] = {}
         for index, ended in loop.iterations.items():
-            inside = replace(
-                position,
+            inside = position._replace(
                 upstream=ended.sinks,
                 iteration=(*position.iteration, index),
                 items=(*position.items, _item_key(UNKNOWN, index)),

@@ -101,7 +101,8 @@ def _open_inputs(leaf: Leaf) -> set[str]:
         leaf.duration,
         *filter(None, amounts),
     ]
-    return {name for expression in expressions for name in input_names(expression)}
+    open_ones = (each for each in expressions if not isinstance(each, Constant))
+    return {name for expression in open_ones for name in input_names(expression)}
 
 
 class _LeafRead:

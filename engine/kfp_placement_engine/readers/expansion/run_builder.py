@@ -1,8 +1,7 @@
 """The graph of a run, to which steps and groups are added one by one, at their positions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.concurrency import Branch
@@ -22,8 +21,7 @@ from kfp_placement_engine.readers.tree.tasks import Drivers, Names, Task, TaskTr
 from kfp_placement_engine.readers.tree.values import Value
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Position of the expansion in the expanded run.
 
     Attributes:
@@ -139,7 +137,7 @@ class RunBuilder:
         if name in self._groups:
             raise self._error(f"two groups are called {name!r:.120}; rename one")
         self._groups[name] = Group(name, kind, position.group, position.upstream, **fields)
-        return replace(position, group=name)
+        return position._replace(group=name)
 
     def add_step(
         self,

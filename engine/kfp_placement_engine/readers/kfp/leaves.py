@@ -91,10 +91,6 @@ def container_leaf(
     return leaf, config.inputs
 
 
-def _digest(command: list[object]) -> str:
-    return text_digest(json.dumps(command, sort_keys=True, default=str))
-
-
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:
     """Read an importer: one pod of KFP's launcher, without driver and without the author's labels.
 

@@ -24,6 +24,11 @@ _HELM_VALUE = re.compile(
 )
 """A tag of Helm in a value that is YAML; tags of Argo do not begin with a dot."""
 
+_HELM_IN_FILE = re.compile(
+    rb"\{\{(?:[^{}]*\.(?:Values|Release|Chart|Capabilities)\.|-?\s*(?:include|template)\s)"
+)
+"""What a file with such a tag has, whatever quotes are around it."""
+
 _FREE_TEXT = frozenset({"command", "args", "source", "manifest", "value", "annotations"})
 """Fields whose text may hold tags of Helm that are for the step, such as a script that calls it."""
 
@@ -95,6 +100,12 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def may_be_helm(data: bytes) -> bool:
+    """Return whether a file is worth a look at all of its values for those of Helm."""
+    # UTF-16 has a zero beside each letter.
+    return _HELM_IN_FILE.search(data.replace(b"\0", b"")) is not None
 
 
 def is_helm(documents: list[Any]) -> bool:

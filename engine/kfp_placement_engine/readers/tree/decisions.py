@@ -234,8 +234,8 @@ class _JudgedDag:
         in_any, in_usual = (
             {**chosen, phase_subject(""): ValueSet.of(ends)} for ends in (_RAN, _SUCCEEDED)
         )
-        self.scope = replace(scope, possible=in_any)
-        self._usual_scope = replace(scope, possible=in_usual)
+        self.scope = scope._replace(possible=in_any)
+        self._usual_scope = scope._replace(possible=in_usual)
         # Most tasks surely run, so that those which wait for them need no closer look.
         self._unsure: set[str] = set()
         for task in tasks:
@@ -298,7 +298,7 @@ class _JudgedDag:
         condition = self._tasks[name].condition
         if condition is None:
             return {}
-        scope = replace(self.scope, possible={**self.scope.possible, **chosen})
+        scope = self.scope._replace(possible={**self.scope.possible, **chosen})
         return condition.cases(scope).unmet
 
     def _usual_needs(self, task: Task, watched: set[str]) -> Needs:

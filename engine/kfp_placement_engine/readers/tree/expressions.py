@@ -7,8 +7,9 @@ iteration: to a `KnownValue`, to a value that a step produces, or to an unknown 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
 
 from typing_extensions import override
 
@@ -45,8 +46,7 @@ MAX_SEQUENCE = 100_000
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """Values of names at one place of one iteration.
 
     Attributes:
@@ -56,10 +56,10 @@ class Scope:
         possible: values that the run may make, by subject, where some are ruled out.
     """
 
-    inputs: Mapping[str, Value] = field(default_factory=dict)
+    inputs: Mapping[str, Value] = MappingProxyType({})
     output: Callable[[str, str], Value] = lambda _task, _key: UNKNOWN
     item: Value = UNKNOWN
-    possible: Needs = field(default_factory=dict)
+    possible: Needs = MappingProxyType({})
 
 
 class Expression(Protocol):
@@ -255,6 +255,8 @@ def within(expression: Expression) -> Iterator[Expression]:
     yield expression
     parts: Iterable[Expression] = ()
     match expression:
+        case Constant() | Input():  # Most are, and the others take longer to tell.
+            pass
         case Joined(parts) | Listed(parts) | Composed(parts):
             pass
         case Mapped(pairs):

@@ -31,9 +31,10 @@ class FieldList:
         effects: effects of the fields that are not used.
         types: types of the modelled fields whose own fields are listed.
         names: names of all fields.
+        plain: names of the fields that are used or unimportant as a whole.
     """
 
-    __slots__ = ("effects", "names", "types")
+    __slots__ = ("effects", "names", "plain", "types")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class FieldList:
         self.types = dict(types or {})
         listed = (*modelled.split(), *irrelevant.split(), *self.effects, *self.types)
         self.names = frozenset(listed)
+        self.plain = self.names - self.effects.keys() - self.types.keys()
         if len(self.names) < len(listed):
             raise ValueError(f"a field is in two lists: {sorted(listed)}")
 
@@ -62,7 +64,12 @@ class FieldList:
         """Return the list of a type that has further fields, which are irrelevant."""
         both = FieldList(irrelevant=irrelevant, named=self.effects, types=self.types)
         both.names |= self.names
+        both.plain |= self.plain
         return both
+
+    def all_plain(self, value: object) -> bool:
+        """Return whether a value is an object of which every field is plain, as most are."""
+        return isinstance(value, dict) and self.plain.issuperset(value)
 
 
 class MappingOf(NamedTuple):

@@ -103,31 +103,37 @@ class UnusedFields:
             place: place of the object.
         """
         for key, value in raw.items():
+            if key in fields.plain:
+                continue
             if (effect := fields.effects.get(key)) is not None:
                 if effect.applies(value):
                     self._unused.setdefault((key, effect), []).append(place)
             elif (kind := fields.types.get(key)) is not None:
                 self._field(value, kind, place.field(key))
-            elif key not in fields.names:
+            else:
                 self._unknown.setdefault(place.field(key[:60]).spelled, _meant(key, fields.names))
 
     def _field(self, value: Any, kind: FieldType, place: Place) -> None:
         if isinstance(kind, MappingOf):
             if isinstance(value, dict):
                 for name, each in value.items():
-                    self._field(each, kind.each, _item(place, name))
+                    if not kind.each.all_plain(each):
+                        self._field(each, kind.each, _item(place, name))
         elif isinstance(value, dict):
             self.look_at(value, kind, place)
         elif isinstance(value, list):
             for index, each in enumerate(value):
-                name = each.get("name") if isinstance(each, dict) else None
-                self._field(each, kind, _item(place, index if name is None else name))
+                if not kind.all_plain(each):
+                    name = each.get("name") if isinstance(each, dict) else None
+                    self._field(each, kind, _item(place, index if name is None else name))
         elif isinstance(value, str) and kind is POD_SPEC:
             self.look_at_patch(value, place)
 
     def look_at_patch(self, text: str, place: Place) -> None:
         """Look at the fields of a patch of pods, if it can be read whatever its tags stand for."""
         data = with_replaced_tags(text, lambda _: "tag").encode("utf-8", "replace")
+        if b":" not in data:  # No mapping, as in Workflows of KFP, where it is a tag.
+            return
         try:
             patch, *_ = load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)
         except InputError:
