@@ -108,13 +108,18 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
     if (of->cause < 0 || s->of[of->cause].end < now) of->cause = (int32_t)s->last_end[node];
     reserve(p, s, activity, node, 1);
     if (s->t->of[activity].mounts_volumes) hold_claims(p, s, activity, 1);
-    if (volumes_free(p, s, activity)) begin(p, s, activity, now);
+    if (volumes_free(p, s, activity))
+        begin(p, s, activity, now);
+    else
+        s->attaching += 1;
 }
 
 /* Bind a pod that is on its node already, even if room or volumes seem not to be free there. */
 static void go_on(const Problem *p, State *s, int64_t activity, double now) {
     bind(p, s, activity, s->t->of[activity].fixed_node, now);
-    if (isinf(s->of[activity].begin)) begin(p, s, activity, now);
+    if (!isinf(s->of[activity].begin)) return;
+    s->attaching -= 1;
+    begin(p, s, activity, now);
 }
 
 /* Give room and volumes back, and begin bound pods that waited for a volume. */
@@ -126,6 +131,9 @@ static void leave(const Problem *p, State *s, int64_t activity, double now) {
     if (!s->t->of[activity].mounts_volumes) return;
     hold_claims(p, s, activity, -1);
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) s->claim_users[p->claims[i]] -= 1;
-    for (int64_t other = 0; other < p->activities; other++)
-        if (s->of[other].node >= 0 && isinf(s->of[other].begin) && volumes_free(p, s, other)) begin(p, s, other, now);
+    for (int64_t other = 0; s->attaching > 0 && other < p->activities; other++) {
+        if (s->of[other].node < 0 || !isinf(s->of[other].begin) || !volumes_free(p, s, other)) continue;
+        s->attaching -= 1;
+        begin(p, s, other, now);
+    }
 }

@@ -92,6 +92,7 @@ typedef struct {
     uint64_t due;                 /* the instant whose events are being simulated, as `ordinal_of` has it */
     int64_t later_size, now_size, fresh_count, queued_count, filled_count, touched_count, changed_count, created_count;
     int64_t unfinished;           /* activities that have not ended */
+    int64_t attaching;            /* bound pods that wait for a volume */
     int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
     int64_t draw;                 /* seed of random ties */
     int64_t mark;                 /* of nodes that hold inputs of the pod that is being placed */
@@ -161,5 +162,6 @@ static void state_reset(State *s, const Problem *p) {
     s->later_size = s->now_size = s->touched_count = s->created_count = 0;
     for (int64_t slot = 0; slot < s->t->uses; slot++) s->use[slot].key = 0;
     s->due = 0;
+    s->attaching = 0;
     s->unfinished = a;
 }
