@@ -21,7 +21,7 @@ MODULES = product()
 IMPORTS = {name: imported(module, MODULES) for name, module in MODULES.items()}
 
 MOST_MODULES = 18
-MOST_TOKENS = 414_400
+MOST_TOKENS = 414_500
 MOST_TEST_TOKENS = 671_800
 SHORT_LINES = 60
 ALONE = "A module of its own "
