@@ -27,7 +27,7 @@ _HELM_VALUE = re.compile(
 _HELM_IN_FILE = re.compile(
     rb"\{\{(?:[^{}]*\.(?:Values|Release|Chart|Capabilities)\.|-?\s*(?:include|template)\s)"
 )
-"""What a file with such a tag has, whatever quotes are around it."""
+"""A likely tag of Helm in the text of a file."""
 
 _FREE_TEXT = frozenset({"command", "args", "source", "manifest", "value", "annotations"})
 """Fields whose text may hold tags of Helm that are for the step, such as a script that calls it."""
