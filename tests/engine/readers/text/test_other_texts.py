@@ -59,9 +59,9 @@ def step(): ...
 """
 
 
-def refused(read, text: str) -> str:
+def refused(read, text: str, encoding: str = "utf-8") -> str:
     with pytest.raises(InputError) as caught:
-        read(text.encode(), name="given")
+        read(text.encode(encoding), name="given")
     return str(caught.value)
 
 
@@ -135,7 +135,9 @@ def a_workflow(**container):
     ],
 )
 def test_values_of_helm_are_named_also_where_they_are_yaml(container):
-    assert "given: is a Helm template" in refused(read_run, yaml.safe_dump(a_workflow(**container)))
+    text = yaml.safe_dump(a_workflow(**container))
+    assert "given: is a Helm template" in refused(read_run, text)
+    assert "given: is a Helm template" in refused(read_run, text, "utf-16")
 
 
 @pytest.mark.parametrize(
