@@ -73,7 +73,7 @@ class TagReader:
         self.refused: dict[str, None] = {}
 
     def with_values(self, variables: Mapping[str, str]) -> "TagReader":
-        """Return a reader for which more tags have values."""
+        """Return a reader for which more tags have values, and which refuses for itself."""
         return TagReader(self._parameters, {**self._variables, **variables})
 
     def within(self, template: Fields, tasks: Iterable[str]) -> "TagReader":

@@ -400,6 +400,28 @@ def test_tags_that_stand_for_nothing_are_refused_as_by_argo(when, refused):
     assert [refused in each.message and each.is_refusal for each in named] == [True] * bool(refused)
 
 
+def _with_default(name="p"):
+    inputs = {"parameters": [{"name": name, "value": "{{workflow.parameters.q}}"}]}
+    return {**WORK, "inputs": inputs}
+
+
+@pytest.mark.parametrize("given", [{"arguments": {"parameters": [{"name": "p", "value": 1}]}}, {}])
+def test_tags_of_defaults_are_not_judged_where_a_task_calls_the_template(given):
+    """Argo validates it first as if all inputs were given, and each template only once."""
+    graph = read([dag(task("a", **given)), _with_default()])
+    assert not any(each.is_refusal for each in graph.notices)
+
+
+@pytest.mark.parametrize(("name", "is_refused"), [("p", False), ("r", True)])
+def test_tags_of_defaults_of_the_entrypoint_count_unless_the_workflow_gives_the_input(
+    name, is_refused
+):
+    entry = {**_with_default(name), "name": "main"}
+    graph = read([entry], arguments={"parameters": [{"name": "p", "value": "1"}]})
+    named = [each.message for each in graph.notices if each.code == "unknown-tag"]
+    assert ["workflow.parameters.q" in each for each in named] == [True] * is_refused
+
+
 def test_a_workflow_template_may_be_given_parameters_that_it_does_not_have():
     tasks = task("a", when="{{workflow.parameters.q}} == 1")
     graph = read([dag(tasks), WORK], kind="WorkflowTemplate", metadata={"name": "t"})

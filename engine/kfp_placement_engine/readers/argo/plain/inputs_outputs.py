@@ -22,8 +22,10 @@ def input_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
     Raises:
         InputError: the template or the spec is malformed.
     """
+    # Argo validates a template first as if its caller gave every input (`FakeArguments`).
+    unjudged = tags.with_values({})
     values = {
-        each.text("name"): tags.text(each.get("value", each.get("default")))
+        each.text("name"): unjudged.text(each.get("value", each.get("default")))
         for each in template.fields("inputs").each("parameters")
     }
     return {

@@ -81,7 +81,12 @@ class TemplateReader:
         templates = WorkflowTemplates(self._spec)
         place = self._spec.where("entrypoint")
         entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
-        body = self._called(Callee(templates, entrypoint), place, self._spec)
+        callee = Callee(templates, entrypoint)
+        for each in callee.template.fields("inputs").each("parameters"):
+            # Only here Argo judges defaults, those that the Workflow leaves.
+            if each.text("name") not in parameters:
+                self._tags.text(each.get("value", each.get("default")))
+        body = self._called(callee, place, self._spec)
         if isinstance(body, Dag):
             root = replace(body, outputs={}, place=self._spec.place)
         else:
