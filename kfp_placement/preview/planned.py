@@ -26,7 +26,7 @@ from kfp_placement_engine.views.formatting import counted, duration, shown, visi
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import can_end
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
-from kfp_placement_engine.views.plans.step_texts import is_missing, title, waits, why
+from kfp_placement_engine.views.plans.step_texts import is_missing, remarks, title, waits, why
 from kfp_placement_engine.views.plans.steps import waiting_for
 from kfp_placement_engine.views.plans.verdict import headline, search_verdict
 from kfp_placement_engine.views.plans.view import plan_view
@@ -289,7 +289,8 @@ def _explained(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
         return f"{name} {where} {visible(step.explanation.sentence)}"
     start, end = duration(step.start_seconds), duration(step.finish_seconds)
     stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
-    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
+    words = visible(", ".join(remarks(step, None, speed=False)))
+    where = f"{name}{f' ({words})' if words else ''} goes to {visible(step.node)}, {start} to {end}"
     return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
 
 

@@ -35,7 +35,7 @@ _OF_PLAN = (
 )
 _OF_GRAPH = (
     "task kind iteration assumed type location image labels attempt_limit depends_on type_guessed"
-    " display_name"
+    " display_name after_failure"
 )
 _OF_PHASES = "image_pull_seconds transfer_seconds duration_seconds"
 
@@ -94,6 +94,9 @@ class PreviewedStep:
         starts, ends: ranges of its start and end by past runs; None = not known.
         basis: origin of its run time in a few words for people: `9 runs`, `same image, 3 runs`,
             `hint`, `assumed`.
+        branch: author's names for the branches and loops around it, outermost first.
+        choices: branch that it is in, by what the run decides; no run takes two branches of one.
+        after_failure: whether it runs only after a failure.
     """
 
     name: str
@@ -133,6 +136,9 @@ class PreviewedStep:
     starts: Range | None
     ends: Range | None
     basis: str
+    branch: tuple[str, ...]
+    choices: Mapping[str, str]
+    after_failure: bool
 
 
 def range_of(times: TimeRange | None) -> Range | None:
@@ -149,6 +155,8 @@ def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
         **_picked(spec, _OF_GRAPH),
         **_picked(step.phases, _OF_PHASES),
         conditional=spec.is_conditional,
+        branch=spec.inside,
+        choices=dict(spec.branches),
         duration_source=run_time.source,
         reason=explanation.sentence,
         cached=step.is_cached,

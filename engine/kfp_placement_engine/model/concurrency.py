@@ -3,7 +3,7 @@
 A module of its own because readers, planner and views say this of steps in the same words.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,16 +32,16 @@ def exclude_each_other(one: Sequence[Branch], other: Sequence[Branch]) -> bool:
     return any(taken.get(branch.choice, branch.name) != branch.name for branch in other)
 
 
-def with_alternatives(paths: Sequence[Sequence[Branch]]) -> int:
-    """Return how many steps are in a branch of a choice that others of them decide otherwise.
+def alternatives(paths: Iterable[Sequence[Branch]]) -> list[str]:
+    """Return in words the branches of each choice of which steps are in several: `heads | tails`.
 
     Args:
         paths: branches around each step.
     """
-    names: dict[str, set[str]] = {}
+    names: dict[str, dict[str, None]] = {}
     for choice, name in (branch for path in paths for branch in path):
-        names.setdefault(choice, set()).add(name)
-    return sum(any(len(names[choice]) > 1 for choice, _ in path) for path in paths)
+        names.setdefault(choice, {})[name] = None
+    return list(dict.fromkeys(" | ".join(each) for each in names.values() if len(each) > 1))
 
 
 @dataclass(frozen=True)

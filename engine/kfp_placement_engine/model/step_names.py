@@ -146,10 +146,10 @@ class StepNames:
         return similar
 
 
-def listed(names: Sequence[str], most: int = _SHOWN) -> str:
+def listed(names: Sequence[str], most: int = _SHOWN, joint: str = ", ") -> str:
     """Return some names, and whether there are more."""
-    shown = ", ".join(name[:_LONGEST] for name in names[:most])
-    return shown + (", ..." if len(names) > most else "")
+    shown = joint.join(name[:_LONGEST] for name in names[:most])
+    return shown + (f"{joint}..." if len(names) > most else "")
 
 
 def _either(names: Iterable[str]) -> str:

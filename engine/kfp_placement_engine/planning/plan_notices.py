@@ -1,11 +1,12 @@
 """The notices of a plan, and the assumed values that it rests on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.concurrency import alternatives
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.node_rules.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
 from kfp_placement_engine.model.node_rules.latency import unused_locations
@@ -150,7 +151,24 @@ def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tup
     if drivers:
         seconds = format_duration(assumptions.driver_seconds)
         texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
-    return (*texts, *_assumed_widths(graph), *_assumed_rates(graph, cluster, assumptions))
+    rates = _assumed_rates(graph, cluster, assumptions)
+    return (*texts, *_assumed_widths(graph), *rates, *_assumed_course(steps))
+
+
+def _assumed_course(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield what the run is assumed to do at loops and conditions, and after failures."""
+    if iterations := sum(step.assumed for step in steps):
+        yield f"{_count(iterations, 'step')} of loops whose width is known only at run time"
+    awaited = [step for step in steps if not step.after_failure]
+    if conditional := sum(step.is_conditional for step in awaited):
+        yield f"conditions of {_count(conditional, 'step')} hold (worst case)"
+    if excluding := alternatives(step.branches for step in awaited):
+        yield (
+            f"of branches that exclude each other{_named(excluding, '; ')} one runs; the end is"
+            " that of the one that takes longest"
+        )
+    if failing := len(steps) - len(awaited):
+        yield f"no step fails: the end does not wait for {_count(failing, 'step')}"
 
 
 def _assumed_images(graph: RunGraph, lowered: Lowered) -> list[str]:
@@ -225,6 +243,6 @@ def _tasks(steps: Iterable[Step]) -> str:
     return _named(step.task for step in steps)
 
 
-def _named(names: Iterable[str]) -> str:
+def _named(names: Iterable[str], joint: str = ", ") -> str:
     """Return a few of the names, each once: ` (a, b, ...)`."""
-    return f" ({listed(list(dict.fromkeys(names)), _NAMED)})"
+    return f" ({listed(list(dict.fromkeys(names)), _NAMED, joint)})"

@@ -167,6 +167,9 @@ def _step(plan: Plan, step: PlannedStep) -> _Document:
     document = {
         **_fields(step.spec, "name task display_name kind iteration assumed"),
         "conditional": step.spec.is_conditional,
+        "branch": list(step.spec.inside),
+        "choices": dict(step.spec.branches),
+        **_fields(step.spec, "after_failure"),
         **_fields(step.spec, "type location"),
         **_fields(step, "node start_seconds finish_seconds"),
         **_fields(step.phases, _PHASES),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import Assumptions, GeneticParams, PlanOptions, Taint, plan_run
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.model.pod_constraints import NodeAffinity
 from kfp_placement_engine.model.reasons import SENTENCES
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind, StepKind
@@ -270,6 +271,22 @@ def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     assert len(planned(plain).grounds.assumptions) == 1
     measured = a_node(store_bytes_per_second=1e6)
     assert planned(a_run(a_step("a")), a_cluster(measured)).grounds.assumptions == ()
+
+
+def test_what_conditions_and_failures_are_taken_to_decide_is_assumed_too():
+    def branch(name, choice, **fields):
+        return a_step(name, conditions=("c",), branches=(Branch(choice, name),), **fields)
+
+    steps = [branch("heads", "x"), branch("tails", "x"), branch("up", "y"), branch("down", "y")]
+    late = a_step("clean", assumed=True, after_failure=True)
+    measured = a_cluster(a_node(store_bytes_per_second=1e6))
+    assert planned(a_run(*steps, late), measured).grounds.assumptions == (
+        "1 step of loops whose width is known only at run time",
+        "conditions of 4 steps hold (worst case)",
+        "of branches that exclude each other (heads | tails; up | down) one runs; the end is that"
+        " of the one that takes longest",
+        "no step fails: the end does not wait for 1 step",
+    )
 
 
 def test_the_cluster_s_own_assumptions_come_before_the_defaults():

@@ -312,3 +312,47 @@ def test_without_pandas_a_table_says_what_to_install(monkeypatch, golden):
         Preview(taxi_plan()).to_dataframe()
     assert isinstance(caught.value, ImportError)
     golden(str(caught.value))
+
+
+def test_a_step_says_in_which_branch_or_after_what_it_runs(tmp_path):
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        """\
+kind: Workflow
+spec:
+  entrypoint: main
+  templates:
+  - {name: w, container: {image: "alpine:3.20"}}
+  - name: main
+    dag:
+      tasks:
+      - {name: flip, template: w}
+      - {name: heads, template: w, depends: flip, when: "{{tasks.flip.outputs.result}} == heads"}
+      - {name: tails, template: w, depends: flip, when: "{{tasks.flip.outputs.result}} != heads"}
+      - {name: clean, template: w, depends: flip.Failed}
+"""
+    )
+    plan = preview(run, CLUSTER, **QUICK)
+    heads, tails, clean = (plan.steps[name] for name in ("heads", "tails", "clean"))
+    assert (heads.after_failure, clean.after_failure) == (False, True)
+    (decided,) = heads.choices.keys() - clean.choices.keys()
+    assert (heads.choices[decided], tails.choices[decided]) == ("heads", "tails")
+    assert plan.explain("clean").startswith("clean (only after a failure) goes to ")
+    document = json.loads(plan.save(tmp_path / "plan.json").read_text())
+    by_name = {step["name"]: step for step in document["steps"]}
+    assert by_name["clean"]["afterFailure"]
+    assert by_name["tails"]["choices"] == tails.choices
+    assert any("(heads | tails)" in line for line in document["assumptions"])
+
+
+def test_an_author_s_name_of_a_branch_is_in_the_document(tmp_path):
+    @dsl.pipeline(name="named")
+    def named(limit: float = 1.0):
+        with dsl.If(work(item=1).output > limit, name="good"):
+            work(item=2)
+
+    plan = preview(named, CLUSTER, **QUICK)
+    (step,) = [each for each in plan.steps.values() if each.conditional]
+    assert step.branch == ("good",)
+    document = json.loads(plan.save(tmp_path / "plan.json").read_text())
+    assert [each["branch"] for each in document["steps"]].count(["good"]) == 1

@@ -6,7 +6,7 @@ default scheduler are compared in words.
 
 from collections.abc import Iterator
 
-from kfp_placement_engine.model.concurrency import with_alternatives
+from kfp_placement_engine.model.concurrency import alternatives
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.run_graph import OUTLINE, Step, StepKind, uncounted_waits
 from kfp_placement_engine.model.step_names import listed
@@ -46,7 +46,7 @@ def headline(plan: Plan) -> str:
         words = f"{ends_so}, without the wait for a person at {waits}{semicolon}{rest}."
     awaited = [step.spec for step in plan.steps if not step.spec.after_failure]
     if any(spec.is_conditional for spec in awaited):
-        excluding = with_alternatives([spec.branches for spec in awaited])
+        excluding = alternatives(spec.branches for spec in awaited)
         which = "the conditional steps that take longest" if excluding else "all conditional steps"
         # What follows a semicolon does not depend on the conditions.
         ends_so, semicolon, rest = words.removesuffix(".").partition(";")

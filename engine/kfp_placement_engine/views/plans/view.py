@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kfp_placement_engine.model.concurrency import with_alternatives
 from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.plans.plan import Plan
@@ -102,30 +101,13 @@ def plan_view(
 
 
 def _remarks(plan: Plan, past_runs: str) -> list[str]:
-    """Return remarks on how to get the same plan again, its basis, and assumptions."""
+    """Return remarks on how to get the same plan again, its basis and assumptions."""
     search, bound = plan.search, plan.comparison.lower_bound
     kind = "" if plan.leaves_out else f" lower bound {bound.kind},"
     facts = (
         f"dispatch {search.dispatch}, objective {search.objective},{kind}"
         f" seed {search.seed}, {search_text(plan)}"
     )
-    assumed = list(plan.grounds.assumptions)
-    guessed = sum(step.run_time.is_guess for step in plan.steps)
-    if guessed and not assumed:
-        assumed.append(f"run time of {counted(guessed, 'step')} of {len(plan.steps)}")
-    if iterations := sum(step.spec.assumed for step in plan.steps):
-        width = "loops whose width is known only at run time"
-        assumed.append(f"{counted(iterations, 'step')} of {width}")
-    awaited = [step.spec for step in plan.steps if not step.spec.after_failure]
-    if conditional := sum(spec.is_conditional for spec in awaited):
-        assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
-    if excluding := with_alternatives([spec.branches for spec in awaited]):
-        assumed.append(
-            f"of branches that exclude each other ({counted(excluding, 'step')}) one runs; the end"
-            " is that of the one that takes longest"
-        )
-    if failing := len(plan.steps) - len(awaited):
-        assumed.append(f"no step fails: the end does not wait for {counted(failing, 'step')}")
     outline = (
         "planned by the outline of the run: requests and images are estimates (past runs, policy or"
         " defaults). For exact ones: --package pipeline.yaml (package= in Python); in a cluster"
@@ -135,7 +117,7 @@ def _remarks(plan: Plan, past_runs: str) -> list[str]:
         *filter(None, (facts, promises.submission(plan), past_runs)),
         *([outline] if plan.run.is_outline else ()),
         *(f"policy: {line}" for line in plan.grounds.policy),
-        *(f"assumed: {line}" for line in assumed),
+        *(f"assumed: {line}" for line in plan.grounds.assumptions),
     ]
 
 

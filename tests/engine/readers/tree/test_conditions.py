@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine import RunGraph
 from kfp_placement_engine.exceptions import InputError, UnknownBranchError
-from kfp_placement_engine.model.concurrency import Branch, exclude_each_other, with_alternatives
+from kfp_placement_engine.model.concurrency import Branch, alternatives, exclude_each_other
 from kfp_placement_engine.readers import ReadOptions
 from kfp_placement_engine.readers.run_files import read_run_file
 from tests.controlplane.argo.small_workflows import arguments, task
@@ -407,11 +407,11 @@ def test_text_that_looks_like_a_time_decides_nothing():
     assert graph.step("a").conditions != ()
 
 
-def test_steps_have_alternatives_where_others_decide_the_same_choice_otherwise():
+def test_the_alternatives_of_each_choice_are_named():
     yes, no, inner = Branch("c", "yes"), Branch("c", "no"), Branch("c/d", "a")
-    assert with_alternatives([(), (yes,), (yes, inner), (no,)]) == 3
-    assert with_alternatives([(), (yes,), (yes, inner)]) == 0
-    assert with_alternatives([(yes, inner), (yes, Branch("c/d", "b")), (yes,)]) == 2
+    assert alternatives([(), (yes,), (yes, inner), (no,)]) == ["yes | no"]
+    assert alternatives([(), (yes,), (yes, inner)]) == []
+    assert alternatives([(yes, inner), (yes, Branch("c/d", "b")), (yes,)]) == ["a | b"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.model.node_rules.latency import LatencyTolerance
 from kfp_placement_engine.model.notices import Notice
-from kfp_placement_engine.model.run_graph import DurationSource, Step
+from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.render.widths import width
 from kfp_placement_engine.views.plans.detail import TEXT
 from kfp_placement_engine.views.plans.view import plan_view
@@ -189,19 +189,3 @@ def test_estimated_requests_of_an_outline_are_marked():
     outline = replace(plan, run=replace(plan.run, is_outline=True))
     assert "cpu=~" not in plan_table(plan, wide=True)
     assert "cpu=~" in plan_table(outline, wide=True)
-
-
-def test_assumptions_are_never_hidden():
-    def assumed(plan):
-        return [line for line in plan_view(plan, TEXT).remarks if line.startswith("assumed: ")]
-
-    step = a_step("a", duration_source=DurationSource.ASSUMED, assumed=True, conditional=True)
-    assert assumed(a_plan(a_step(), step)) == [
-        "assumed: run time of 1 step of 2",
-        "assumed: 1 step of loops whose width is known only at run time",
-        "assumed: conditions of 1 step hold (worst case)",
-    ]
-    assert assumed(a_plan(step, assumptions=("a duration of 60 s",)))[0] == (
-        "assumed: a duration of 60 s"
-    )
-    assert assumed(a_plan()) == []
