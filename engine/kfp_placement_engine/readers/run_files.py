@@ -4,7 +4,9 @@ Readers are imported on demand: importing all of them adds a fifth to the time o
 package.
 """
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -273,6 +275,19 @@ def _format_of(document: _Document) -> _Format | None:
     return None
 
 
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Keep Python from searching for unreachable cycles: the many objects of a run make none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_collection_paused()
 def _graph(
     run_format: _Format, documents: list[_Document], name: str, options: ReadOptions
 ) -> RunGraph:

@@ -150,14 +150,16 @@ class Cases(NamedTuple):
 
 def all_of(many: Iterable[Needs]) -> Needs:
     """Return what a task needs that needs all of these."""
-    many = list(many)
-    if any(needs is NOTHING for needs in many):
-        return NOTHING
-    distinct = list({id(needs): needs for needs in many if needs}.values())
+    distinct: dict[int, Needs] = {}
+    for needs in many:
+        if needs is NOTHING:
+            return NOTHING
+        if needs:
+            distinct[id(needs)] = needs
     if len(distinct) == 1:
-        return distinct[0]
+        return distinct.popitem()[1]
     gathered: dict[str, list[ValueSet]] = {}
-    for needs in distinct:
+    for needs in distinct.values():
         for subject, values in needs.items():
             if subject in gathered or len(gathered) < _MOST_NEEDS:
                 gathered.setdefault(subject, []).append(values)

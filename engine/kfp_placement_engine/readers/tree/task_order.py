@@ -36,7 +36,7 @@ def ordered_tasks(dag: Dag) -> list[Task]:
     """
     waits = {name: {*task.depends_on, *task.exit_of} for name, task in dag.tasks.items()}
     for name, before in waits.items():
-        for other in sorted(before - dag.tasks.keys()):
+        for other in sorted(each for each in before if each not in dag.tasks):
             raise dag.place.error(
                 f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
             )
