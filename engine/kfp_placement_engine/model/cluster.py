@@ -35,6 +35,8 @@ class Node:
         images: sizes in bytes of the images it holds, by reference.
         store_bytes_per_second: bandwidth to the object store; None = assumed.
         pull_bytes_per_second: image pull rate; None = assumed.
+        platform: operating system and architecture that its kubelet reports, by the labels that say
+            the same. The labels themselves may be missing, and pods select by these.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Node:
     images: Mapping[str, int] = field(default_factory=dict)
     store_bytes_per_second: float | None = None
     pull_bytes_per_second: float | None = None
+    platform: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

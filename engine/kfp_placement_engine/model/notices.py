@@ -19,6 +19,7 @@ _REFUSED = frozenset(
         "parameter-name",
         "pod-resources",
         "quota",
+        "refused-limit",
         "request-above-limit",
         "start-limit",
         "unknown-tag",

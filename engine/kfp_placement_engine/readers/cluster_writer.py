@@ -88,8 +88,11 @@ def _given(optional: Mapping[str, Any]) -> _Entry:
 
 
 def _labels(node: Node) -> dict[str, str]:
-    """Return all labels but the one that each node of a Cluster file has anyway."""
-    labels = dict(node.labels)
+    """Return all labels but the one that each node of a Cluster file has anyway.
+
+    The platform that a kubelet reports has no other place there.
+    """
+    labels = {**node.platform, **node.labels}
     if labels.get(HOST_LABEL) == node.name:
         del labels[HOST_LABEL]
     return labels

@@ -164,7 +164,7 @@ def objections(
 
 
 def runs_windows(node: Node) -> bool:
-    """Return whether the node runs Windows; one without the label runs Linux."""
+    """Return whether the node runs Windows; one that does not say runs Linux."""
     return _labelled(node, OS_LABEL) == "windows"
 
 
@@ -174,8 +174,9 @@ def architecture(node: Node) -> str:
 
 
 def _labelled(node: Node, key: str) -> str:
-    """Return the value of a label, also under its older name."""
-    return node.labels.get(key) or node.labels.get(f"beta.{key}", "")
+    """Return the value of a label, also under its older name, else what the kubelet reports."""
+    labels = node.labels
+    return labels.get(key) or labels.get(f"beta.{key}") or node.platform.get(key, "")
 
 
 def _with_platforms(

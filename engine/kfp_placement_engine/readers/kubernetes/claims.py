@@ -1,30 +1,69 @@
 """A reader of volume claims, of volumes, and of the claims that a pod mounts."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm
+from kfp_placement_engine.model.pod_constraints import Labels, NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.text.fields import Fields
 
 VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...] | None]
 """Terms of the nodes that reach a volume, by its name; None = all nodes do."""
 
+_CURRENT_NAMES = {
+    f"failure-domain.beta.kubernetes.io/{each}": f"topology.kubernetes.io/{each}"
+    for each in ("zone", "region")
+}
+_TOPOLOGY_LABELS = (*_CURRENT_NAMES, *_CURRENT_NAMES.values())
+
 
 def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | None]:
-    """Read a volume's name and the terms of its node affinity, or None if any node reaches it.
+    """Read a volume's name and the terms of the nodes that reach it, or None if any node does.
 
     Raises:
         InputError: the object is malformed.
     """
-    name = volume.flat("metadata").name("name")
+    metadata = volume.flat("metadata")
+    name = metadata.name("name")
     volume = volume.at(" {:.80}", name)
     affinity = volume.flat("spec").fields("nodeAffinity")
+    labels = metadata.at(" {:.80}", name).text_mapping("labels")
+    zoned = _zone_terms({key: labels[key] for key in _TOPOLOGY_LABELS if key in labels})
     if affinity.get("required") is None:
-        return name, None
+        return name, zoned
     required = affinity.fields("required")
-    return name, read_terms(required.get("nodeSelectorTerms"), required.where("nodeSelectorTerms"))
+    terms = read_terms(required.get("nodeSelectorTerms"), required.where("nodeSelectorTerms"))
+    if zoned is None:
+        return name, terms
+    both = product((term.requirements for term in terms if term.requirements), zoned)
+    return name, tuple([NodeSelectorTerm(own + zone.requirements) for own, zone in both])
+
+
+def _zone_terms(labels: Labels) -> tuple[NodeSelectorTerm, ...] | None:
+    """Return the nodes that a volume's labels allow, as kube-scheduler's plugin VolumeZone does.
+
+    A node without labels of zones and regions is in all of them; one without a label of the old
+    name has that of the new one.
+    """
+    choices = []
+    for key, value in labels.items():
+        zones = tuple(zone.strip() for zone in value.split("__"))
+        if not all(zones):
+            continue
+        ways = [(Requirement(key, "In", zones),)]
+        if current := _CURRENT_NAMES.get(key):
+            ways.append((Requirement(key, "DoesNotExist"), Requirement(current, "In", zones)))
+        choices.append(ways)
+    if not choices:
+        return None
+    nowhere = tuple(Requirement(key, "DoesNotExist") for key in _TOPOLOGY_LABELS)
+    return tuple([NodeSelectorTerm(each) for each in (*map(_joined, product(*choices)), nowhere)])
+
+
+def _joined(parts: Iterable[tuple[Requirement, ...]]) -> tuple[Requirement, ...]:
+    return tuple([each for part in parts for each in part])
 
 
 def read_claim(

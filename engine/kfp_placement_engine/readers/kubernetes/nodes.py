@@ -7,8 +7,10 @@ from kfp_placement_engine.contract.keys import PULL_RATE_LABEL, SPEED_LABEL, STO
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.node_rules.constraints import (
+    ARCHITECTURE_LABEL,
     AWAY_KEYS,
     NOT_READY_TAINT,
+    OS_LABEL,
     UNSCHEDULABLE_TAINT,
 )
 from kfp_placement_engine.model.node_rules.images import normalised
@@ -54,8 +56,15 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
         images=_images(status),
         store_bytes_per_second=from_label(STORE_BANDWIDTH_LABEL, read_rate, labels, name, notices),
         pull_bytes_per_second=from_label(PULL_RATE_LABEL, read_rate, labels, name, notices),
+        platform=_platform(status),
     )
     return node, notices
+
+
+def _platform(status: Fields) -> dict[str, str]:
+    info = status.fields("nodeInfo")
+    names = {OS_LABEL: "operatingSystem", ARCHITECTURE_LABEL: "architecture"}
+    return {label: info.text(key) for label, key in names.items() if info.text(key)}
 
 
 def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:

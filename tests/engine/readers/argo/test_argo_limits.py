@@ -404,6 +404,7 @@ def test_argo_refuses_limits_of_time_on_templates_of_tasks(limit):
     (setting,) = limit
     for tasks in (dag(task("a"), task("b")), steps("main", [task("a")], [task("b")])):
         (notice,) = read([{**tasks, **limit}, WORK]).notices
-        assert notice.code == "end-limit"
+        assert notice.code == "refused-limit"
+        assert notice.is_refusal
         assert f"{setting} is not for a template of tasks or steps" in notice.message
     assert read([dag(task("a")), {**WORK, **limit}]).notices == ()

@@ -7,7 +7,15 @@ import yaml
 
 from kfp_placement_engine import Taint
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.node_rules.constraints import (
+    OS_LABEL,
+    architecture,
+    matches_any_term,
+    runs_windows,
+)
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS, read_cluster
+from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 from kfp_placement_engine.readers.kubernetes.dumps import read_dump
 from tests.support.builders import in_zone
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node_object, pod_object
@@ -314,6 +322,66 @@ def test_claims():
     assert data.required_terms == (in_zone("a"),)
     assert data.used_on == ("n2",)
     assert (free.namespace, free.required_terms, free.used_on) == ("team", None, ())
+
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
+
+
+@pytest.mark.parametrize(
+    ("labels", "reaching"),
+    [
+        ({ZONE: "b"}, "b none old-b"),
+        ({ZONE: "a__b"}, "a b none old-b"),
+        ({OLD_ZONE: "b"}, "b none old-b"),
+        ({OLD_ZONE: "c"}, "none"),
+        ({ZONE: "b", REGION: "r"}, "b none"),
+        ({ZONE: "a__"}, "a b none old-b"),
+        ({"disk": "b"}, "a b none old-b"),
+    ],
+)
+def test_zones_in_the_labels_of_a_volume_keep_it_to_their_nodes(labels, reaching):
+    """As kube-scheduler's plugin VolumeZone; nodes without any such label are in all zones."""
+    nodes = [
+        node_object("a", labels={ZONE: "a", REGION: "r"}),
+        node_object("b", labels={ZONE: "b", REGION: "r"}),
+        node_object("none"),
+        node_object("old-b", labels={OLD_ZONE: "b", ZONE: "b"}),
+    ]
+    volume = volume_object("pv", [])
+    volume["metadata"]["labels"], volume["spec"] = labels, {}
+    cluster = read(*nodes, volume, claim_object(volume="pv"))
+    terms = cluster.claims[0].required_terms
+    able = [node.name for node in cluster.nodes if terms is None or matches_any_term(terms, node)]
+    assert able == reaching.split()
+
+
+def test_zones_in_labels_and_the_node_affinity_of_a_volume_both_count():
+    zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    volume = volume_object("pv", [zone, {}])
+    volume["metadata"]["labels"] = {ZONE: "b"}
+    nodes = [
+        node_object(f"{own}{other}", labels={"zone": own, ZONE: other})
+        for own in "ab"
+        for other in "ab"
+    ]
+    cluster = read(*nodes, volume, claim_object(volume="pv"))
+    terms = cluster.claims[0].required_terms
+    assert [node.name for node in cluster.nodes if matches_any_term(terms, node)] == ["ab"]
+
+
+def test_a_node_without_labels_has_the_platform_that_its_kubelet_reports():
+    """Pods still select by labels alone."""
+    info = {"operatingSystem": "windows", "architecture": "arm64"}
+    bare, labelled = node_object("bare"), node_object("labelled", labels={OS_LABEL: "linux"})
+    for node in (bare, labelled):
+        node["status"]["nodeInfo"] = info
+    bare, labelled, silent = read(bare, labelled, node_object("silent")).nodes
+    assert [runs_windows(node) for node in (bare, labelled, silent)] == [True, False, False]
+    assert [architecture(node) for node in (bare, silent)] == ["arm64", ""]
+    assert OS_LABEL not in bare.labels
+    written = yaml.safe_load(write_cluster_file(Cluster((bare,))))
+    assert written["nodes"][0]["labels"] == {OS_LABEL: "windows", "kubernetes.io/arch": "arm64"}
 
 
 def test_claims_made_for_one_pod():

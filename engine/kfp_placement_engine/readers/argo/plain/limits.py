@@ -124,4 +124,4 @@ def refused_limits(template: Fields) -> Iterator[Notice]:
         if template.get(setting) not in (None, ""):
             problem = f"{setting} is not for a template of tasks or steps: Argo refuses it"
             remedy = "give it to the templates of its tasks, or activeDeadlineSeconds to the spec"
-            yield Notice("end-limit", f"{template.place.spelled}: {problem}; {remedy}")
+            yield Notice("refused-limit", f"{template.place.spelled}: {problem}; {remedy}")
