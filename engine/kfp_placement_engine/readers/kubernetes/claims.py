@@ -52,7 +52,7 @@ def _zone_terms(labels: Labels) -> tuple[NodeSelectorTerm, ...] | None:
         zones = tuple(zone.strip() for zone in value.split("__"))
         if not all(zones):
             continue
-        ways = [(Requirement(key, "In", zones),)]
+        ways: list[tuple[Requirement, ...]] = [(Requirement(key, "In", zones),)]
         if current := _CURRENT_NAMES.get(key):
             ways.append((Requirement(key, "DoesNotExist"), Requirement(current, "In", zones)))
         choices.append(ways)
