@@ -96,7 +96,7 @@ static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t
 /* Let a pod hold its claims (times 1), or give them back (times -1). */
 static void hold_claims(const Problem *p, State *s, int64_t activity, int64_t times) {
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
-        s->claim_holders[p->claims[i]] += change_holders(p, s, activity, p->claims[i], times);
+        s->claim_holders[p->claims[i]] += change_holders(p, s, p->branch[activity], p->nodes + p->claims[i], times);
 }
 
 /* Reserve the requests; a pod whose volume is attached elsewhere holds its room and waits for it. */

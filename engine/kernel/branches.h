@@ -1,14 +1,14 @@
-/* Branches of a choice share room, since a run takes at most one of them.
+/* Branches of a choice share room, claims and places of limits, since a run takes at most one of them.
  *
  * A choice takes as much of a place as that of its branches which takes most; a branch takes what its own pods
  * take, and the choices right inside it. What is left of the outermost choices and of the pods in no branch is
  * free in every outcome. A pod in a branch sees more: what its branch takes less than the others of its choice,
  * and so on outwards. So what fits in the joint schedule fits in each outcome.
  *
- * A place is a node or, behind all nodes, a claim, of which a pod takes 1. Most branches use few places, so that
- * uses are in a hash table. A choice that is aside takes nothing: its pods see what others leave, and others do
+ * A place is a node or, behind all nodes, a claim, of which a pod takes 1, or a limit, of which a holder takes 1.
+ * Most branches use few places, so that uses are in a hash table. A choice that is aside takes nothing: its pods see what others leave, and others do
  * not see them. Of an image that a pod in a branch has pulled only those know that run only if this pod does:
- * behind all claims the table has a place for each image on each node, with the time at which it is there. */
+ * behind all limits the table has a place for each image on each node, with the time at which it is there. */
 #pragma once
 
 #include "random.h"
@@ -16,10 +16,18 @@
 
 static inline int64_t use_width(const Problem *p) { return p->resources + 2; }
 
-static inline int64_t places(const Problem *p) { return p->nodes * (1 + p->images) + p->claim_count; }
+static inline int64_t places(const Problem *p) { return p->nodes * (1 + p->images) + p->claim_count + p->limits; }
 
 static inline int64_t place_of_image(const Problem *p, int64_t image, int64_t node) {
-    return p->nodes + p->claim_count + image * p->nodes + node;
+    return p->nodes + p->claim_count + p->limits + image * p->nodes + node;
+}
+
+static inline int64_t place_of_limit(const Problem *p, int64_t limit) { return p->nodes + p->claim_count + limit; }
+
+/* Return whether a branch is around another one, or the same; -1, no branch, is around all. */
+static int is_around(const Problem *p, int64_t branch, int64_t inner) {
+    while (inner > branch) inner = p->choice_around[p->branch_choice[inner]];
+    return inner == branch;
 }
 
 /* Return the slot of the use of a place by a branch or, behind all branches, a choice; it may be empty. */
@@ -145,20 +153,27 @@ static inline int64_t scored_for(const Problem *p, const State *s, int64_t shape
     return is_in_branch(s, shape) ? -s->seen[p->resources + i] : s->scored[node * 2 + i];
 }
 
-/* Return by how much a pod that takes a claim (times 1) or gives it back (times -1) changes its holders. */
-static int64_t change_holders(const Problem *p, State *s, int64_t activity, int64_t claim, int64_t times) {
-    if (p->branch[activity] < 0) return times;
+/* Return by how much a holder in a branch that takes a place (times 1) or gives it back (times -1) changes how
+ * many hold it. */
+static int64_t change_holders(const Problem *p, State *s, int64_t branch, int64_t place, int64_t times) {
+    if (branch < 0) return times;
     memset(s->change, 0, sizeof(int64_t) * (size_t)use_width(p));
     s->change[0] = times;
-    change_use(p, s, p->branch[activity], p->nodes + claim);
+    change_use(p, s, branch, place);
     return s->change[0];
+}
+
+/* Return how many of the holders of a place may run beside what is in the branch. */
+static inline int64_t holders_beside(const Problem *p, const State *s, int64_t branch, int64_t place, int64_t holders) {
+    if (branch < 0) return holders;
+    s->seen[0] = 0;
+    add_slack(p, s, branch, place);
+    return holders - s->seen[0];
 }
 
 /* Return how many pods hold a claim, of those that may run beside the activity. */
 static int64_t holders_for(const Problem *p, const State *s, int64_t activity, int64_t claim) {
-    s->seen[0] = 0;
-    add_slack(p, s, p->branch[activity], p->nodes + claim);
-    return s->claim_holders[claim] - s->seen[0];
+    return holders_beside(p, s, p->branch[activity], p->nodes + claim, s->claim_holders[claim]);
 }
 
 /* Return when an image is on a node that pods in the branch, or around it, may have asked for. */

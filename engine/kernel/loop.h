@@ -200,6 +200,7 @@ static void list_nodes(const Problem *p, State *s, const Decision *d) {
 /* Simulate a decision, and return whether its schedule costs no more than the decision's limit. */
 static int simulate_decision(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
+    take_started_places(p, s);
     set_limit(p, s, d->limit);
     list_nodes(p, s, d);
     if (d->policy == FULLEST) count_work(p, s);

@@ -52,6 +52,7 @@ typedef struct {
     FIELD(int64_t, holder_left, p->holders_count)        /* activities of it that have not ended */                \
     FIELD(int64_t, holder_waiting, p->holders_count)     /* first of those that wait for its place, -1 = none */   \
     FIELD(uint8_t, holder_active, p->holders_count)      /* has its place */                                       \
+    FIELD(int64_t, called, p->holders_count)             /* that find a place which was given back */              \
     FIELD(int64_t, limit_taken, p->limits)               /* its places that holders have */                        \
     FIELD(int64_t, limit_next, p->limits)                /* no holder before this one waits */                     \
     FIELD(int32_t, in_order, p->activities)              /* steps with a gene, as the last simulation has them  */ \
@@ -150,7 +151,6 @@ static void state_reset(State *s, const Problem *p) {
         s->holder_left[holder] = p->holder_size[holder];
         s->holder_waiting[holder] = -1;
         s->holder_active[holder] = p->holder_started[holder];
-        s->limit_taken[p->holder_limit[holder]] += p->holder_started[holder];
     }
     for (int64_t node = 0; node < n; node++) {
         s->touched[node] = 0;

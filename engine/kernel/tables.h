@@ -24,6 +24,7 @@ typedef struct Tables {
     const int64_t *scored_requests;     /* [S, 2] */
     const int64_t *class_of_shape;      /* [S] */
     const int64_t *branch_of_shape;     /* [S] -1 = none */
+    const int64_t *branch_of_holder;    /* [L] -1 = none */
     const uint8_t *tells_apart;         /* [K] */
     const int64_t *kind_of;             /* [N] */
     const int32_t *predecessors_start;  /* [A + 1] */

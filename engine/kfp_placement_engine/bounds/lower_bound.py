@@ -17,9 +17,10 @@ It is the largest of these bounds, each by name:
 - each of them with `-rounded` behind its name: rounded up to the common divisor of all times, where
   there is one (`time_grid`).
 
-Where branches exclude each other, a schedule ends with its latest outcome: the critical path is the
-longest of all outcomes, and the other bounds are those of the outcome with most work. What runs
-only after a failure is left out.
+Where branches exclude each other, a schedule ends with its latest outcome, so that a bound of any
+outcome counts: the critical path is that of the outcome with most work or of the one with the
+longest chain, and the other bounds are those of the outcome with most work. What runs only after a
+failure is left out.
 """
 
 import math
@@ -33,7 +34,7 @@ from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
 from kfp_placement_engine.bounds.nested_holders import together_seconds
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.plans.comparison import Bound, Bounds
-from kfp_placement_engine.problem.outcomes import one_outcome, without
+from kfp_placement_engine.problem.outcomes import longest_outcome, one_outcome, without
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -83,12 +84,12 @@ def lower_bounds(
     A bound that rounding up does not change is there only once.
     """
     usable = usable_nodes(problem)
-    paths = _paths(problem, usable)
     divisor = common_divisor(problem, usable)
-    work = problem.arrays.requests * paths.shortest[:, None]
-    problem = without(problem, ~one_outcome(problem.arrays, work))
+    problem, *others = _outcomes(problem, usable)
+    paths = _paths(problem, usable)
+    chains = [paths.critical_seconds, *(_paths(each, usable).critical_seconds for each in others)]
     bounds = [
-        Bound(paths.critical_seconds, "critical-path"),
+        Bound(max(chains), "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
     ]
     for more in (_kinds_bounds, _pattern_bounds):
@@ -148,9 +149,22 @@ def _pattern_bounds(
 
 
 def _paths(problem: PlacementProblem, usable: Booleans) -> Paths:
-    """Return the longest paths of what ends of runs wait for."""
-    problem = without(problem, problem.arrays.after_failure)
     return paths_of(problem, least_seconds(problem, usable))
+
+
+def _outcomes(problem: PlacementProblem, usable: Booleans) -> list[PlacementProblem]:
+    """Return the outcome with most work, and the one with the longest chain if it is another."""
+    arrays = problem.arrays
+    if not arrays.branch_choice.size:
+        return [without(problem, arrays.after_failure)]
+    paths = _paths(without(problem, arrays.after_failure), usable)
+    outcomes = [
+        one_outcome(arrays, arrays.requests * paths.shortest[:, None]),
+        longest_outcome(arrays, paths.end + paths.tail),
+    ]
+    if (outcomes[0] == outcomes[1]).all():
+        outcomes.pop()
+    return [without(problem, ~taken) for taken in outcomes]
 
 
 def critical_path_bounds(problem: PlacementProblem, runs: int) -> Bounds:
@@ -160,9 +174,11 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> Bounds:
         problem: problem of several runs.
         runs: number of runs, from the first on, whose bounds are returned.
     """
-    paths = _paths(problem, usable_nodes(problem))
+    usable = usable_nodes(problem)
     longest = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(longest, problem.arrays.run, paths.end + paths.tail)
+    for outcome in _outcomes(problem, usable):
+        paths = _paths(outcome, usable)
+        np.maximum.at(longest, problem.arrays.run, paths.end + paths.tail)
     return tuple(
         Bound(float(seconds) * (1 - RELATIVE_ERROR), "critical-path") for seconds in longest[:runs]
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kfp_placement_engine.problem.outcomes import branch_depths, one_outcome
+from kfp_placement_engine.problem.outcomes import branch_depths, branches_of_holders, one_outcome
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -62,6 +62,7 @@ class ProblemTables(NamedTuple):
         scored_requests: [S, 2] CPU and memory as kube-scheduler's resource scores count them.
         class_of_shape: [S] a class of the shape.
         branch_of_shape: [S] innermost branch around its pods, -1 = none.
+        branch_of_holder: [L] innermost branch around all its activities, -1 = none.
         tells_apart: [K] whether preferred taints or affinity differ between nodes.
         kind_of: [N] kind of the node.
         predecessors_start, predecessors, successors_start, successors: [A + 1], [E] edges of the
@@ -88,6 +89,7 @@ class ProblemTables(NamedTuple):
     scored_requests: Integers
     class_of_shape: Integers
     branch_of_shape: Integers
+    branch_of_holder: Integers
     tells_apart: Booleans
     kind_of: Integers
     predecessors_start: Array
@@ -130,6 +132,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         scored_requests=arrays.scored_requests[pods],
         class_of_shape=arrays.class_of[pods],
         branch_of_shape=arrays.branch[pods],
+        branch_of_holder=branches_of_holders(arrays),
         tells_apart=np.asarray(
             arrays.preferred_taints.any(axis=1) | arrays.preferred_weight.any(axis=1)
         ),
@@ -242,7 +245,9 @@ def _uses(arrays: ProblemArrays) -> int:
     depths = branch_depths(arrays)
     inside = np.flatnonzero((arrays.branch >= 0) & ~arrays.virtual)
     places = 1 + np.diff(arrays.claims_start)[inside] + (arrays.image[inside] >= 0)
-    most = 2 * int((depths[arrays.branch[inside]] * places).sum())
+    of_holders = branches_of_holders(arrays)
+    most = int((depths[arrays.branch[inside]] * places).sum())
+    most = 2 * (most + int(depths[of_holders[of_holders >= 0]].sum()))
     return 1 << (2 * most).bit_length()
 
 

@@ -14,6 +14,7 @@ from kfp_placement_engine.problem.problem import (
     Integers,
     PlacementProblem,
     ProblemArrays,
+    owners,
     shares_of,
 )
 
@@ -29,6 +30,28 @@ def branch_depths(arrays: ProblemArrays) -> Integers:
     return depths
 
 
+def branches_of_holders(arrays: ProblemArrays) -> Integers:
+    """Return [L] the innermost branch around all activities of each holder, -1 = none.
+
+    Args:
+        arrays: arrays of the problem.
+    """
+    shared = np.full(arrays.holder_limit.size, -1)
+    if not arrays.branch_choice.size:
+        return shared
+    parents = arrays.choice_around[arrays.branch_choice].tolist()
+    common: dict[int, int] = {}
+    inner: list[int] = arrays.branch[owners(arrays.holders_start)].tolist()
+    for holder, other in zip(arrays.holders.tolist(), inner, strict=True):
+        branch = common.get(holder, other)
+        # Branches come after those around them.
+        while branch != other:
+            branch, other = min(branch, other), parents[max(branch, other)]
+        common[holder] = branch
+    shared[[*common]] = [*common.values()]
+    return shared
+
+
 def one_outcome(arrays: ProblemArrays, amounts: Floats) -> Booleans:
     """Return [A] the activities of the outcome that takes most, without what is after failures.
 
@@ -42,7 +65,21 @@ def one_outcome(arrays: ProblemArrays, amounts: Floats) -> Booleans:
     inside = np.flatnonzero(arrays.branch >= 0)
     sums = np.zeros((arrays.branch_choice.size, amounts.shape[1]))
     np.add.at(sums, arrays.branch[inside], shares_of(amounts[inside], amounts.sum(axis=0)))
-    return taken_activities(arrays, _largest_branches(arrays, sums))
+    return taken_activities(arrays, _largest_branches(arrays, sums, np.add))
+
+
+def longest_outcome(arrays: ProblemArrays, seconds: Floats) -> Booleans:
+    """Return [A] the activities of the outcome that takes longest, without what is after failures.
+
+    Args:
+        arrays: arrays of the problem.
+        seconds: [A] length of the longest path through each; of each choice the branch is taken
+            that the longest of them leads through.
+    """
+    inside = np.flatnonzero(arrays.branch >= 0)
+    longest = np.zeros((arrays.branch_choice.size, 1))
+    np.maximum.at(longest[:, 0], arrays.branch[inside], seconds[inside])
+    return taken_activities(arrays, _largest_branches(arrays, longest, np.maximum))
 
 
 def taken_activities(arrays: ProblemArrays, chosen: Sequence[int]) -> Booleans:
@@ -61,25 +98,34 @@ def taken_activities(arrays: ProblemArrays, chosen: Sequence[int]) -> Booleans:
 
 
 def without(problem: PlacementProblem, activities: Booleans) -> PlacementProblem:
-    """Return the problem in which some of its activities, [A], need neither a pod nor time."""
+    """Return the problem in which some activities, [A], need no pod, no time and no place."""
     arrays = problem.arrays
     if not activities.any():
         return problem
+    inside = owners(arrays.holders_start)
+    stay = ~activities[inside]
+    sizes = np.bincount(arrays.holders[stay], minlength=arrays.holder_limit.size)
     left_out = arrays._replace(
         virtual=arrays.virtual | activities,
         duration_seconds=np.where(activities, 0.0, arrays.duration_seconds),
         gene=np.where(activities, -1, arrays.gene),
         image=np.where(activities, -1, arrays.image),
+        holders_start=np.append(0, np.cumsum(np.bincount(inside[stay], minlength=activities.size))),
+        holders=arrays.holders[stay],
+        held_together=arrays.held_together[stay],
+        holder_size=sizes,
+        holder_started=arrays.holder_started & (sizes > 0),
     )
     return replace(problem, arrays=left_out)
 
 
-def _largest_branches(arrays: ProblemArrays, sums: Floats) -> list[int]:
-    """Return [C] the branch of the largest sum of each choice; to the sums inner choices are added.
+def _largest_branches(arrays: ProblemArrays, sums: Floats, combine: np.ufunc) -> list[int]:
+    """Return [C] the branch of the largest sum of each choice.
 
     Args:
         arrays: arrays of the problem.
         sums: [B, R] sums of what is right inside each branch.
+        combine: what adds the sums of inner choices.
     """
     largest = [-1] * arrays.choice_around.size
     inside: dict[int, list[int]] = {}
@@ -89,7 +135,7 @@ def _largest_branches(arrays: ProblemArrays, sums: Floats) -> list[int]:
     # From the inside out: a branch comes before all branches inside it.
     for branch in reversed(range(len(choices))):
         for choice in inside.get(branch, ()):
-            sums[branch] += sums[largest[choice]]
+            sums[branch] = combine(sums[branch], sums[largest[choice]])
         rival = largest[choices[branch]]
         if rival < 0 or sums[branch].max() >= sums[rival].max():
             largest[choices[branch]] = branch

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine import BASELINES, GeneticParams, Schedule, lower_bound, plan_run
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.model.concurrency import Branch
+from kfp_placement_engine.model.concurrency import Branch, ConcurrencyLimit
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
@@ -188,6 +188,37 @@ def test_a_pod_at_a_time_has_a_claim_in_each_outcome():
     steps = [in_branch(name, branch=name, claims=["lock"]) for name in ("if", "else")]
     run = replace(a_run(*steps, a_step("always", claims=["lock"])), claims=(claim,))
     assert plan_of(run, a_cluster(a_node()), generations=5).figures.makespan_seconds == 20
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+@pytest.mark.parametrize("waits_with_place", [True, False])
+def test_branches_share_the_places_of_a_limit(dispatch, waits_with_place):
+    """One place: If takes 3 h, Else 2 h, and `always` 1 h beside either; no plan is shorter."""
+    steps = (
+        in_branch("if", branch="if", seconds=3 * HOUR),
+        in_branch("else", branch="else", seconds=2 * HOUR),
+        a_step("always", seconds=HOUR),
+    )
+    holders = tuple((step.name,) for step in steps)
+    limit = ConcurrencyLimit("lock", 1, holders, waits_with_place)
+    run = replace(a_run(*steps), limits=(limit,))
+    plan = plan_of(
+        run, a_cluster(a_node()), generations=5, dispatch=dispatch, compare=tuple(BASELINES)
+    )
+    assert plan.figures.makespan_seconds == 4 * HOUR
+    assert plan.comparison.lower_bound.seconds == pytest.approx(4 * HOUR)
+    ends = {name: each.makespan_seconds for name, each in plan.comparison.baselines.items()}
+    assert ends == dict.fromkeys(BASELINES, 4 * HOUR)
+
+
+def test_a_bound_takes_no_chain_through_steps_that_exclude_each_other():
+    """With `if` the run takes 30 + 1 s, and without it 1 + 20 s."""
+    run = a_run(
+        in_branch("if", branch="if", seconds=30),
+        a_step("between", "if", seconds=1),
+        in_branch("else", "between", branch="else", seconds=20),
+    )
+    assert lower_bound(a_problem(run, a_cluster(a_node()))).seconds == pytest.approx(31)
 
 
 def test_a_branch_does_not_count_on_the_image_that_another_one_has_pulled():
