@@ -125,7 +125,7 @@ def _largest_branches(arrays: ProblemArrays, sums: Floats, combine: np.ufunc) ->
     Args:
         arrays: arrays of the problem.
         sums: [B, R] sums of what is right inside each branch.
-        combine: what adds the sums of inner choices.
+        combine: function that adds the sums of inner choices.
     """
     largest = [-1] * arrays.choice_around.size
     inside: dict[int, list[int]] = {}
