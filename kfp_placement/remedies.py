@@ -36,6 +36,10 @@ _ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda|\b(?:tpu|gaudi|neuron)",
 _PART = re.compile(r"\bmig-|[.-]shared\b", re.IGNORECASE)
 """Parts of accelerators: MIG slices, and GPUs that several pods share."""
 
+_VENDOR = re.compile(r"nvidia|amd|tpu|gaudi|neuron")
+_OF_NVIDIA = re.compile(r"(?:^|[-_])[abhklptv]\d", re.IGNORECASE)
+"""Names of GPUs without their vendor: `A100` and the like."""
+
 _VALUES = 5
 """Values of a label that a sentence names."""
 
@@ -206,14 +210,22 @@ def _accelerators(step: Step, node: Node) -> Mapping[str, int] | None:
 def _offered(node: Node, wanted: str) -> list[str]:
     """Return the accelerators of a node, as parts only if the wanted name is one of a part.
 
-    Names of Vertex AI (`NVIDIA_TESLA_A100`) and labels of GKE (`nvidia-tesla-t4`) mean whole ones.
+    Names of Vertex AI (`NVIDIA_TESLA_A100`, `TPU_V3`) and labels of GKE (`nvidia-tesla-t4`) mean
+    whole ones of their vendor.
     """
     parts_too = bool(_PART.search(wanted))
+    vendors = _vendors(wanted) or ({"nvidia"} if _OF_NVIDIA.search(wanted) else set[str]())
     return [
         name
         for name in node.allocatable
-        if _ACCELERATED.search(name) and (parts_too or not _PART.search(name))
+        if _ACCELERATED.search(name)
+        and (parts_too or not _PART.search(name))
+        and vendors <= _vendors(name)
     ]
+
+
+def _vendors(name: str) -> set[str]:
+    return set(_VENDOR.findall(name.lower()))
 
 
 def _may_be_accelerator(resource: str) -> bool:

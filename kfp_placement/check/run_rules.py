@@ -148,11 +148,12 @@ def resources_without_domain(prepared: PreparedRun) -> Iterator[Finding]:
         requested = {*step.requests, *(name for each in step.workers for name in each.requests)}
         for name in sorted(requested - _NATIVE_RESOURCES):
             if "/" not in name and not name.startswith("hugepages-"):
+                usual = "google.com/tpu" if "tpu" in name.lower() else GPU
                 yield Finding(
                     Severity.ERROR,
                     "resource-domain",
                     f"asks for {name!r:.80}, which Kubernetes refuses: a resource beside cpu and"
-                    f" memory needs a domain; use the name nodes offer it under, such as {GPU}",
+                    f" memory needs a domain; use the name nodes offer it under, such as {usual}",
                     step.task,
                 )
 

@@ -167,3 +167,40 @@ def test_a_gpu_that_was_not_asked_for_is_told(mark, golden):
     golden(finding.message)
     line = finding.message.rpartition(": ")[2]
     assert not check(marked(mark, line)).of("no-accelerator")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "onto"),
+    [
+        ("NVIDIA_TESLA_A100", "whole"),
+        ("NVIDIA_TESLA_K80", "whole"),
+        ("K80", "whole"),
+        ("TPU_V3", None),
+        ("TPU_V5_LITEPOD", "tpu"),
+        ("amd-mi300", "amd"),
+    ],
+)
+def test_the_accelerator_of_another_vendor_is_no_remedy(wanted, onto):
+    """The node that lacks least, and comes first, has another one."""
+    nodes = [
+        Node("mig", cpu=8, memory="32Gi", extended={"nvidia.com/mig-1g.5gb": 7}),
+        Node("amd", cpu=8, memory="32Gi", extended={"amd.com/gpu": 2}),
+        Node("whole", cpu=8, memory="32Gi", gpu=2, taints=["nvidia.com/gpu:NoSchedule"]),
+    ]
+    if onto == "tpu":
+        nodes.append(Node("tpu", cpu=8, memory="32Gi", extended={"google.com/tpu": 4}))
+
+    def wants(task):
+        place(task, cpu=1, duration="1m")
+        task.set_accelerator_type(wanted).set_accelerator_limit(2)
+
+    cluster = Cluster(nodes)
+    ((name, reason),) = preview(marked(wants), cluster, **QUICK).plan.unschedulable
+    lines = lines_in(reason) if onto else []
+    assert len(lines) == {None: 0, "whole": 2}.get(onto, 1)
+    if onto:
+        helped = preview(marked(wants, *lines), cluster, **QUICK)
+        assert helped.steps[name].node == onto
+    else:
+        assert "task." not in reason
+        assert "nodes offer" not in reason

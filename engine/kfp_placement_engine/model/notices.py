@@ -17,6 +17,7 @@ _REFUSED = frozenset(
         "limit-range",
         "lost-parameter",
         "parameter-name",
+        "patched-container",
         "pod-resources",
         "quota",
         "refused-limit",

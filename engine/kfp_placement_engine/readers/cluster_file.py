@@ -19,7 +19,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
-from kfp_placement_engine.model.node_rules.constraints import UNSCHEDULABLE_TAINT
+from kfp_placement_engine.model.node_rules.constraints import UNSCHEDULABLE_TAINT, usual_platform
 from kfp_placement_engine.model.node_rules.images import normalised
 from kfp_placement_engine.model.node_rules.round_trips import latencies_from_labels
 from kfp_placement_engine.model.notices import Notice
@@ -207,7 +207,7 @@ def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
             allocatable=node_size({**entry.extended, **sizes}),
             used=without_zeros(entry.used),
             scored_used=without_zeros({key: scored.get(key, 0) for key in ("cpu", "memory")}),
-            labels={HOST_LABEL: node_name, **entry.labels},
+            labels={HOST_LABEL: node_name, **usual_platform(entry.labels), **entry.labels},
             taints=taints,
             unschedulable=entry.unschedulable,
             speed=speed or 1.0,

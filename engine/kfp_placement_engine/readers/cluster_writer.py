@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.keys import (
     STORE_BANDWIDTH_LABEL,
 )
 from kfp_placement_engine.model.cluster import Claim, Cluster, LimitRange, Node, Quota, Taint
+from kfp_placement_engine.model.node_rules.constraints import usual_platform
 from kfp_placement_engine.model.node_rules.round_trips import latencies_from_labels
 from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, node_term
 from kfp_placement_engine.model.policy import PlanningPolicy
@@ -88,14 +89,13 @@ def _given(optional: Mapping[str, Any]) -> _Entry:
 
 
 def _labels(node: Node) -> dict[str, str]:
-    """Return all labels but the one that each node of a Cluster file has anyway.
+    """Return all labels but those that each node of a Cluster file has anyway.
 
     The platform that a kubelet reports has no other place there.
     """
+    anyway = {HOST_LABEL: node.name, **usual_platform(node.labels)}
     labels = {**node.platform, **node.labels}
-    if labels.get(HOST_LABEL) == node.name:
-        del labels[HOST_LABEL]
-    return labels
+    return {key: value for key, value in labels.items() if anyway.get(key) != value}
 
 
 def _image_sizes(images: Mapping[str, int]) -> dict[str, int | str]:

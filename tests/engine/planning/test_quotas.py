@@ -99,6 +99,36 @@ def test_bounds_of_pods_count_their_containers_together():
     assert ruled(limit_range("Pod", max={"cpu": 2}), resources={"limits": {"cpu": 2}}).notices == ()
 
 
+def test_the_amount_that_is_out_of_range_is_named_with_the_namespace():
+    bounds = limit_range(max={"memory": "12Gi"}, default={"memory": "2Gi"})
+    run = ruled(bounds, resources={"requests": {"memory": "16Gi"}})
+    assert "in LimitRange r is 12Gi, but its request is 16Gi" in sentences(run)
+    assert sentences(run).count("Kubernetes will refuse its pod in namespace team") == 2
+    run = ruled(bounds, resources={"limits": {"memory": "16Gi"}})
+    assert "in LimitRange r is 12Gi, but its limit is 16Gi" in sentences(run)
+
+
+def made_by_argo(kind: str, *objects: Any, patch: str = "") -> Any:
+    template = {"name": "work", kind: {"action": "create", "manifest": "{kind: ConfigMap}"}}
+    run = read([dag(task("a")), {**template, "podSpecPatch": patch}])
+    cluster = read_dump([NODE, *objects], name="dump")
+    return with_namespace_rules(replace(run, namespace="team"), cluster)
+
+
+@pytest.mark.parametrize("kind", ["resource", "data"])
+def test_the_executor_of_argo_is_not_judged_unless_a_patch_states_its_resources(kind):
+    rules = (
+        quota(requests_cpu="4", limits_memory="8Gi"),
+        limit_range(min={"cpu": "1"}),
+        limit_range("Pod", min={"cpu": "1"}, max={"cpu": 2}),
+    )
+    assert noticed(made_by_argo(kind, *rules)) == []
+    patch = '{"containers": [{"name": "main", "resources": {"requests": {"cpu": 1}}}]}'
+    codes = noticed(made_by_argo(kind, *rules, patch=patch))
+    assert "quota" in codes
+    assert "limit-range" in codes
+
+
 @pytest.mark.parametrize("name", ["cpu", "requests_cpu"])
 def test_a_pod_larger_than_the_quota_is_never_made(name):
     run = ruled(quota(**{name: "1"}), resources={"requests": {"cpu": "2"}})
@@ -129,6 +159,15 @@ def test_how_many_steps_the_quota_lets_run_at_once():
     assert ruled(quota(requests_cpu="10"), resources=resources, count=5).notices == ()
 
 
+def test_a_quota_that_is_used_up_lets_no_step_start_yet():
+    resources = {"requests": {"cpu": "2"}}
+    run = ruled(quota(requests_cpu="4", used={"requests.cpu": "3"}), resources=resources)
+    assert noticed(run) == ["quota-room"]
+    assert "so no step can start until other pods of the namespace end" in sentences(run)
+    larger = ruled(quota(requests_cpu="1"), resources=resources)
+    assert noticed(larger) == ["quota"]
+
+
 def test_gpus_and_pods_are_counted_and_other_objects_are_not():
     hard = {"requests.nvidia.com/gpu": "1", "persistentvolumeclaims": "0", "requests.storage": "0"}
     gpu = {"limits": {"nvidia.com/gpu": 1}}
@@ -139,9 +178,18 @@ def test_gpus_and_pods_are_counted_and_other_objects_are_not():
 def test_a_quota_of_some_pods_is_named_and_another_namespace_does_not_count():
     assert noticed(ruled(quota(["Terminating"], pods="0"))) == ["quota-scope"]
     assert noticed(ruled(quota(pods="0"), namespace="other")) == []
-    assert noticed(ruled(quota(pods="0"), namespace="")) == ["quota"]
-    two = (quota(pods="0"), quota(pods="0", namespace="b"))
-    assert noticed(ruled(*two, namespace="")) == ["quota-namespace"]
+
+
+@pytest.mark.parametrize(
+    "objects", [[quota(pods="0")], [quota(pods="0"), quota(pods="0", namespace="b")]]
+)
+def test_rules_of_namespaces_do_not_count_for_a_run_whose_namespace_is_not_known(objects):
+    run = ruled(*objects, limit_range(defaultRequest={"cpu": 1}), namespace="")
+    assert noticed(run) == ["quota-namespace"]
+    assert "team are not used" in sentences(run)
+    assert "--namespace" in sentences(run)
+    assert run.steps[0].requests == {}
+    assert not run.notices[0].is_refusal
 
 
 def test_a_bad_quota_is_left_out():

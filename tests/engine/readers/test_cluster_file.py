@@ -8,6 +8,7 @@ import pytest
 from kfp_placement_engine import Claim, Cluster, Taint
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.model.node_rules.constraints import architecture, usual_platform
 from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_form import CLAIM, CLUSTER, DEFAULTS, NODE
@@ -29,15 +30,36 @@ def plain(cluster):
 
 
 def assert_comes_back(cluster):
-    """A file of the cluster says the same."""
+    """A file of the cluster says the same, and the platform of each node."""
+    nodes = (
+        dataclasses.replace(node, labels={**usual_platform(node.labels), **node.labels})
+        for node in cluster.nodes
+    )
+    expected = dataclasses.replace(cluster, nodes=tuple(nodes))
     again = read_cluster(write_cluster_file(cluster).encode(), name="again")
-    assert plain(again) == plain(cluster)
+    assert plain(again) == plain(expected)
 
 
 def test_the_shortest_file():
     (node,) = read("nodes: [{name: n1, cpu: 2, memory: 4Gi}]").nodes
     assert node.allocatable == {"cpu": 2_000, "memory": 4 * GIBIBYTE, "pods": 110}
     assert (node.used, node.scored_used, node.speed, node.taints) == ({}, {}, 1.0, ())
+
+
+@pytest.mark.parametrize(
+    ("stated", "platform"),
+    [
+        ({}, ("linux", "amd64")),
+        ({"kubernetes.io/arch": "arm64"}, ("linux", "arm64")),
+        ({"beta.kubernetes.io/os": "windows"}, ("windows", "amd64")),
+    ],
+)
+def test_a_node_says_its_platform_as_every_kubelet_does(stated, platform):
+    (node,) = read(f"nodes: [{{name: n, cpu: 2, memory: 4Gi, labels: {json.dumps(stated)}}}]").nodes
+    assert (node.labels["kubernetes.io/os"], architecture(node)) == platform
+    text = write_cluster_file(Cluster((node,)))
+    assert [key for key in stated if key not in text] == []
+    assert ("linux" in text, "amd64" in text) == (False, False)
 
 
 def test_everything_in_one_file():
@@ -76,7 +98,7 @@ defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth
         "nvidia.com/gpu": 2,
         "ephemeral-storage": 1024 * GIBIBYTE,
     }
-    own = {"kubernetes.io/hostname": "gpu"}
+    own = {"kubernetes.io/hostname": "gpu", **usual_platform({})}
     assert gpu.labels == {"zone": "a", "rank": "7", "spot": "true", **own}
     assert gpu.taints == (
         Taint("gpu", "true", "NoSchedule"),

@@ -173,6 +173,12 @@ def architecture(node: Node) -> str:
     return _labelled(node, ARCHITECTURE_LABEL)
 
 
+def usual_platform(labels: Labels) -> dict[str, str]:
+    """Return the platform of a node of which these labels are stated, as its kubelet says it."""
+    usual = {OS_LABEL: "linux", ARCHITECTURE_LABEL: USUAL_ARCHITECTURE}
+    return {key: labels.get(f"beta.{key}", value) for key, value in usual.items()}
+
+
 def _labelled(node: Node, key: str) -> str:
     """Return the value of a label, also under its older name, else what the kubelet reports."""
     labels = node.labels

@@ -38,21 +38,21 @@ def with_namespace_rules(run: RunGraph, cluster: Cluster) -> RunGraph:
     """Return the run with the requests that its namespace gives its steps, and with notices.
 
     Args:
-        run: run whose namespace is settled; with "" a single namespace of the cluster counts.
+        run: run whose namespace is settled; with "" no rules of a namespace count.
         cluster: cluster with ResourceQuotas and LimitRanges.
     """
     names = {quota.namespace for quota in cluster.quotas}
     names |= {each.namespace for each in cluster.limit_ranges}
     if not names or run.is_outline:
         return run
-    if run.namespace not in names and (run.namespace or len(names) > 1):
+    name = run.namespace
+    if name not in names:
         unused = f"quotas and limit ranges of {listed(sorted(names), _NAMED)} are not used"
         why = Notice(
             "quota-namespace",
             f"{unused}: give the run's namespace (--namespace, namespace= in Python)",
         )
-        return run if run.namespace else replace(run, notices=(*run.notices, why))
-    name = run.namespace or next(iter(names))
+        return run if name else replace(run, notices=(*run.notices, why))
     namespace = _Namespace(
         name,
         tuple(each for each in cluster.limit_ranges if each.namespace == name),
@@ -132,7 +132,8 @@ def _of_step(
         *_below_request(step.containers, containers),
     ]
     for problem in problems:
-        yield Notice("limit-range", f"{problem}: Kubernetes will refuse its pod", step.task)
+        refused = f"Kubernetes will refuse its pod in namespace {namespace.name}"
+        yield Notice("limit-range", f"{problem}: {refused}", step.task)
     for quota in namespace.quotas:
         if quota.scopes or quota.hard.get("pods") == 0:
             continue
@@ -160,7 +161,9 @@ def _out_of_range(
 ) -> Iterator[str]:
     """Yield how containers, or the pod, break the bounds of limit ranges."""
     for each in ranges:
-        for amounts in (_sums(containers),) if each.of_pod else containers:
+        # A pod of Argo's own containers has no amounts that are known.
+        of_pod = (_sums(containers),) if containers else ()
+        for amounts in of_pod if each.of_pod else containers:
             yield from _out_of_bounds(amounts, each)
 
 
@@ -187,10 +190,11 @@ def _out_of_bounds(amounts: ContainerAmounts, bounds: LimitRange) -> Iterator[st
     for name, most in bounds.most.items():
         if name not in limits:
             yield f"maximum {name} usage {what} is set, and it has no limit"
-        elif max(limits[name], requests.get(name, 0)) > most:
+        elif (own := max(limits[name], requests.get(name, 0))) > most:
+            stated = "limit" if own == limits[name] else "request"
             yield (
-                f"maximum {name} usage {what} is {format_resource(name, most)}, but its limit is"
-                f" {format_resource(name, limits[name])}"
+                f"maximum {name} usage {what} is {format_resource(name, most)}, but its {stated} is"
+                f" {format_resource(name, own)}"
             )
     for name, ratio in bounds.most_ratio.items():
         request, limit = requests.get(name, 0), limits.get(name, 0)
@@ -254,19 +258,22 @@ def _room(namespace: _Namespace, usages: Sequence[Amounts], run: RunGraph) -> It
             where = f"quota {quota.name} of {quota.namespace}"
             yield Notice("quota", f"{where} allows no pods, so no step of the run can start")
             continue
+        possible = [usage for usage in usages if not _beyond(usage, quota)]
         counts = {
-            name: _most_at_once(hard - quota.used.get(name, 0), [u.get(name, 0) for u in usages])
+            name: _most_at_once(hard - quota.used.get(name, 0), [u.get(name, 0) for u in possible])
             for name, hard in quota.hard.items()
         }
         name, most = min(counts.items(), key=lambda item: item[1], default=("", width))
-        if most < width:
+        if possible and most < width:
             left = max(0, quota.hard[name] - quota.used.get(name, 0))
+            effect = f"at most {most:,} of the run's {len(usages):,} steps run at once"
+            if not most:
+                effect = "no step can start until other pods of the namespace end"
             yield Notice(
                 "quota-room",
                 f"quota {quota.name} of {quota.namespace} has {_amount_text(name, left)} of"
-                f" {_text(name, quota.hard[name])} left, so at most {most:,} of the run's"
-                f" {len(usages):,} steps run at once; plans do not count this. Other steps wait"
-                " until Argo tries again, and drivers of KFP take from it, too",
+                f" {_text(name, quota.hard[name])} left, so {effect}; plans do not count this."
+                " Steps without room wait until Argo tries again; drivers of KFP take from it, too",
             )
 
 

@@ -104,10 +104,11 @@ def half_accelerator(name: str | None, count: Amount) -> Warnings:
         count: the number.
     """
     if name == "" and count.value:
+        plural = "" if count.value == 1 else "s"
         yield (
             "accelerator-dropped",
-            f"asks for {count.text:.40} accelerators without a type: KFP requests none, without a"
-            ' word; this line asks for them: task.set_accelerator_type("nvidia.com/gpu")',
+            f"asks for {count.text:.40} accelerator{plural} without a type: KFP requests none,"
+            ' without a word; this line asks for them: task.set_accelerator_type("nvidia.com/gpu")',
         )
     elif name and count.is_known and not count.text:
         yield (

@@ -188,7 +188,8 @@ def _spark_requests(spec: Fields, pod: Fields) -> Amounts:
     # Python and R use memory beside that of Java.
     usual = 400 if spec.text("type") in ("Python", "R") else 100
     factor = _thousandths(spec, "memoryOverheadFactor", usual)
-    overhead = max(memory * factor // 1000, 384 * 2**20)
+    # Spark counts in whole mebibytes.
+    overhead = max((memory >> 20) * factor // 1000, 384) << 20
     if pod.get("memoryOverhead") is not None:
         overhead = _java_memory(pod, "memoryOverhead", "")
     cores = "coreRequest" if pod.get("coreRequest") is not None else "cores"

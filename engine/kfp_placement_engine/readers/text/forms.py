@@ -70,10 +70,10 @@ class Form(Generic[EntryT]):
         return str(place.field(key[:80]).error(f"is not known here; {advice}"))
 
 
-def key_advice(key: str, keys: Sequence[str]) -> str:
+def key_advice(key: str, keys: Sequence[str], nouns: str = "keys") -> str:
     """Return advice for a key that is not known: the nearest one, or all."""
     near = difflib.get_close_matches(key[:80], keys, n=1)
-    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
+    return f"did you mean {near[0]}?" if near else f"the {nouns} are {', '.join(keys)}"
 
 
 def list_of(read: Reader) -> Reader:

@@ -182,3 +182,26 @@ def test_fields_of_a_patch_that_is_a_parameter_are_looked_at(text, codes):
 def test_fields_of_a_patch_with_open_tags_are_named_once():
     graph = of_task("{hostNetwork: true, nodeSelector: {a: {{inputs.parameters.m}}}}")
     assert notice_codes(graph) == ["not-used"]
+
+
+def _container_patch(**container: Any) -> str:
+    return json.dumps({"containers": [container]})
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (_container_patch(name="mian", resources={"requests": {"cpu": 1}}), "did you mean main?"),
+        (_container_patch(name="x-1"), "the containers are main, wait"),
+        ('{"initContainers": [{"name": "innit"}]}', "did you mean init?"),
+        ('{"containers": [{"name": "mian", {{inputs.parameters.m}}: 1}]}', "did you mean main?"),
+        (_container_patch(name="mian", image="b:1"), ""),
+        (_container_patch(name="wait"), ""),
+        (_container_patch(name="supervisor"), ""),
+        (_container_patch(name="{{tasks.ask.outputs.result}}"), ""),
+    ],
+)
+def test_a_container_that_a_patch_adds_without_an_image_is_refused(text: str, advice: str):
+    """Kubernetes merges containers by name, and no pod has a container without an image."""
+    named = [each for each in of_task(text).notices if each.code == "patched-container"]
+    assert [advice in each.message and each.is_refusal for each in named] == [True] * bool(advice)

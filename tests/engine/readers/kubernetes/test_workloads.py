@@ -135,7 +135,7 @@ def test_a_ray_job_is_submitted_by_a_pod_of_its_own():
             {"memory": "2g", "memoryOverhead": "100m"},
             {"instances": 1, "memory": "2048"},
             {"type": "Python"},
-            [(1, 1000, 2148), (1, 1000, 2048 + 819.2)],
+            [(1, 1000, 2148), (1, 1000, 2048 + 819)],
         ),
         (
             {},

@@ -12,6 +12,7 @@ from kfp_placement_engine.readers.argo.pod_settings import pod_fields, pod_spec_
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.kubernetes.strategic_merge import POD_LISTS, merge
 from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.forms import key_advice
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Runtime
 from kfp_placement_engine.readers.tree.leaves import (
     Leaf,
@@ -28,6 +29,9 @@ _OF_RUN = Requirement(WORKFLOW_LABEL, "In", ("name-of-the-workflow",))
 
 _MAKING_ACTIONS = ("create", "apply", "replace")
 """Actions of a resource template after which its object exists."""
+
+_ALSO_BY_ARGO = ("supervisor", "artifact-plugin-")
+"""Beginnings of the names of containers that Argo may add."""
 
 _CONSTRAINTS = ("nodeSelector", "affinity", "tolerations")
 """Settings of where a pod may go."""
@@ -72,6 +76,7 @@ class PodLeafReader:
         self._tags = tags
         patches = [pod_spec_patch(each, tags) for each in (spec, template)]
         self._patch = Fields(merge(patches[0], patches[1], POD_LISTS), template.place)
+        self._problems: list[tuple[str, str]] = []
         self._containers = self._patched("containers", self._own_containers())
         affinity = merge(self._stated("affinity"), self._patch.get("affinity"))
         self._affinity = Fields.of(affinity, template.where("affinity"))
@@ -88,11 +93,12 @@ class PodLeafReader:
         metadata = Fields(metadata, self._template.where("metadata"))
         of_pod = pod_fields(self._template, self._spec, self._patch, self._tags)
         is_open = has_unknown(of_pod.pod_resources, GAP)
-        # What Argo's own container requests is set by an admin, unless a patch says it.
+        # What Argo's own containers request is set by an admin, unless a patch says it.
+        own = ("main", "wait") if self._is_by_argo() else ("wait",)
         stating = [
             each
             for each in self._containers
-            if each.get("name") != "wait" or each.get("resources") is not None
+            if each.get("name") not in own or each.get("resources") is not None
         ]
         attempts, retry = self._retries()
         return Leaf(
@@ -105,7 +111,7 @@ class PodLeafReader:
             container_count=len(stating),
             init_containers=init_containers(self._init_containers, self._tags.text),
             pod_resources={} if is_open else of_pod.pod_resources,
-            problems=((_UNKNOWN_OF_POD,) if is_open else ()),
+            problems=(*self._problems, *((_UNKNOWN_OF_POD,) if is_open else ())),
             resource_claims=self._all_claims(of_pod.resource_claims),
             made_object=self._made_object(),
             labels=self._texts(metadata, "labels"),
@@ -142,6 +148,10 @@ class PodLeafReader:
         main = template.fields("script" if template.get("script") is not None else "container")
         return [Fields({**main.raw, "name": "main"}, main.place), *sidecars]
 
+    def _is_by_argo(self) -> bool:
+        """Return whether the main container is Argo's own executor (`newExecContainer`)."""
+        return any(self._template.get(kind) is not None for kind in ("resource", "data"))
+
     def _patched(self, kind: str, own: Sequence[Fields]) -> Sequence[Fields]:
         """Return containers with those of the patch, which have the names of others or are new."""
         if not self._patch.get(kind):
@@ -150,7 +160,18 @@ class PodLeafReader:
         # Beside the containers of the template, the pod has one of Argo.
         made = [{"name": "init"}, *raw] if kind == "initContainers" else [*raw, {"name": "wait"}]
         merged = merge(made, self._patch.entries(kind), POD_LISTS, kind)
-        return list(Fields.each_of(merged, self._template.where(kind)))
+        containers = list(Fields.each_of(merged, self._template.where(kind)))
+        names = [each.text("name") for each in containers[: len(made)]]
+        for added in containers[len(made) :]:
+            name = added.text("name")
+            is_open = "{{" in name or GAP in name
+            if not (is_open or added.get("image") or name.startswith(_ALSO_BY_ARGO)):
+                problem = (
+                    f"its podSpecPatch adds container {name!r:.80} without an image, so Kubernetes"
+                    f" will refuse its pod; {key_advice(name, names, 'containers')}"
+                )
+                self._problems.append(("patched-container", problem))
+        return containers
 
     def _texts(self, metadata: Fields, kind: str) -> dict[str, Expression]:
         return {key: self._tags.text(text) for key, text in metadata.text_mapping(kind).items()}
