@@ -190,11 +190,11 @@ def _out_of_bounds(amounts: ContainerAmounts, bounds: LimitRange) -> Iterator[st
     for name, most in bounds.most.items():
         if name not in limits:
             yield f"maximum {name} usage {what} is set, and it has no limit"
-        elif (own := max(limits[name], requests.get(name, 0))) > most:
-            stated = "limit" if own == limits[name] else "request"
+        elif (asked := max(limits[name], requests.get(name, 0))) > most:
+            stated = "limit" if asked == limits[name] else "request"
             yield (
                 f"maximum {name} usage {what} is {format_resource(name, most)}, but its {stated} is"
-                f" {format_resource(name, own)}"
+                f" {format_resource(name, asked)}"
             )
     for name, ratio in bounds.most_ratio.items():
         request, limit = requests.get(name, 0), limits.get(name, 0)
