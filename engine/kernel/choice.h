@@ -15,7 +15,7 @@ static inline int is_kept_back(const Problem *p, const State *s, int64_t activit
 }
 
 /* NodeResourcesFit, VolumeRestrictions and the static filters. */
-__attribute__((always_inline)) static inline int fits(const Problem *p, const State *s, int64_t activity, int64_t node) {
+ALWAYS_INLINE int fits(const Problem *p, const State *s, int64_t activity, int64_t node) {
     return admits(p, s, s->t->of[activity].shape, node) && !is_kept_back(p, s, activity);
 }
 

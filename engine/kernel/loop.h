@@ -150,9 +150,9 @@ static void dispatch_in_turn(const Problem *p, State *s, const Decision *d, doub
 }
 
 /* Offer nodes in one round to all pods that may find one, in their order. */
-static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
+ALWAYS_INLINE void dispatch(const Problem *p, State *s, const Decision *d, double now, const int branches) {
     if (s->fresh_count == 0 && s->queued_count == 0) return;
-    int64_t live = open_round(p, s), done = 0;
+    int64_t live = open_round(p, s, branches), done = 0;
     while (live > 0 || done < s->fresh_count) {
         int64_t activity = done < s->fresh_count ? s->fresh[done] : -1, from = -1;
         for (int64_t i = 0; i < live; i++) {
@@ -171,7 +171,7 @@ static void dispatch(const Problem *p, State *s, const Decision *d, double now) 
         }
         if (node < 0) continue;
         bind(p, s, activity, node, now);
-        if (s->touched[node]) live = drop_hopeless(p, s, live);
+        if (s->touched[node]) live = drop_hopeless(p, s, live, branches);
     }
     s->fresh_count = 0;
 }
@@ -225,8 +225,10 @@ static int simulate_decision(const Problem *p, State *s, const Decision *d) {
             dispatch_in_turn(p, s, d, now);
         else if (d->policy == FULLEST)
             dispatch_fullest(p, s, now);
+        else if (s->t->uses)
+            dispatch(p, s, d, now, 1);
         else
-            dispatch(p, s, d, now);
+            dispatch(p, s, d, now, 0);
         for (int64_t i = 0; i < s->touched_count; i++) s->touched[s->touched_nodes[i]] = 0;
         s->touched_count = 0;
     }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
 enum { CACHE_LINE = 64, FIRST_BLOCK = 1 << 14 };
 
 #ifndef GUARD /* a build that looks for memory errors guards the line behind an array */

@@ -55,19 +55,19 @@ static void dequeue(State *s, int64_t activity) {
 }
 
 /* Return whether a node that got room just now has enough for pods of the queue. */
-__attribute__((always_inline)) static inline int is_hopeful(const Problem *p, const State *s, int64_t queue) {
+ALWAYS_INLINE int is_hopeful(const Problem *p, const State *s, int64_t queue, const int branches) {
     if (queue >= s->t->shapes) return s->touched[queue - s->t->shapes];
     for (int64_t i = 0; i < s->touched_count; i++)
-        if (admits(p, s, queue, s->touched_nodes[i])) return 1;
+        if (admits_in(p, s, queue, s->touched_nodes[i], branches)) return 1;
     return 0;
 }
 
 /* Begin a round: list the queues that it goes through, and return their number. */
-static int64_t open_round(const Problem *p, State *s) {
+ALWAYS_INLINE int64_t open_round(const Problem *p, State *s, const int branches) {
     int64_t live = 0;
     sort_fresh(s);
     for (int64_t i = 0; s->touched_count > 0 && i < s->filled_count; i++)
-        if (is_hopeful(p, s, s->filled[i])) s->live[live++] = s->filled[i];
+        if (is_hopeful(p, s, s->filled[i], branches)) s->live[live++] = s->filled[i];
     for (int64_t i = 0; i < s->touched_count; i++) {
         const int64_t queue = s->t->shapes + s->touched_nodes[i];
         if (s->first[queue] >= 0) s->live[live++] = queue;
@@ -83,8 +83,8 @@ static inline int64_t drop_live(State *s, int64_t index, int64_t live) {
 }
 
 /* Leave out queues whose pods cannot fit any more: room only shrinks during a round. */
-static int64_t drop_hopeless(const Problem *p, State *s, int64_t live) {
+ALWAYS_INLINE int64_t drop_hopeless(const Problem *p, State *s, int64_t live, const int branches) {
     for (int64_t i = live - 1; i >= 0; i--)
-        if (!is_hopeful(p, s, s->live[i])) live = drop_live(s, i, live);
+        if (!is_hopeful(p, s, s->live[i], branches)) live = drop_live(s, i, live);
     return live;
 }

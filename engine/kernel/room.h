@@ -10,47 +10,61 @@
 
 enum { NO_ROOM = INT16_MIN };
 
-/* NodeResourcesFit and the static filters. */
-static inline int admits(const Problem *p, const State *s, int64_t shape, int64_t node) {
-    const int64_t *needed = s->t->needed + shape * p->resources, *room = room_for(p, s, shape, node);
+/* NodeResourcesFit and the static filters. Loops are made apart for runs without branches, by a constant. */
+ALWAYS_INLINE int admits_in(const Problem *p, const State *s, int64_t shape, int64_t node, const int branches) {
+    const int64_t *needed = s->t->needed + shape * p->resources;
+    const int64_t *room = branches ? room_for(p, s, shape, node) : s->free + node * p->resources;
     for (int64_t resource = 0; resource < p->resources; resource++)
         if (needed[resource] > room[resource]) return 0;
     return p->feasible[s->t->class_of_shape[shape] * p->nodes + node];
 }
 
+static inline int admits(const Problem *p, const State *s, int64_t shape, int64_t node) {
+    return admits_in(p, s, shape, node, 1);
+}
+
 static inline void note_change(State *s, int64_t node) { s->changed[s->changed_count++] = node; }
 
-static void set_fit(const Problem *p, State *s, int64_t shape, int64_t node) {
+ALWAYS_INLINE void set_fit(const Problem *p, State *s, int64_t shape, int64_t node, const int branches) {
     const int64_t place = s->place_in_list[node];
     const uint64_t bit = (uint64_t)1 << (place & 63);
     uint64_t *word = s->fit + shape * s->t->words + (place >> 6);
-    const int fitted = (*word & bit) != 0, fits = admits(p, s, shape, node) != 0;
+    const int fitted = (*word & bit) != 0, fits = admits_in(p, s, shape, node, branches) != 0;
     s->fit_count[shape] += fits - fitted;
     *word = fits ? *word | bit : *word & ~bit;
 }
 
 /* Find the nodes with room for a shape now, and return their number. */
-static int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_t *fit) {
+ALWAYS_INLINE int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_t *fit, const int branches) {
     int64_t count = 0;
     memset(fit, 0, sizeof(uint64_t) * (size_t)s->t->words);
     for (int64_t place = 0; place < p->nodes; place++) {
-        const int fits = admits(p, s, shape, s->everywhere[place]) != 0;
+        const int fits = admits_in(p, s, shape, s->everywhere[place], branches) != 0;
         fit[place >> 6] |= (uint64_t)fits << (place & 63);
         count += fits;
     }
     return count;
 }
 
-/* Return the set of places of nodes with room for the shape. */
-static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
+/* Bring the set of places of nodes with room for the shape up to date. */
+ALWAYS_INLINE void update_fit(const Problem *p, State *s, int64_t shape, const int branches) {
     uint64_t *fit = s->fit + shape * s->t->words;
     const int64_t applied = s->fit_changes[shape];
     if (applied < 0 || s->changed_count - applied > p->nodes / 2)
-        s->fit_count[shape] = fill_fit(p, s, shape, fit);
+        s->fit_count[shape] = fill_fit(p, s, shape, fit, branches);
     else
-        for (int64_t change = applied; change < s->changed_count; change++) set_fit(p, s, shape, s->changed[change]);
+        for (int64_t change = applied; change < s->changed_count; change++)
+            set_fit(p, s, shape, s->changed[change], branches);
     s->fit_changes[shape] = s->changed_count;
-    return fit;
+}
+
+/* Return the set of places of nodes with room for the shape. */
+static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
+    if (s->t->uses)
+        update_fit(p, s, shape, 1);
+    else
+        update_fit(p, s, shape, 0);
+    return s->fit + shape * s->t->words;
 }
 
 /* Return the default profile's score of a node's room: LeastAllocated and BalancedAllocation. */
