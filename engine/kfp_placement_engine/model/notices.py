@@ -15,6 +15,7 @@ _REFUSED = frozenset(
         "invalid-label",
         "invalid-resource",
         "limit-range",
+        "loop-items",
         "lost-parameter",
         "parameter-name",
         "patched-container",

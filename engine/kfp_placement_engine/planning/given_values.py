@@ -16,6 +16,9 @@ from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step,
 from kfp_placement_engine.model.step_names import StepNames
 from kfp_placement_engine.units.durations import parse_duration
 
+_ENDS = re.compile(r"\[\*\]|\.|$")
+"""Ends of the names of a task, and of the loops and groups around it."""
+
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -104,9 +107,13 @@ def with_refusals(run: RunGraph) -> RunGraph:
     refusals = {each.step: each.message for each in run.notices if each.is_refusal}
     if not refusals:
         return run
-    whole = refusals.get("", "")
-    steps = (replace(step, refusal=refusals.get(step.task, whole)) for step in run.steps)
-    return replace(run, steps=tuple(steps))
+
+    def refused(step: Step) -> Step:
+        around = [step.task[: end.start()] for end in _ENDS.finditer(step.task)]
+        reasons = (refusals[name] for name in (*around[::-1], "") if name in refusals)
+        return replace(step, refusal=next(reasons, ""))
+
+    return replace(run, steps=tuple(map(refused, run.steps)))
 
 
 def with_all_marked(graph: RunGraph) -> RunGraph:

@@ -190,6 +190,9 @@ class _Expander:
         name = position.prefix + task.name
         value = task.loop.items.evaluate(scope)
         items = known_list(value)
+        if items is None and (problem := task.loop.problem(value)):
+            self._notices.add("loop-items", problem, task_of(name))
+            items = [None]
         parameter = value.parameter if isinstance(value, Missing) else ""
         width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
         position = self._run.add_group(

@@ -40,12 +40,6 @@ def succeeded_items(task: str) -> str:
     return f'AnySucceeded()("{task}")'
 
 
-MAX_SEQUENCE = 100_000
-"""Length of the longest number sequence; runs are limited to far fewer steps."""
-
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
-
-
 class Scope(NamedTuple):
     """Values of names at one place of one iteration.
 
@@ -221,35 +215,6 @@ class Kept(Composed):
         return KnownValue(self.written if text is None else text)
 
 
-@dataclass(frozen=True)
-class NumberSequence:
-    """Numbers as Argo's withSequence makes them: `count` of them, or all up to `end`.
-
-    Attributes:
-        start: first number.
-        end: last number; it is lower than the first one in a descending sequence.
-        count: number of numbers, which counts instead of `end`.
-        formatted: whether a format makes other text of the numbers; this text is not known.
-    """
-
-    start: Expression
-    end: Expression
-    count: Expression
-    formatted: bool
-
-    def evaluate(self, scope: Scope) -> Value:
-        """Return the value in a scope."""
-        start, end, count = (_number(each, scope) for each in (self.start, self.end, self.count))
-        step = 1
-        if count is None and start is not None and end is not None:
-            step = 1 if start <= end else -1
-            count = abs(end - start) + 1
-        if start is None or count is None or not 0 <= count <= MAX_SEQUENCE:
-            return UNKNOWN
-        numbers = range(start, start + step * count, step)
-        return KnownValue([UNKNOWN if self.formatted else str(number) for number in numbers])
-
-
 def within(expression: Expression) -> Iterator[Expression]:
     """Yield an expression, and all expressions that it is made of."""
     yield expression
@@ -263,8 +228,6 @@ def within(expression: Expression) -> Iterator[Expression]:
             parts = (entry for _, entry in pairs)
         case Selected(source, _):
             parts = (source,)
-        case NumberSequence(start, end, count, _):
-            parts = (start, end, count)
         case _:
             pass
     for part in parts:
@@ -293,8 +256,3 @@ def text_with_gaps(
     if position < len(text) or not parts:
         parts.append(Constant(text[position:]))
     return parts[0] if len(parts) == 1 else Joined(tuple(parts))
-
-
-def _number(expression: Expression, scope: Scope) -> int | None:
-    text = known_text(expression.evaluate(scope))
-    return int(text) if text and _WHOLE_NUMBER.fullmatch(text) else None

@@ -17,6 +17,8 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.leaves import NOWHERE, Leaf, Lock
+from kfp_placement_engine.readers.tree.sequences import NumberSequence
+from kfp_placement_engine.readers.tree.values import Value, gapless, known_text
 
 MAX_TREE_DEPTH = 98
 """Deepest nesting of DAGs: Argo runs 99 templates inside each other (`maxAllowedStackDepth`)."""
@@ -59,6 +61,14 @@ class Loop:
 
     items: Expression
     parallelism: int = 0
+
+    def problem(self, value: Value) -> str:
+        """Return why the run fails with items that are not a list; "" = it may not."""
+        text = gapless(known_text(value))
+        if not text:
+            return ""
+        what = "whole number" if isinstance(self.items, NumberSequence) else "JSON list"
+        return f"the run fails where it is to loop over {text!r:.80}, which is not a {what}"
 
 
 class Condition(Protocol):

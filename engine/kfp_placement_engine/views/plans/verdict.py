@@ -135,7 +135,8 @@ def bound_words(plan: Plan) -> str:
     if bound == makespan(plan.figures) and not reaches_bound(plan):
         gap = duration(plan.figures.makespan_seconds - seconds)
         return f"no plan ends more than {gap} earlier"
-    return f"no plan ends before {bound}"
+    words = f"no plan ends before {bound}"
+    return f"{words}, with the assumed loop widths" if _assumes_widths(plan) else words
 
 
 def reaches_bound(plan: Plan) -> bool:
@@ -184,9 +185,14 @@ def _equal(plan: Plan, default: Figures) -> str:
     )
 
 
+def _assumes_widths(plan: Plan) -> bool:
+    return any(step.spec.assumed for step in plan.steps)
+
+
 def _proviso(plan: Plan) -> str:
     """Return to what extent no plan gains anything, as the end of a sentence."""
     rests_on = ["assumed run times"] if plan.grounds.all_durations_assumed else []
+    rests_on += ["assumed loop widths"] if _assumes_widths(plan) else []
     gates = ""
     if not reaches_bound(plan):
         is_ready, is_known = (
@@ -199,7 +205,8 @@ def _proviso(plan: Plan) -> str:
         is_tried = plan.search.exact and (may_gain or not is_ready)
         rests_on += [] if is_tried else ["the search"]
     tell = "tells" if rests_on == ["the search"] else "tell"
-    return f"{gates}, as far as {' and '.join(rests_on)} {tell}" if rests_on else gates
+    basis = " and ".join(rests_on).replace(" and ", ", ", len(rests_on) - 2)
+    return f"{gates}, as far as {basis} {tell}" if rests_on else gates
 
 
 def _assumed(plan: Plan, default: Figures) -> str:

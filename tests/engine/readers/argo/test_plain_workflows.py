@@ -10,6 +10,7 @@ from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.concurrency import exclude_each_other
 from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm, Requirement, Toleration
 from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.planning.given_values import with_refusals
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from tests.controlplane.argo.small_workflows import arguments, task
 from tests.support.packages import Fields, notice_codes
@@ -101,9 +102,17 @@ def test_steps_run_group_after_group():
         ({"withSequence": {"count": "2"}}, ["work:0", "work:1"]),
         ({"withSequence": {"count": 2, "start": "5"}}, ["work:5", "work:6"]),
         ({"withSequence": {"start": "3", "end": "1"}}, ["work:3", "work:2", "work:1"]),
-        ({"withSequence": {"start": "-1", "end": 200000, "count": "2"}}, ["work:-1", "work:0"]),
+        ({"withSequence": {"start": "-1", "count": "2"}}, ["work:-1", "work:0"]),
         ({"withSequence": {"start": "200000", "end": "200001"}}, ["work:200000", "work:200001"]),
-        ({"withSequence": {"count": "2", "format": "n%d"}}, ["", ""]),
+        ({"withSequence": {"count": "2", "format": "n%d"}}, ["work:n0", "work:n1"]),
+        ({"withSequence": {"end": "1", "format": "%02x-%%"}}, ["work:00-%", "work:01-%"]),
+        (
+            {"withSequence": {"count": "{{workflow.parameters.n}}", "format": "a"}},
+            ["work:a%!(EXTRA int=0)"],
+        ),
+        ({"withSequence": {"count": "1", "format": "%c"}}, [""]),
+        ({"withSequence": {"count": "1", "format": "%d%d"}}, [""]),
+        ({"withSequence": {"count": "-1"}}, ["work:0", "work:-1", "work:-2"]),
         ({"withSequence": {"count": "{{workflow.parameters.n}}"}}, ["work:0"]),
     ],
 )
@@ -120,6 +129,36 @@ def test_loops_with_known_items_are_expanded(loop, images):
     assert [step.name for step in graph.steps] == [f"A[{i}]" for i in range(len(images))]
     assert {step.task for step in graph.steps} == {"A[*]"}
     assert not any(step.assumed for step in graph.steps)
+
+
+@pytest.mark.parametrize(
+    ("loop", "problem"),
+    [
+        ({"withParam": "{{workflow.parameters.tags}}"}, "'a b', which is not a JSON list"),
+        ({"withParam": '{"a": 1}'}, "not a JSON list"),
+        ({"withSequence": {"count": "abc"}}, "'abc', which is not a whole number"),
+        ({"withSequence": {"start": "0x1", "end": "3"}}, "'0x1', which is not a whole number"),
+    ],
+)
+def test_loops_over_what_has_no_items_are_refused(loop, problem):
+    graph = read_tasks(task("A", **loop), arguments=arguments(tags="a b"))
+    (notice,) = graph.notices
+    assert (notice.code, notice.step, notice.is_refusal) == ("loop-items", "A", True)
+    assert problem in notice.message
+    assert [bool(step.refusal) for step in with_refusals(graph).steps] == [True]
+
+
+@pytest.mark.parametrize("count", [30_000, 1_000_000, 10**12])
+def test_long_sequences_are_refused_whatever_their_length(count):
+    with pytest.raises(LimitError, match="a run may have at most 20000"):
+        read_tasks(task("A", withSequence={"count": count}))
+
+
+def test_formats_of_sequences_decide_conditions():
+    loop = {"start": "1", "end": "4", "format": "%02d"}
+    graph = read_tasks(task("A", when="{{item}} == 02", withSequence=loop))
+    assert [step.name for step in graph.steps] == ["A[1]"]
+    assert graph.step("A[1]").conditions == ()
 
 
 def test_items_may_be_mappings():

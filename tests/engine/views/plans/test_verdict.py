@@ -182,3 +182,15 @@ def test_an_outline_without_requests_claims_nothing():
     outline = replace(plan, run=replace(plan.run, is_outline=True))
     assert search_sentence(outline).startswith("Best found; no bound is claimed")
     assert search_sentence(outline).endswith("(see outline).")
+
+
+@pytest.mark.parametrize("assumed", [True, False])
+def test_bounds_with_assumed_loop_widths_say_so(assumed):
+    plan = SENTENCES["assumed, equal, best possible"]
+    steps = tuple(replace(step, spec=replace(step.spec, assumed=assumed)) for step in plan.steps)
+    plan = replace(plan, steps=steps)
+    bound = "Best possible: no plan ends before 29m2s"
+    width = ", with the assumed loop widths" if assumed else ""
+    assert search_sentence(plan) == f"{bound}{width}."
+    basis = "assumed run times and assumed loop widths" if assumed else "assumed run times"
+    assert f"as far as {basis} tell." in headline(plan)

@@ -12,16 +12,9 @@ from kfp_placement_engine.readers.formulas.depends_condition import read_depends
 from kfp_placement_engine.readers.formulas.when_condition import WhenCondition
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
-from kfp_placement_engine.readers.tree.expressions import (
-    Expressions,
-    NumberSequence,
-    Runtime,
-)
-from kfp_placement_engine.readers.tree.tasks import (
-    Loop,
-    Names,
-    Task,
-)
+from kfp_placement_engine.readers.tree.expressions import Expressions, Runtime
+from kfp_placement_engine.readers.tree.sequences import NumberSequence
+from kfp_placement_engine.readers.tree.tasks import Loop, Names, Task
 
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
@@ -131,14 +124,8 @@ def _loop(task: Fields, tags: TagReader) -> Loop | None:
         return Loop(tags.text(task.get("withParam")))
     if task.get("withSequence") is not None:
         fields = task.fields("withSequence")
-        return Loop(
-            NumberSequence(
-                tags.text(fields.get("start", "0")),
-                tags.text(fields.get("end")),
-                tags.text(fields.get("count")),
-                formatted=bool(fields.get("format")),
-            )
-        )
+        names = ("start", "end", "count", "format")
+        return Loop(NumberSequence(tuple(tags.text(fields.get(name)) for name in names)))
     return None
 
 
