@@ -7,20 +7,25 @@ never run together.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kfp_placement_engine.model.pod_constraints import Labels, NodeAffinity, Toleration
 from kfp_placement_engine.units.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """Pods that request the same.
+    """Pods that request the same, on nodes of the same kind.
 
     Attributes:
         count: number of pods.
         requests: requests of each pod, in canonical units, without `pods`.
+        node_selector, affinity, tolerations: rules about their nodes, as of a step.
     """
 
     count: int
     requests: Resources
+    node_selector: Labels = field(default_factory=dict)
+    affinity: NodeAffinity = field(default_factory=NodeAffinity)
+    tolerations: tuple[Toleration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from kfp_placement_engine.contract.step_types import near_marks
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.work import duration_of
-from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.concurrency import alternatives
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.node_rules.constraints import objections
 from kfp_placement_engine.model.node_rules.images import UNKNOWN_IMAGE_BYTES, SizeSource, canonical
 from kfp_placement_engine.model.node_rules.latency import unused_locations
 from kfp_placement_engine.model.notices import Notice
@@ -59,7 +61,8 @@ def _pods_without_room(graph: RunGraph, cluster: Cluster) -> Iterable[Notice]:
     notices: dict[Notice, None] = {}
     for step in makers.values():
         for group in step.workers:
-            room = sum(_fitting(group.requests, node.allocatable) for node in cluster.nodes)
+            open_nodes = _open_nodes(group, cluster)
+            room = sum(_fitting(group.requests, node.allocatable) for node in open_nodes)
             if room < group.count:
                 each = " ".join(f"{k}={v}" for k, v in format_resources(group.requests).items())
                 fit = f"no more than {room:,} of the" if room else "no node has room for one of the"
@@ -67,8 +70,18 @@ def _pods_without_room(graph: RunGraph, cluster: Cluster) -> Iterable[Notice]:
                     f"{fit} {_count(group.count, 'pod')} that it makes ({each} each)"
                     f"{' have room at once' if room else ''}, even if nothing else runs"
                 )
+                if others := len(cluster.nodes) - len(open_nodes):
+                    nodes = _count(others, "node")
+                    message += f"; selector, affinity or taints keep them off {nodes}"
                 notices[Notice("made-pods-without-room", message, step.task)] = None
     return notices
+
+
+def _open_nodes(group: PodGroup, cluster: Cluster) -> list[Node]:
+    """Return the nodes that the rules of pods allow."""
+    rules = (group.node_selector, group.affinity, group.tolerations)
+    against = objections(*rules, cluster.nodes, linux_only=False)
+    return [node for node, each in zip(cluster.nodes, against, strict=True) if each is None]
 
 
 def _fitting(requests: Resources, allocatable: Resources) -> int:

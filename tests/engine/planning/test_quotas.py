@@ -203,3 +203,12 @@ def test_a_limit_that_the_container_states_is_not_that_of_the_limit_range():
     resources = {"requests": {"memory": "4Gi"}, "limits": {"memory": "2Gi"}}
     run = ruled(limit_range(default={"memory": "1Gi"}), resources=resources)
     assert noticed(run) == ["request-above-limit"]
+
+
+def test_pods_that_a_step_makes_are_not_judged_and_that_is_said():
+    job = "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a}]}}}}"
+    template = {"name": "work", "resource": {"action": "create", "manifest": job}}
+    run = replace(read([dag(task("a")), template]), namespace="team")
+    ruled_run = with_namespace_rules(run, read_dump([NODE, quota(cpu="1")], name="dump"))
+    (notice,) = [each for each in ruled_run.notices if each.code == "quota-scope"]
+    assert (notice.step, "of team are not used for its workers" in notice.message) == ("a", True)

@@ -73,6 +73,9 @@ def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
         given = minus(_sums(containers).requests, _sums(step.containers).requests)
         requests = plus(step.requests, given)
         steps.append(replace(step, requests=requests, containers=containers) if given else step)
+        if step.workers:
+            unused = f"quotas and limit ranges of {namespace.name} are not used for its workers"
+            notices[Notice("quota-scope", unused, step.task)] = None
         usage = _usage(requests, containers)
         usages.append(usage)
         notices |= dict.fromkeys(_of_step(step, given, containers, usage, namespace))

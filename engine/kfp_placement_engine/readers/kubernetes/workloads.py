@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.readers.kubernetes.constraints import (
+    read_node_affinity,
+    read_tolerations,
+)
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.quantities import parse_cpu, parse_resource
@@ -26,6 +30,9 @@ _COUNTS = {
     *("spec", "template", "containers", "resources"),
 }
 """Fields on which the number of pods, or what they request, depends."""
+
+_OPEN_RULES: dict[str, Any] = {"affinity": {}, "tolerations": [{"operator": "Exists"}]}
+"""Rules that count where a part of them is known only at run time: any node may do."""
 
 _Groups = Iterator[PodGroup]
 
@@ -76,9 +83,12 @@ def _groups(manifest: Fields) -> tuple[PodGroup, ...] | None:
 def _without(value: Any, unknown: object, path: str, gaps: list[str]) -> Any:
     """Return a value without the parts that are known only at run time, whose paths are added."""
     if isinstance(value, dict):
-        entries = {
-            key: _without(each, unknown, f"{path}.{key}", gaps) for key, each in value.items()
-        }
+        entries = {}
+        for key, each in value.items():
+            before = len(gaps)
+            entries[key] = _without(each, unknown, f"{path}.{key}", gaps)
+            if len(gaps) > before and key in _OPEN_RULES:
+                entries[key] = _OPEN_RULES[key]
         return {key: each for key, each in entries.items() if each is not unknown}
     if isinstance(value, list):
         items = [_without(each, unknown, f"{path}[{i}]", gaps) for i, each in enumerate(value)]
@@ -99,8 +109,15 @@ def _is_podless(group: str, kind: str) -> bool:
 
 def _group(count: int, template: Fields) -> PodGroup:
     """Return the pods of a template."""
-    pod = Fields({"spec": template.mapping("spec")}, template.place)
-    return PodGroup(count, without_zeros(read_requests(pod).real))
+    spec = template.fields("spec")
+    pod = Fields({"spec": spec.raw}, template.place)
+    return PodGroup(
+        count,
+        without_zeros(read_requests(pod).real),
+        spec.text_mapping("nodeSelector"),
+        read_node_affinity(spec.fields("affinity").fields("nodeAffinity")),
+        read_tolerations(spec.entries("tolerations"), spec.where("tolerations")),
+    )
 
 
 def _replicas(holder: Fields, default: int = 1) -> int:

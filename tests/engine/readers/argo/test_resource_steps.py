@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine import RunGraph, read_run
+from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from tests.controlplane.argo.small_workflows import arguments, task
@@ -195,3 +196,47 @@ def test_all_objects_of_a_manifest_count(join: str):
 def test_a_list_with_a_kind_that_is_not_known_is_named():
     graph = made(resource("{apiVersion: v1, kind: List, items: [{apiVersion: a/v1, kind: B}]}"))
     assert messages(graph) == ["A: it makes a List: pods of it are not in the plan"]
+
+
+RULES = """
+      nodeSelector: {pool: a}
+      tolerations: [{key: gpu, operator: Exists}]
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [ZONE]}]}]
+      containers:"""
+
+
+def without_room(cluster: Any, zone: str = "x", **fields: Any) -> list[str]:
+    """What a plan says of a job whose pods select nodes."""
+    manifest = JOB.replace("\n      containers:", RULES.replace("ZONE", zone))
+    plan = plan_of(made(resource(manifest, **fields)), cluster)
+    return [each.message for each in plan.notices if each.code == "made-pods-without-room"]
+
+
+@pytest.mark.parametrize("condition", ["status.succeeded > 0", None])
+@pytest.mark.parametrize(
+    ("labels", "taint", "problem"),
+    [
+        ({"pool": "a", "zone": "x"}, "gpu", ""),
+        ({"pool": "b", "zone": "x"}, "gpu", "keep them off 1 node"),
+        ({"pool": "a", "zone": "y"}, "gpu", "keep them off 1 node"),
+        ({"pool": "a", "zone": "x"}, "other", "keep them off 1 node"),
+    ],
+)
+def test_made_pods_need_room_on_the_nodes_that_their_template_allows(
+    labels: dict[str, str], taint: str, problem: str, condition: str | None
+):
+    node = a_node("one", labels=labels, taints=(Taint(taint, "", "NoSchedule"),))
+    messages = without_room(a_cluster(node), successCondition=condition)
+    assert [problem in each for each in messages] == [True] * bool(problem)
+
+
+def test_rules_that_are_known_only_at_run_time_keep_made_pods_off_no_node():
+    node = a_node("one", labels={"pool": "a"}, taints=(Taint("x", "", "NoSchedule"),))
+    late = "{{tasks.ask.outputs.result}}"
+    manifest = JOB.replace("\n      containers:", RULES.replace("ZONE", f"'{late}'"))
+    manifest = manifest.replace("key: gpu", f"key: '{late}'")
+    plan = plan_of(made(resource(manifest)), a_cluster(node))
+    assert "made-pods-without-room" not in {each.code for each in plan.notices}
