@@ -55,7 +55,7 @@ class Preview:
         """
         self.plan = plan
         self._prepared = prepared
-        self._steps = StepMapping(plan)
+        self._steps = StepMapping(plan, {} if prepared is None else prepared.run.left_out)
 
     @property
     def makespan(self) -> float:

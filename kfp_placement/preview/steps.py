@@ -184,11 +184,12 @@ class StepMapping(Mapping[str, PreviewedStep]):
     and `get` work as always; an author's name that means several steps is not `in` the mapping.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, left_out: Mapping[str, str]) -> None:
         self._run_name = plan.run.name
         self._steps = {step.name: previewed(plan, step) for step in plan.steps}
         self._names = StepNames(
-            (step.name, step.spec.task, step.spec.display_name) for step in plan.steps
+            ((step.name, step.spec.task, step.spec.display_name) for step in plan.steps),
+            left_out=left_out,
         )
 
     @override

@@ -353,6 +353,7 @@ class RunGraph:
         namespace: namespace of the Workflow, or "".
         run_id: KFP run id, or "".
         workflow: name of the Argo Workflow object, or "".
+        left_out: branch of each task that surely does not run (`branch full`), by name.
         is_outline: whether requests and images of its container steps are not in the file; see
             `readers.argo`.
     """
@@ -369,6 +370,7 @@ class RunGraph:
     namespace: str = ""
     run_id: str = ""
     workflow: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
     is_outline: bool = False
 
     @property

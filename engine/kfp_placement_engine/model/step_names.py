@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from kfp_placement_engine.exceptions import EngineError
 
@@ -49,15 +50,22 @@ class StepNames:
     these, the first in this order counts.
     """
 
-    def __init__(self, steps: Iterable[tuple[str, str, str]], noun: str = "step") -> None:
+    def __init__(
+        self,
+        steps: Iterable[tuple[str, str, str]],
+        noun: str = "step",
+        left_out: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Index the names of the steps.
 
         Args:
             steps: name, task and display name ("" = none) of each step, in the order in which they
                 are shown.
             noun: word for the steps in messages.
+            left_out: where the tasks are that the run leaves out, as in `RunGraph`.
         """
         self._noun = noun
+        self._left_out = left_out
         self._nouns = plural(noun)
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}
@@ -113,12 +121,21 @@ class StepNames:
         if len(several) > 1:
             count = f"{len(several)} {self._nouns} are"
             return f"{count} called {text!r:.120}; name one of {listed(several)}"
+        if left_out := self.why_left_out(text):
+            return left_out
         close = self._close(text)
         if close:
             return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
         names = [f"{task} ({own})" if own else task for task, own in self._display.items()]
         existing = f"{self._nouns}: {listed(names)}" if names else "the run has none"
         return f"there is no {self._noun} {text!r:.120}; {existing}"
+
+    def why_left_out(self, wanted: str) -> str:
+        """Return why the run leaves out what a name means, or "" if it does not."""
+        for task, where in self._left_out.items():
+            if wanted in (task, _INDEX.sub("", task), _own_name(task)):
+                return f"{self._noun} {wanted!r:.120} is in {where}, which this run does not take"
+        return ""
 
     def _short(self, wanted: str) -> dict[str, None]:
         """Return the tasks whose last part is that, else those with that display name."""

@@ -36,10 +36,9 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         UnknownStepError: there is no such step, or several.
         QuantityError: a duration is malformed.
     """
-    names = _names_of(graph)
+    names, notices = _checked(graph, durations)
     seconds: dict[str, float] = {}
     for name, duration in durations.items():
-        names.check(name, UnknownStepError, f"{graph.name:.80}: ")
         try:
             seconds[name] = parse_duration(duration)
         except QuantityError as error:
@@ -56,7 +55,8 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
                 )
         return step
 
-    return replace(graph, steps=tuple(changed(step) for step in graph.steps))
+    changed_steps = tuple(changed(step) for step in graph.steps)
+    return replace(graph, steps=changed_steps, notices=(*graph.notices, *notices))
 
 
 def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
@@ -70,11 +70,9 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
         UnknownStepError: there is no such step, or several.
         RequestError: KFP never takes the step from its cache.
     """
-    names = _names_of(graph)
     cached = set(steps)
-    for name in sorted(cached):
-        names.check(name, UnknownStepError, f"{graph.name:.80}: ")
-    notices: dict[Notice, None] = {}
+    names, left_out = _checked(graph, sorted(cached))
+    notices = dict.fromkeys(left_out)
 
     def changed(step: Step) -> Step:
         if cached.isdisjoint(names.all_names(step.name, step.task)):
@@ -146,5 +144,18 @@ def check_namespace(name: str) -> str:
     return name
 
 
-def _names_of(graph: RunGraph) -> StepNames:
-    return StepNames((step.name, step.task, step.display_name) for step in graph.steps)
+def _checked(graph: RunGraph, wanted: Iterable[str]) -> tuple[StepNames, list[Notice]]:
+    """Return the names of the steps, with a notice for each wanted one that the run leaves out.
+
+    Raises:
+        UnknownStepError: a wanted name means no step.
+    """
+    steps = ((step.name, step.task, step.display_name) for step in graph.steps)
+    names = StepNames(steps, left_out=graph.left_out)
+    notices = list[Notice]()
+    for name in wanted:
+        if not names.resolve(name) and (why := names.why_left_out(name)):
+            notices.append(Notice("left-out", f"{why}, so what is said of it is not used"))
+        else:
+            names.check(name, UnknownStepError, f"{graph.name:.80}: ")
+    return names, notices

@@ -115,3 +115,15 @@ def test_where_all_pipelines_are_planned_every_executor_of_kfp_counts_as_marked(
     marked = with_all_marked(replace(GRAPH, steps=(train, asks, left, plain, *others)))
     ours = "kfp-placement"
     assert [step.scheduler for step in marked.steps] == [ours, "volcano", "", "", ours, ours, ""]
+
+
+def test_what_is_said_of_a_step_that_the_run_leaves_out_is_named_and_not_used():
+    """One file of run times may serve runs with different arguments."""
+    graph = replace(GRAPH, left_out={"if-1.for-2[*].deploy": "branch full"})
+    for name in ("deploy", "if-1.for-2.deploy", "if-1.for-2[*].deploy"):
+        changed = with_cached(with_durations(graph, {name: "5m"}), [name])
+        assert changed.steps == GRAPH.steps
+        assert [each.code for each in changed.notices] == ["left-out", "left-out"]
+        assert f"{name!r} is in branch full, which this run does not take" in str(changed.notices)
+    with pytest.raises(InputError, match=r"is no step 'deplyo'"):
+        with_durations(graph, {"deplyo": 5})

@@ -330,6 +330,7 @@ spec:
       - {name: heads, template: w, depends: flip, when: "{{tasks.flip.outputs.result}} == heads"}
       - {name: tails, template: w, depends: flip, when: "{{tasks.flip.outputs.result}} != heads"}
       - {name: clean, template: w, depends: flip.Failed}
+      - {name: never, template: w, when: "1 == 2"}
 """
     )
     plan = preview(run, CLUSTER, **QUICK)
@@ -338,6 +339,10 @@ spec:
     (decided,) = heads.choices.keys() - clean.choices.keys()
     assert (heads.choices[decided], tails.choices[decided]) == ("heads", "tails")
     assert plan.explain("clean").startswith("clean (only after a failure) goes to ")
+    with pytest.raises(UnknownStepError, match="'never' is in branch never, which this run does"):
+        plan.explain("never")
+    with pytest.raises(UnknownStepError, match="'never' is in branch never"):
+        plan.what_if("step never cpu=2")
     document = json.loads(plan.save(tmp_path / "plan.json").read_text())
     by_name = {step["name"]: step for step in document["steps"]}
     assert by_name["clean"]["afterFailure"]

@@ -88,7 +88,7 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
     Raises:
         ChangeError: no node has this name; the message suggests similar names.
     """
-    _, meant = _resolved(name, {"node": _node_names(cluster)})
+    _, meant = _resolved(name, {"node": _node_names(cluster)}, {})
     return tuple(node for node in cluster.nodes if node.name in meant)
 
 
@@ -137,7 +137,9 @@ def _unshared(names: Iterable[str]) -> _Names:
     return [(name, name, "") for name in names]
 
 
-def _resolved(wanted: str, names_of: Mapping[Kind, _Names]) -> tuple[Kind, Set[str]]:
+def _resolved(
+    wanted: str, names_of: Mapping[Kind, _Names], left_out: Mapping[str, str]
+) -> tuple[Kind, Set[str]]:
     """Return the first kind with things of a name, and the names of these things.
 
     Raises:
@@ -152,7 +154,7 @@ def _resolved(wanted: str, names_of: Mapping[Kind, _Names]) -> tuple[Kind, Set[s
             return kind, set(meant)
     noun = " or ".join(names_of)
     every = itertools.chain.from_iterable(names_of.values())
-    raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).why_unresolved(wanted))
+    raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun, left_out).why_unresolved(wanted))
 
 
 def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
@@ -206,7 +208,7 @@ def _with_properties(
     graph: RunGraph, cluster: Cluster, change: SetProperties
 ) -> tuple[RunGraph, Cluster]:
     names_of = {kind: _names_of_kind(graph, cluster, kind) for kind in change.kinds}
-    kind, meant = _resolved(change.name, names_of)
+    kind, meant = _resolved(change.name, names_of, graph.left_out)
     amounts, fields = read_values(change.values)
 
     def changed(things: Iterable[ThingT], edit: Callable[[ThingT], ThingT]) -> tuple[ThingT, ...]:

@@ -74,7 +74,6 @@ class _Expander:
         has_drivers = tree.drivers is not Drivers.NONE
         usual_ends = AFTER_SUCCESS if has_drivers else AFTER_SUCCESS_OR_SKIP
         self._decider = BranchDecider(options, notices, usual_ends)
-        self._is_skipping = False
 
     def run(self) -> RunGraph:
         tree = self._tree
@@ -83,9 +82,8 @@ class _Expander:
         self._dag(tree.root, Position(), inputs, {})
         self._widths.check_used()
         self._decider.check_used()
-        if not self._is_skipping:
-            self._limits.check_used()
-        return self._run.graph(is_skipping=self._is_skipping)
+        self._limits.check_used()
+        return self._run.graph()
 
     def _dag(
         self,
@@ -136,7 +134,7 @@ class _Expander:
 
     def _dead(self, task: Task, position: Position, decision: Decision) -> TaskResult:
         """Expand a task that never runs: KFP evaluates its condition in the driver of its group."""
-        self._is_skipping = True
+        self._run.leave_out(task, position.prefix)
         if decision.is_skipped and isinstance(task.body, Dag):
             self._run.add_group(position.prefix + task.name, GroupKind.DAG, position)
         return NoResult(position.upstream)
@@ -214,7 +212,6 @@ class _Expander:
             item_scope = scope._replace(item=item)
             is_met = None if condition is None else condition.cases(item_scope).holds
             if is_met is False:
-                self._is_skipping = True
                 continue
             iteration = f"{task.name}[{index}]"
             inside = position._replace(
@@ -229,6 +226,8 @@ class _Expander:
                     position.prefix + iteration, GroupKind.ITERATION, inside, has_driver=has_driver
                 )
             iterations[index] = self._body(task, inside, iteration, item_scope, artifacts)
+        if not iterations:
+            self._run.leave_out(task, position.prefix)
         return LoopResult(iterations, position.upstream)
 
     def _hooks(

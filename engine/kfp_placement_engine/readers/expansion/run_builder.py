@@ -17,7 +17,7 @@ from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from kfp_placement_engine.readers.tree.tasks import Drivers, Names, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Drivers, Names, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import Value
 
 
@@ -78,22 +78,20 @@ class RunBuilder:
         self._claims = ClaimRegistry(tree.run_claims, notices)
         self._data = DataIndex()
         self._steps: dict[str, Step] = {}
+        self._left_out: dict[str, str] = {}
         self._groups = {"": Group("", GroupKind.ROOT)} if self._has_drivers else {}
         self._dependencies = 0
         self._error = tree.root.place.error
         self.limits = RunLimits(tree, options.semaphores, notices)
 
-    def graph(self, *, is_skipping: bool) -> RunGraph:
+    def graph(self) -> RunGraph:
         """Return the graph of what was added.
-
-        Args:
-            is_skipping: whether tasks were left out since they surely do not run.
 
         Raises:
             InputError: there is no step.
         """
         tree = self._tree
-        if not self._steps and is_skipping:
+        if not self._steps and self._left_out:
             raise self._error(
                 "no step runs, since the conditions of all branches with steps are known to be"
                 " false; give other arguments, if that is not what you mean"
@@ -114,6 +112,7 @@ class RunBuilder:
             namespace=tree.namespace,
             run_id=tree.run_id,
             workflow=tree.workflow,
+            left_out=self._left_out,
             is_outline=tree.is_outline,
         )
 
@@ -138,6 +137,26 @@ class RunBuilder:
             raise self._error(f"two groups are called {name!r:.120}; rename one")
         self._groups[name] = Group(name, kind, position.group, position.upstream, **fields)
         return position._replace(group=name)
+
+    def leave_out(self, task: Task, prefix: str) -> None:
+        """Note the names and locks of a task that surely does not run.
+
+        Args:
+            task: the task.
+            prefix: beginning of its name.
+        """
+        noun = "loop" if task.loop else "branch"
+        where = f"{noun} {task.display_name or prefix + task.name:.120}"
+        open_tasks = [(task_of(prefix), task)]
+        while open_tasks:
+            before, each = open_tasks.pop()
+            name = f"{before}{each.name}{'[*]' if each.loop else ''}"
+            if each.body is None or name in self._left_out:
+                continue
+            self._left_out[name] = where
+            self.limits.leave_out(each.body)
+            if isinstance(each.body, Dag):
+                open_tasks += [(f"{name}.", inner) for inner in each.body.tasks.values()]
 
     def add_step(
         self,

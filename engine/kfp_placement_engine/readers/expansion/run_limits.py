@@ -117,6 +117,17 @@ class RunLimits:
         if not self._has_unknown_names:
             self._given.check_used()
 
+    def leave_out(self, body: Dag | Leaf) -> None:
+        """Note the locks of a body that never runs: their limits are of this run, but not used."""
+        for lock in body.locks:
+            self._most(lock, self._key(lock, Scope({})))
+
+    def _key(self, lock: Lock, scope: Scope) -> str:
+        """Return the key of a lock, or "" if it is known only at run time."""
+        key = gapless(known_text(lock.name.evaluate(scope))) or ""
+        self._has_unknown_names |= not key
+        return key
+
     def _most(self, lock: Lock, key: str) -> int:
         """Return the places of a lock; 0 = nobody knows them."""
         if lock.kind == "mutex":
@@ -125,9 +136,8 @@ class RunLimits:
 
     def _lock(self, lock: Lock, scope: Scope, around: Names, task: str) -> str:
         """Return the name of a lock, or "" if it cannot be used, which a notice says."""
-        key = gapless(known_text(lock.name.evaluate(scope)))
+        key = self._key(lock, scope)
         if not key:
-            self._has_unknown_names = True
             problem = f"the name of its {lock.kind} is known only at run time"
             self._notices.add("lock", f"{problem}; the plan is made without it", task)
             return ""

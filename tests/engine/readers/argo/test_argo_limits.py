@@ -222,6 +222,18 @@ def test_a_semaphore_that_the_run_does_not_have_is_refused(name, answer):
         read([dag(task("w", "work")), WORK], options={"semaphores": {name: 2}})
 
 
+def test_branches_that_are_not_taken_have_names_and_semaphores():
+    inner = dag(task("b", withItems=[1, 2]), task("c", "plain"), name="inner")
+    tasks = (task("a", "inner", when="1 == 2"), task("d", "plain"), task("e", withParam="[]"))
+    templates = [dag(*tasks), inner, locked(semaphores=[SEMAPHORE]), {**WORK, "name": "plain"}]
+    graph = read(templates, options={"semaphores": {"limits/gpu": 2}})
+    assert {step.name for step in graph.steps} == {"d"}
+    inside = dict.fromkeys(("a", "a.b[*]", "a.c"), "branch a")
+    assert graph.left_out == {**inside, "e[*]": "loop e"}
+    with pytest.raises(RequestError, match="did you mean 'limits/gpu'"):
+        read(templates, options={"semaphores": {"limits/gpuu": 2}})
+
+
 def test_a_semaphore_of_which_a_name_is_not_known_may_be_the_given_one():
     unknown = {"configMapKeyRef": {"name": "limits", "key": "{{workflow.uid}}"}}
     template = locked(semaphore=unknown)
