@@ -62,7 +62,7 @@ class StepNames:
             steps: name, task and display name ("" = none) of each step, in the order in which they
                 are shown.
             noun: word for the steps in messages.
-            left_out: where the tasks are that the run leaves out, as in `RunGraph`.
+            left_out: branch of each task that the run leaves out, as in `RunGraph`.
         """
         self._noun = noun
         self._left_out = left_out
