@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 from typing_extensions import override
@@ -47,34 +48,30 @@ _OUTPUT = re.compile(
 )
 
 
+@dataclass(frozen=True, eq=False)
 class TagReader:
     """Translator of one Workflow's text with tags to expressions.
 
     Attributes:
-        refused: tags so far of what the Workflow does not have, so that Argo refuses the Workflow.
+        parameters: values of the Workflow's parameters; None = it is given none.
+        variables: values of other tags before the run, such as `workflow.name`.
+        of_template: beginnings of the tags of one template, such as `tasks.a`; None = any.
+        place: place of the tags, for messages; None = not known.
+        has_items: whether there may be items of a loop.
+        refused: tags so far of what the Workflow does not have, so that Argo refuses the Workflow,
+            as text for people with their place and what may be meant.
     """
 
-    def __init__(
-        self,
-        parameters: Mapping[str, str | None],
-        variables: Mapping[str, str],
-        of_template: Collection[str] | None = None,
-    ) -> None:
-        """Take what tags stand for.
-
-        Args:
-            parameters: values of the Workflow's parameters; None = it is given none.
-            variables: values of other tags before the run, such as `workflow.name`.
-            of_template: beginnings of the tags of one template, such as `tasks.a`; None = any.
-        """
-        self._parameters = parameters
-        self._variables = variables
-        self._of_template = of_template
-        self.refused: dict[str, None] = {}
+    parameters: Mapping[str, str | None]
+    variables: Mapping[str, str]
+    of_template: Collection[str] | None = None
+    place: Place | None = None
+    has_items: bool = True
+    refused: dict[str, str] = field(default_factory=dict)
 
     def with_values(self, variables: Mapping[str, str]) -> "TagReader":
-        """Return a reader for which more tags have values, and which refuses for itself."""
-        return TagReader(self._parameters, {**self._variables, **variables})
+        """Return a reader for which more tags have values; what it refuses is not judged."""
+        return replace(self, variables={**self.variables, **variables}, refused={})
 
     def within(self, template: Fields, tasks: Iterable[str]) -> "TagReader":
         """Return a reader of the tasks of a template, which have these names."""
@@ -82,9 +79,11 @@ class TagReader:
         named = {
             f"inputs.{kind}.{each.text('name')}" for kind in _INPUTS for each in inputs.each(kind)
         }
-        tags = TagReader(self._parameters, self._variables, named.union(tasks))
-        tags.refused = self.refused
-        return tags
+        return replace(self, of_template=named.union(tasks))
+
+    def at(self, place: Place, *, has_items: bool = True) -> "TagReader":
+        """Return a reader of the tags at a place, where a loop may have items."""
+        return replace(self, place=place, has_items=has_items)
 
     def text(self, value: Any) -> Expression:
         """Translate a scalar that may have tags."""
@@ -154,18 +153,26 @@ class TagReader:
         if tag.startswith("="):
             return read_computed(tag[1:], self._value)
         name, part = _GLOBAL.match(tag), _OF_TEMPLATE.match(tag)
-        is_refused = name is not None and name[1] not in self._parameters
-        if part is not None and self._of_template is not None:
-            is_refused = part[1] not in self._of_template
-        if is_refused:
-            self.refused[tag] = None
+        is_refused = name is not None and name[1] not in self.parameters
+        if part is not None and self.of_template is not None:
+            is_refused = part[1] not in self.of_template
+        if is_refused or (not self.has_items and tag.partition(".")[0] == "item"):
+            self.refused[tag] = f"{{{{{tag:.80}}}}}{self._remark(tag)}"
         return self._value(tag)
 
+    def _remark(self, tag: str) -> str:
+        """Return in brackets where a refused tag is, and which one may be meant."""
+        known = [f"workflow.parameters.{name}" for name in self.parameters]
+        near = get_close_matches(tag, [*known, *(self.of_template or ())], 1)
+        where = [] if self.place is None else [self.place.spelled]
+        words = "; ".join(where + [f"did you mean {{{{{name:.80}}}}}?" for name in near])
+        return f" ({words})" if words else ""
+
     def _value(self, tag: str) -> Expression:
-        if tag in self._variables:
-            return Constant(self._variables[tag])
+        if tag in self.variables:
+            return Constant(self.variables[tag])
         if match := _GLOBAL.match(tag):
-            value = self._parameters.get(match[1])
+            value = self.parameters.get(match[1])
             return Runtime(tag) if value is None else Constant(value)
         if match := _INPUT.match(tag):
             return Input(match.group(1))

@@ -37,7 +37,7 @@ class CelCondition:
 
     def problem(self, _scope: Scope) -> str:
         """Return why KFP's driver cannot evaluate it."""
-        return problem_of(self.text, self._node, "KFP's driver")
+        return problem_of(self.text, self._node, "KFP's driver can evaluate")
 
     @cached_property
     def _node(self) -> Node | None:

@@ -42,10 +42,16 @@ def parsed(text: str, language: Language) -> Node | None:
 
 
 def problem_of(text: str, node: Node | None, engine: str) -> str:
-    """Return why an engine cannot evaluate a condition, as the end of a sentence; "" = it can."""
+    """Return why an engine cannot evaluate a condition, as the end of a sentence; "" = it can.
+
+    Args:
+        text: the condition as written.
+        node: what it says; None = it cannot be read.
+        engine: words for the engine and its language, and what to do.
+    """
     if len(text) > MAX_CHARACTERS:
         return f"is longer than {MAX_CHARACTERS} characters; plans do not read it"
-    return "" if node is not None else f"is not an expression that {engine} can evaluate"
+    return "" if node is not None else f"is not an expression that {engine}"
 
 
 class _FormulaError(Exception):

@@ -28,6 +28,15 @@ from kfp_placement_engine.readers.tree.values import known_text
 _ANY = Variable("")
 """Stand-in for an expression that nobody knows yet."""
 
+_READABLE = (
+    "Argo can evaluate, so that the step ends with an error; write == for =, quotes around text,"
+    " and {{ }} around names"
+)
+_UNCLEAR = (
+    "compares values of different kinds, with which the step ends with an error (put text in"
+    " quotes), or needs what plans do not compute"
+)
+
 
 @dataclass(frozen=True)
 class WhenCondition:
@@ -63,8 +72,8 @@ class WhenCondition:
             isinstance(part, Computed) and part.is_unread(scope) for part in within(self.expression)
         )
         if is_open or (node not in (None, _ANY) and self.cases(scope).holds is None):
-            return "compares values of different kinds, or needs what plans do not compute"
-        return problem_of(self.text, node, "Argo")
+            return _UNCLEAR
+        return problem_of(self.text, node, _READABLE)
 
     @cached_property
     def _parts(self) -> tuple[Expression, ...]:

@@ -427,6 +427,10 @@ def test_templates_written_in_tasks_are_nested_as_deep_as_named_ones(depth):
         ("{{inputs.parameters.p}} == 1", "{{inputs.parameters.p}}"),
         ("{{tasks.a.outputs.result}} == {{tasks.name}}", ""),
         ("{{workflow.parameters.p}} == {{workflow.uid}}", ""),
+        ("{{item.size}} == 1", "{{item.size}}"),
+        ("{{item}} == 1", "{{item}}"),
+        ("{{=item.size}} == 1", ""),
+        ("{{itemised}} == 1", ""),
         # Argo does not look at expressions before it starts a run.
         ("{{=tasks.nope.outputs.result}} == 1", ""),
     ],
@@ -437,6 +441,26 @@ def test_tags_that_stand_for_nothing_are_refused_as_by_argo(when, refused):
     graph = read([dag(*tasks), WORK], **spec)
     named = [each for each in graph.notices if each.code == "unknown-tag"]
     assert [refused in each.message and each.is_refusal for each in named] == [True] * bool(refused)
+
+
+def test_items_are_those_of_a_loop():
+    """Argo takes those of steps for known from the first group with a loop on."""
+    looped, plain = ({"name": name, "template": "work"} for name in "lp")
+    looped, plain = {**looped, "withParam": "[1]"}, {**plain, "when": "{{item.a}} == 1"}
+    assert notice_codes(read([dag(looped, plain), WORK])) == ["unknown-tag"]
+    assert "unknown-tag" not in notice_codes(read([dag({**plain, "withItems": [{"a": 1}]}), WORK]))
+    for groups, is_refused in (([[plain], [looped]], True), ([[looped], [plain]], False)):
+        graph = read([{"name": "main", "steps": groups}, WORK])
+        assert ("unknown-tag" in notice_codes(graph)) is is_refused
+
+
+def test_a_refused_tag_is_named_with_its_task_and_what_may_be_meant():
+    parameters = {"parameters": [{"name": "gpus", "value": "1"}]}
+    graph = read_tasks(task("t", when="{{workflow.parameters.gpu}} == 1"), arguments=parameters)
+    assert (
+        "{{workflow.parameters.gpu}} (flow.yaml: template main: dag.tasks[0]: task t; did you mean"
+        " {{workflow.parameters.gpus}}?) could" in str(graph.notices)
+    )
 
 
 def _with_default(name="p"):

@@ -164,6 +164,20 @@ def test_a_workflow_of_a_template_that_is_not_known_is_refused(golden):
     golden(str(caught.value))
 
 
+def test_a_cluster_s_template_is_in_no_namespace_whatever_its_file_says():
+    """`kubectl` exports of older clusters name one."""
+    run = an_object(
+        "Workflow", workflowTemplateRef={"name": "library"}, metadata={"namespace": "a"}
+    )
+    other = an_object(
+        "ClusterWorkflowTemplate", pod("main"), metadata={"namespace": "b"}, entrypoint="main"
+    )
+    with pytest.raises(InputError, match="write clusterScope: true"):
+        read(run, other)
+    run["spec"]["workflowTemplateRef"]["clusterScope"] = True
+    assert len(read(run, other).steps) == 1
+
+
 def test_specs_are_joined_as_argo_joins_them():
     """As `JoinWorkflowSpec` of Argo 4.1.2 does."""
     base = {

@@ -43,13 +43,14 @@ def _of_dag(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]]:
         return _continues_after(siblings[name]) if name in siblings else frozenset()
 
     def is_loop(name: str) -> bool:
-        return name in siblings and any(siblings[name].get(key) for key in _LOOPS)
+        return name in siblings and _is_loop(siblings[name])
 
     def has_when(name: str) -> bool:
         return bool(siblings[name].get("when"))
 
     for entry in entries:
-        task, depends = _task(entry, tags), entry.text("depends")
+        task = _task(entry, tags, has_items=_is_loop(entry))
+        depends = entry.text("depends")
         read = [*task.inputs.values(), *task.artifacts.values()]
         read += [task.loop.items] if task.loop else []
         waits = dict.fromkeys(
@@ -76,15 +77,23 @@ def _of_steps(template: Fields, tags: TagReader) -> Iterator[tuple[Fields, Task]
         template, (f"steps.{entry.name('name')}" for group in groups for entry in group)
     )
     before: Names = ()
+    has_items = False
     for group in groups:
-        tasks = [(entry, _task(entry, tags, before)) for entry in group]
+        # Argo takes items for known from the first group with a loop on.
+        has_items |= any(map(_is_loop, group))
+        tasks = [(entry, _task(entry, tags, before, has_items=has_items)) for entry in group]
         yield from tasks
         before = tuple(task.name for _, task in tasks) or before
 
 
-def _task(entry: Fields, tags: TagReader, depends_on: Names = ()) -> Task:
+def _is_loop(entry: Fields) -> bool:
+    return any(entry.get(key) for key in _LOOPS)
+
+
+def _task(entry: Fields, tags: TagReader, depends_on: Names = (), *, has_items: bool) -> Task:
     name = entry.name("name")
     task = placed(entry, name)
+    tags = tags.at(task.place, has_items=has_items)
     inputs, artifacts = _arguments(task.fields("arguments"), tags)
     when = task.text("when")
     return Task(

@@ -138,7 +138,7 @@ class TemplateReader:
         merged = with_defaults(self._defaults, template)
         self.notices += renamed_locks(merged)
         if not _is_dag(merged):
-            return template_leaf(merged, spec, self._tags)
+            return template_leaf(merged, spec, self._tags.at(template.place))
         self.notices += refused_limits(template)
         return Dag(
             self._tasks(merged, templates, within),

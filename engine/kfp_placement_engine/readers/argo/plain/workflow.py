@@ -1,10 +1,10 @@
 """A reader of plain Argo Workflows: DAG and steps templates with our labels on their pods."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.notices import Notice
-from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.argo.keys import SOURCE
 from kfp_placement_engine.readers.argo.plain.limits import parallelism, workflow_notices
 from kfp_placement_engine.readers.argo.plain.templates import TemplateReader
@@ -66,7 +66,9 @@ def plain_workflow_tree(
         notices=(
             *missing_notices(missing),
             *_refused_tags(
-                tag for tag in tags.refused if not (is_template and tag.startswith("workflow."))
+                text
+                for tag, text in tags.refused.items()
+                if not (is_template and tag.startswith("workflow."))
             ),
             *workflow_notices(spec),
             *dict.fromkeys(reader.notices),
@@ -97,7 +99,7 @@ def _variables(spec: Fields, metadata: Fields) -> dict[str, str]:
 
 
 def _refused_tags(tags: Iterable[str]) -> Iterator[Notice]:
-    if named := listed([f"{{{{{tag:.80}}}}}" for tag in tags], _SHOWN):
+    if named := ", ".join(islice(tags, _SHOWN)):
         message = f"the Workflow has nothing that {named} could stand for, so Argo refuses it"
         yield Notice("unknown-tag", message)
 

@@ -155,7 +155,9 @@ class TemplateLibrary:
 
     def _is_near(self, each: Fields) -> bool:
         namespace = _metadata_text(each, "namespace")
-        return not namespace or self._namespace in ("", namespace)
+        # What counts in the whole cluster is in no namespace, whatever its file says.
+        is_everywhere = each.get("kind") == CLUSTER_KIND or not namespace
+        return is_everywhere or self._namespace in ("", namespace)
 
 
 def _metadata_text(each: Fields, key: str) -> str:
