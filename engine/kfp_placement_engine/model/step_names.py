@@ -3,7 +3,6 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from kfp_placement_engine.exceptions import EngineError
 
@@ -54,7 +53,7 @@ class StepNames:
         self,
         steps: Iterable[tuple[str, str, str]],
         noun: str = "step",
-        left_out: Mapping[str, str] = MappingProxyType({}),
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         """Index the names of the steps.
 
@@ -65,7 +64,7 @@ class StepNames:
             left_out: branch of each task that the run leaves out, as in `RunGraph`.
         """
         self._noun = noun
-        self._left_out = left_out
+        self._left_out = left_out or {}
         self._nouns = plural(noun)
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}

@@ -36,7 +36,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         UnknownStepError: there is no such step, or several.
         QuantityError: a duration is malformed.
     """
-    names, notices = _checked(graph, durations)
+    names, graph = _checked(graph, durations)
     seconds: dict[str, float] = {}
     for name, duration in durations.items():
         try:
@@ -55,8 +55,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
                 )
         return step
 
-    changed_steps = tuple(changed(step) for step in graph.steps)
-    return replace(graph, steps=changed_steps, notices=(*graph.notices, *notices))
+    return replace(graph, steps=tuple(changed(step) for step in graph.steps))
 
 
 def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
@@ -71,8 +70,8 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
         RequestError: KFP never takes the step from its cache.
     """
     cached = set(steps)
-    names, left_out = _checked(graph, sorted(cached))
-    notices = dict.fromkeys(left_out)
+    names, graph = _checked(graph, sorted(cached))
+    notices: dict[Notice, None] = {}
 
     def changed(step: Step) -> Step:
         if cached.isdisjoint(names.all_names(step.name, step.task)):
@@ -144,8 +143,8 @@ def check_namespace(name: str) -> str:
     return name
 
 
-def _checked(graph: RunGraph, wanted: Iterable[str]) -> tuple[StepNames, list[Notice]]:
-    """Return the names of the steps, with a notice for each wanted one that the run leaves out.
+def _checked(graph: RunGraph, wanted: Iterable[str]) -> tuple[StepNames, RunGraph]:
+    """Return the names of the steps, and the run with a notice on each that it leaves out.
 
     Raises:
         UnknownStepError: a wanted name means no step.
@@ -158,4 +157,4 @@ def _checked(graph: RunGraph, wanted: Iterable[str]) -> tuple[StepNames, list[No
             notices.append(Notice("left-out", f"{why}, so what is said of it is not used"))
         else:
             names.check(name, UnknownStepError, f"{graph.name:.80}: ")
-    return names, notices
+    return names, replace(graph, notices=(*graph.notices, *notices))

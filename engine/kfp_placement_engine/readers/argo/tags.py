@@ -162,8 +162,8 @@ class TagReader:
 
     def _remark(self, tag: str) -> str:
         """Return in brackets where a refused tag is, and which one may be meant."""
-        known = [f"workflow.parameters.{name}" for name in self.parameters]
-        near = get_close_matches(tag, [*known, *(self.of_template or ())], 1)
+        names = [f"workflow.parameters.{name}" for name in self.parameters]
+        near = get_close_matches(tag, [*names, *(self.of_template or ())], 1)
         where = [] if self.place is None else [self.place.spelled]
         words = "; ".join(where + [f"did you mean {{{{{name:.80}}}}}?" for name in near])
         return f" ({words})" if words else ""

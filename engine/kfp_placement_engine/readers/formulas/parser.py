@@ -46,8 +46,8 @@ def problem_of(text: str, node: Node | None, engine: str) -> str:
 
     Args:
         text: the condition as written.
-        node: what it says; None = it cannot be read.
-        engine: words for the engine and its language, and what to do.
+        node: meaning of the condition; None = the engine cannot read it.
+        engine: words for the engine, and for the way out.
     """
     if len(text) > MAX_CHARACTERS:
         return f"is longer than {MAX_CHARACTERS} characters; plans do not read it"
