@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kfp_placement_engine.plans.limits import PieceKind
+from kfp_placement_engine.problem.outcomes import PlacesTaken, branch_paths, branches_of_holders
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
 from kfp_placement_engine.problem.schedule import Schedule
 from kfp_placement_engine.problem.use_over_time import Pods, beside, largest_use
@@ -180,7 +181,7 @@ class _Admissions:
 
     Of holders that wait for a place the first goes first. Of events of one moment the one of the
     smaller code goes first: twice the activity's index for its end, and one more where it becomes
-    ready.
+    ready. Holders in branches that exclude each other share places.
     """
 
     def __init__(self, problem: PlacementProblem, schedule: Schedule) -> None:
@@ -191,11 +192,14 @@ class _Admissions:
         )
         self._left: list[int] = arrays.holder_size.tolist()
         self._active: list[bool] = arrays.holder_started.tolist()
-        places = arrays.limit_most.copy()
-        np.subtract.at(places, arrays.holder_limit[arrays.holder_started], 1)
-        self._places: list[int] = places.tolist()
-        # By limit: holder and activity.
-        self._waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._branch: list[int] = branches_of_holders(arrays).tolist()
+        self._most: list[int] = arrays.limit_most.tolist()
+        paths = branch_paths(arrays)
+        self._taken = [PlacesTaken(paths, arrays.choice_aside) for _ in self._most]
+        for holder in np.flatnonzero(arrays.holder_started).tolist():
+            self._change(holder, 1)
+        # By limit and branch: holder and activity.
+        self._waiting: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
         self._waits: dict[int, list[tuple[int, float]]] = defaultdict(list)
         self._events = [
             (_ready(problem, schedule, activity), 2 * activity + 1) for activity in self._end
@@ -231,29 +235,52 @@ class _Admissions:
                 taken = []
             if self._active[holder]:
                 continue
-            if self._places[limit] <= 0:
-                heappush(self._waiting[limit], (holder, activity))
+            branch = self._branch[holder]
+            if self._is_full(limit, branch):
+                heappush(self._waiting[limit].setdefault(branch, []), (holder, activity))
                 for other in taken:
                     self._give_back(other, now)
                 return False
-            self._places[limit] -= 1
+            self._change(holder, 1)
             self._active[holder] = True
             taken.append(holder)
         return True
 
     def _give_back(self, holder: int, now: float) -> None:
-        """Give a place back; the first holder that waits for one may try again."""
+        """Give a place back; the first holder that waits for one may try again.
+
+        If it does not run whenever the one before did, others that exclude it may try, too.
+        """
         limit = int(self._arrays.holder_limit[holder])
-        waiting = self._waiting[limit]
         self._active[holder] = False
-        self._places[limit] += 1
-        if self._places[limit] <= 0 or not waiting:
-            return
-        first, _ = waiting[0]
-        while waiting and waiting[0][0] == first:
-            _, activity = heappop(waiting)
-            self._waits[activity].append((limit, now))
-            heappush(self._events, (now, 2 * activity + 1))
+        self._change(holder, -1)
+        called: list[int] = []
+        while waiting := self._first_waiting(limit):
+            first, _ = waiting[0]
+            while waiting and waiting[0][0] == first:
+                _, activity = heappop(waiting)
+                self._waits[activity].append((limit, now))
+                heappush(self._events, (now, 2 * activity + 1))
+            self._change(first, 1)
+            called.append(first)
+            if self._taken[limit].is_around(self._branch[first], self._branch[holder]):
+                break
+        for each in called:
+            self._change(each, -1)
+
+    def _first_waiting(self, limit: int) -> list[tuple[int, int]] | None:
+        """Return what waits in the branch of the first holder that finds a place."""
+        waiting = self._waiting[limit].items()
+        return min(
+            (row for at, row in waiting if row and not self._is_full(limit, at)), default=None
+        )
+
+    def _is_full(self, limit: int, branch: int) -> bool:
+        return self._taken[limit].beside(branch) >= self._most[limit]
+
+    def _change(self, holder: int, times: int) -> None:
+        """Let a holder have a place (times 1), or no longer (times -1)."""
+        self._taken[self._arrays.holder_limit[holder]].change(self._branch[holder], times)
 
 
 def _ready(problem: PlacementProblem, schedule: Schedule, activity: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kfp_placement_engine.problem.outcomes import branch_depths, branches_of_holders, one_outcome
+from kfp_placement_engine.problem.outcomes import branch_paths, branches_of_holders, one_outcome
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,
@@ -242,7 +242,8 @@ def _uses(arrays: ProblemArrays) -> int:
     """Return the size of a hash table for what branches and choices use: at most half is full."""
     if not arrays.branch_choice.size:
         return 0
-    depths = branch_depths(arrays)
+    paths = branch_paths(arrays)
+    depths = np.array([len(paths[branch]) for branch in range(arrays.branch_choice.size)])
     inside = np.flatnonzero((arrays.branch >= 0) & ~arrays.virtual)
     places = 1 + np.diff(arrays.claims_start)[inside] + (arrays.image[inside] >= 0)
     of_holders = branches_of_holders(arrays)

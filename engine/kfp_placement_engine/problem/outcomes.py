@@ -3,7 +3,8 @@
 A module of its own because lower bounds and the kernel's tables rest on the same outcome.
 """
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,16 +19,50 @@ from kfp_placement_engine.problem.problem import (
     shares_of,
 )
 
+BranchPath = tuple[tuple[int, int], ...]
+"""Branches around a place in a run, innermost first, each after its choice."""
 
-def branch_depths(arrays: ProblemArrays) -> Integers:
-    """Return [B] how many branches are around each, itself included."""
-    depths = np.ones(arrays.branch_choice.size, np.int64)
+
+def branch_paths(arrays: ProblemArrays) -> dict[int, BranchPath]:
+    """Return the path of each branch, itself included; that of -1, no branch, is empty."""
+    paths: dict[int, BranchPath] = {-1: ()}
+    around: list[int] = arrays.choice_around.tolist()
+    # Branches come after those around them.
     for branch, choice in enumerate(arrays.branch_choice.tolist()):
-        around = int(arrays.choice_around[choice])
-        # Branches come after those around them.
-        if around >= 0:
-            depths[branch] = depths[around] + 1
-    return depths
+        paths[branch] = ((choice, branch), *paths[around[choice]])
+    return paths
+
+
+class PlacesTaken:
+    """The places of a limit that are taken in the outcome that takes most (`branches.h`)."""
+
+    def __init__(self, paths: Mapping[int, BranchPath], aside: Booleans) -> None:
+        self._paths = paths
+        self._aside = aside
+        self._total = 0
+        self._most: Counter[int] = Counter()
+        # By choice: what each of its branches takes.
+        self._taken: dict[int, Counter[int]] = defaultdict(Counter)
+
+    def change(self, branch: int, times: int) -> None:
+        """Let a holder in a branch have a place (times 1), or no longer (times -1)."""
+        for choice, own in self._paths[branch]:
+            taken, most = self._taken[choice], self._most[choice]
+            taken[own] += times
+            is_same = taken[own] <= most if times > 0 else most in taken.values()
+            if is_same or self._aside[choice]:
+                return
+            self._most[choice] += times
+        self._total += times
+
+    def beside(self, branch: int) -> int:
+        """Return how many places are taken if a branch is."""
+        path = self._paths[branch]
+        return self._total - sum(self._most[at] - self._taken[at][own] for at, own in path)
+
+    def is_around(self, branch: int, inner: int) -> bool:
+        """Return whether a branch is around another one, or the same."""
+        return set(self._paths[branch]) <= set(self._paths[inner])
 
 
 def branches_of_holders(arrays: ProblemArrays) -> Integers:

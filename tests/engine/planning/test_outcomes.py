@@ -16,12 +16,14 @@ from kfp_placement_engine.model.concurrency import Branch, ConcurrencyLimit
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.waits import Waits
+from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.search.replays import latest_completions
 from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planning.invariants import Checker
-from tests.engine.planning.random_runs import DISPATCHES, cases
+from tests.engine.planning.random_runs import DISPATCHES, Case, cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_chain,
@@ -33,7 +35,7 @@ from tests.support.builders import (
     lowered,
     plan_of,
 )
-from tests.support.outcomes import outcome_of, outcomes, with_branches
+from tests.support.outcomes import is_taken, outcome_of, outcomes, with_branches
 from tests.support.reference_demand import reference_demand
 from tests.support.reference_simulation import Reference, keys_of
 
@@ -94,21 +96,82 @@ def parts_of(case, run, **options):
 @given(case=cases(most_steps=8), dispatch=DISPATCHES, seed=st.integers(0, 10**6))
 def test_a_plan_holds_in_every_outcome(case, dispatch, seed):
     """In each there is room, for claims too; none ends later than said, and no bound is higher."""
-    run = with_branches(case.run, Random(seed))
-    low = lowered(run, case.cluster, dispatch=dispatch)
+    hold_in_every_outcome(Case(with_branches(case.run, Random(seed)), case.cluster), dispatch)
+
+
+def hold_in_every_outcome(case, dispatch):
+    """Make a plan, and check it in each outcome."""
+    run = case.run
+    low = case.lowered(dispatch=dispatch)
     result = solve(low.problem, MaxGenerations(3), 1, QUICK)
     schedule = result.schedule
     (latest,) = latest_completions(low.problem, result.placement, schedule)
     if low.problem.unplaceable.any():
         return
-    assert lower_bound(low.problem).seconds <= schedule.makespan_seconds
+    ends = [0.0]
     all_are_replayed = len([*islice(outcomes(run), MOST_OUTCOMES + 1)]) <= MOST_OUTCOMES
     for part, reference in parts_of(case, run, dispatch=dispatch):
         checker = Checker(reference, part, as_seen_by(low, part, schedule), ours=False)
         assert [fault for fault in checker.faults() if "is on" not in fault] == []
         if all_are_replayed:
             again = reference.simulate(dispatch, *planned_rows(low, result.placement))
-            assert max(pod.end for pod in again.values()) <= latest
+            ends.append(max(pod.end for pod in again.values()))
+    assert max(ends) <= latest
+    assert lower_bound(low.problem).seconds <= (max(ends) if all_are_replayed else latest)
+
+
+def places_taken(run, low, schedule, held):
+    """Of each step: its waits for the only limit, and when it has a place of it."""
+    waits, spans = [], []
+    for row in range(len(run.steps)):
+        ready = schedule.end[low.problem.arrays.before(row)].max(initial=0.0)
+        own = [
+            wait
+            for wait in Waits(low.problem, schedule).before_bind(row, ready)
+            if wait.kind is PieceKind.LIMIT
+        ]
+        waits.append(own)
+        let_in = max([ready, *(wait.finish_seconds for wait in own)])
+        spans.append((let_in, schedule.end[row] if run.steps[row].name in held else let_in))
+    return waits, spans
+
+
+@settings(max_examples=200)
+@given(seed=st.integers(0, 10**6))
+def test_none_waits_for_a_place_that_is_free_in_its_outcomes(seed):
+    """While a step waits for a limit, some outcome in which it runs takes all places."""
+    random = Random(seed)
+    names = [f"s{number}" for number in range(random.randint(3, 9))]
+    steps = [
+        a_step(name, *random.sample(names[:at], random.randrange(2) if at else 0), seconds=1 + at)
+        for at, name in enumerate(names)
+    ]
+    random.shuffle(steps)
+    held = random.sample(names, random.randint(3, len(names)))
+    limit = ConcurrencyLimit("lock", random.randint(1, 2), tuple((name,) for name in held))
+    run = with_branches(replace(a_run(*steps), limits=(limit,)), random, failures=False)
+    if len([*islice(outcomes(run), 200)]) == 200:
+        return
+    case = Case(run, a_cluster(a_node(cpu=9)))
+    hold_in_every_outcome(case, "ready")
+    low = case.lowered()
+    schedule = BASELINES["kube-default"](low.problem, 0)
+    waits, spans = places_taken(run, low, schedule, held)
+    for step, own in zip(run.steps, waits, strict=True):
+        beside = [
+            [
+                span
+                for other, span in zip(run.steps, spans, strict=True)
+                if is_taken(other.branches, taken)
+            ]
+            for taken in outcomes(run)
+            if is_taken(step.branches, taken)
+        ]
+        for wait in own:
+            for now in {wait.start_seconds, *(end for _, end in spans)}:
+                if wait.start_seconds <= now < wait.finish_seconds:
+                    most = max(sum(start <= now < end for start, end in each) for each in beside)
+                    assert most >= limit.most
 
 
 @settings(max_examples=60)
