@@ -249,7 +249,7 @@ class _Admissions:
     def _give_back(self, holder: int, now: float) -> None:
         """Give a place back; the first holder that waits for one may try again.
 
-        If it does not run whenever the one before did, others that exclude it may try, too.
+        Others that exclude it may try, too.
         """
         limit = int(self._arrays.holder_limit[holder])
         self._active[holder] = False
@@ -263,8 +263,6 @@ class _Admissions:
                 heappush(self._events, (now, 2 * activity + 1))
             self._change(first, 1)
             called.append(first)
-            if self._taken[limit].is_around(self._branch[first], self._branch[holder]):
-                break
         for each in called:
             self._change(each, -1)
 

@@ -60,10 +60,6 @@ class PlacesTaken:
         path = self._paths[branch]
         return self._total - sum(self._most[at] - self._taken[at][own] for at, own in path)
 
-    def is_around(self, branch: int, inner: int) -> bool:
-        """Return whether a branch is around another one, or the same."""
-        return set(self._paths[branch]) <= set(self._paths[inner])
-
 
 def branches_of_holders(arrays: ProblemArrays) -> Integers:
     """Return [L] the innermost branch around all activities of each holder, -1 = none.
