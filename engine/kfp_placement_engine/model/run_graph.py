@@ -89,12 +89,14 @@ class RunClaim:
         created_by: the createpvc step that makes it, or "" (an existing claim, or the run's
             workspace).
         is_workspace: the KFP workspace, made for the run before its first step.
+        usage: amounts that ResourceQuotas count for it, by their names, if the run makes it.
     """
 
     name: str
     access_modes: tuple[str, ...] = ()
     created_by: str = ""
     is_workspace: bool = False
+    usage: Resources = field(default_factory=dict)
 
 
 class StartLimit(NamedTuple):

@@ -190,7 +190,8 @@ def format_resource(name: str, amount: int) -> str:
     """Write an amount as the shortest exact Kubernetes quantity ("500m", "2", "4Gi")."""
     if name == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if amount and (name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")):
+    is_of_bytes = name == "memory" or name.endswith("storage") or name.startswith("hugepages-")
+    if amount and is_of_bytes:
         for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
             factor = int(_SUFFIXES[suffix])
             if amount % factor == 0:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.hindrances.quotas import with_namespace_rules
 from kfp_placement_engine.readers.kubernetes.dumps import read_dump
+from kfp_placement_engine.readers.kubernetes.quotas import claim_usage
 from tests.controlplane.argo.small_workflows import task
 from tests.engine.readers.argo.test_plain_workflows import WORK, dag, read
 
@@ -212,3 +214,49 @@ def test_pods_that_a_step_makes_are_not_judged_and_that_is_said():
     ruled_run = with_namespace_rules(run, read_dump([NODE, quota(cpu="1")], name="dump"))
     (notice,) = [each for each in ruled_run.notices if each.code == "quota-scope"]
     assert (notice.step, "of team are not used for its workers" in notice.message) == ("a", True)
+
+
+def with_claims(*objects: Any, sizes: Any = (), made: Any = None) -> Any:
+    """A run that makes claims of these sizes before it starts, and one in a step."""
+    claims = [
+        RunClaim(f"c{number}", is_workspace=True, usage=claim_usage(size, "fast"))
+        for number, size in enumerate(sizes)
+    ]
+    if made:
+        claims.append(RunClaim("made", created_by="t0", usage=claim_usage(made, "")))
+    run = replace(ruled(), namespace="team", claims=tuple(claims))
+    return with_namespace_rules(run, read_dump([NODE, *objects], name="dump"))
+
+
+@pytest.mark.parametrize(
+    ("hard", "used", "sizes", "made", "codes"),
+    [
+        ({"persistentvolumeclaims": "0"}, {}, ["1Gi"], None, ["quota"]),
+        ({"count/persistentvolumeclaims": "1"}, {}, ["1Gi", "1Gi"], None, ["quota"]),
+        ({"persistentvolumeclaims": "1"}, {}, [], "1Gi", []),
+        ({"persistentvolumeclaims": "1"}, {}, ["1Gi"], "1Gi", ["quota"]),
+        ({"requests.storage": "5Gi"}, {}, ["10Gi"], None, ["quota"]),
+        ({"requests.storage": "5Gi"}, {}, ["{{x}}"], None, []),
+        ({"requests.storage": "5Gi"}, {"requests.storage": "4Gi"}, [], "2Gi", ["quota-room"]),
+        ({"fast.storageclass.storage.k8s.io/requests.storage": 1}, {}, ["1Gi"], None, ["quota"]),
+        ({"slow.storageclass.storage.k8s.io/requests.storage": 1}, {}, ["1Gi"], None, []),
+    ],
+)
+def test_quotas_of_claims_refuse_those_that_a_run_makes(hard, used, sizes, made, codes):
+    rules = quota(used=used)
+    rules["spec"]["hard"] = hard
+    run = with_claims(rules, sizes=sizes, made=made)
+    assert noticed(run) == codes
+    assert [notice.step for notice in run.notices] == ["t0" if made else ""] * len(codes)
+
+
+def test_a_run_whose_claims_are_refused_never_starts():
+    run = with_claims(quota(requests_storage="5Gi"), sizes=["10Gi"])
+    assert (
+        "requested requests.storage 10Gi, limited requests.storage 5Gi: Argo starts the run only"
+        " when it can make its claims"
+    ) in sentences(run)
+    made = with_claims(quota(requests_storage="5Gi"), made="10Gi")
+    assert "KFP's driver cannot make the claim, and fails" in sentences(made)
+    only_scoped = with_claims(quota(["BestEffort"], requests_storage="5Gi"), sizes=["10Gi"])
+    assert noticed(only_scoped) == ["quota-scope"]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kfp_placement_engine.model.cluster import Cluster, LimitRange, Quota
 from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.run_graph import ContainerAmounts, RunGraph, Step, StepKind
-from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.resources import Amounts, Resources, add_to, minus, plus
 
@@ -79,6 +79,7 @@ def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
         usage = _usage(requests, containers)
         usages.append(usage)
         notices |= dict.fromkeys(_of_step(step, given, containers, usage, namespace))
+    notices |= dict.fromkeys(_of_claims(run, namespace))
     notices |= dict.fromkeys(_room(namespace, usages, run))
     return replace(run, steps=tuple(steps), notices=(*run.notices, *notices))
 
@@ -227,17 +228,43 @@ def _states(container: ContainerAmounts, kind: str, resource: str) -> bool:
     return resource in (container.requests if kind == "requests" else container.limits)
 
 
-def _beyond(usage: Resources, quota: Quota) -> str:
-    """Return what a single pod takes beyond the whole quota, or ""."""
+_NEVER_MADE = "its pod is never made, and Argo tries again until the run is stopped"
+
+
+def _beyond(usage: Resources, quota: Quota, effect: str = _NEVER_MADE) -> str:
+    """Return what a single pod, or claims, take beyond the whole quota, and its effect; or ""."""
     beyond = [name for name, hard in quota.hard.items() if usage.get(name, 0) > hard]
     if not beyond:
         return ""
     asked = ", ".join(_text(name, usage[name]) for name in beyond)
     limited = ", ".join(_text(name, quota.hard[name]) for name in beyond)
-    return (
-        f"exceeded quota, requested {asked}, limited {limited}: its pod is never made, and Argo"
-        " tries again until the run is stopped; ask for less, or for more quota"
-    )
+    exceeded = f"exceeded quota, requested {asked}, limited {limited}"
+    return f"{exceeded}: {effect}; ask for less, or for more quota"
+
+
+def _of_claims(run: RunGraph, namespace: _Namespace) -> Iterator[Notice]:
+    """Yield the quotas that refuse the volume claims which a run makes.
+
+    Argo makes those of the run as a whole before its first step, and tries again until it can.
+    """
+    of_run: Amounts = {}
+    for claim in run.claims:
+        add_to(of_run, claim.usage if claim.is_workspace else {})
+    made = {"": (of_run, "Argo starts the run only when it can make its claims")}
+    for claim in run.claims:
+        if claim.created_by:
+            usage = plus(of_run, claim.usage)
+            made[task_of(claim.created_by)] = usage, "KFP's driver cannot make the claim, and fails"
+    for quota in namespace.quotas:
+        if quota.scopes:
+            continue
+        named = f"quota {quota.name} of {quota.namespace}"
+        left = {name: max(0, hard - quota.used.get(name, 0)) for name, hard in quota.hard.items()}
+        for task, (usage, effect) in made.items():
+            if problem := _beyond(usage, quota, effect):
+                yield Notice("quota", f"{named}: {problem}", task)
+            elif problem := _beyond(usage, replace(quota, hard=left), effect):
+                yield Notice("quota-room", f"what is left of {named}: {problem}", task)
 
 
 def _scoped(namespace: _Namespace) -> Iterator[Notice]:

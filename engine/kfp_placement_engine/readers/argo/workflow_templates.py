@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.run_graph import StartLimit
+from kfp_placement_engine.model.run_graph import RunClaim, StartLimit
+from kfp_placement_engine.readers.kubernetes.claims import made_claim
 from kfp_placement_engine.readers.kubernetes.start_limits import SETTINGS, shortest_limit
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.fields import Fields
@@ -37,8 +38,8 @@ def named_parameters(holder: Fields, key: str = "arguments") -> Arguments:
     return arguments
 
 
-def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
-    """Return access modes of the claims that Argo makes for the run, by name of their template.
+def run_claims(spec: Fields) -> tuple[RunClaim, ...]:
+    """Return the claims that Argo makes for the run, with the names of their templates.
 
     Args:
         spec: the Workflow's spec, at the place of its file.
@@ -46,11 +47,10 @@ def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
     Raises:
         InputError: the Workflow is malformed.
     """
-    access_modes = {}
-    for claim in spec.each("volumeClaimTemplates"):
-        name = claim.fields("metadata").name("name")
-        access_modes[name] = claim.fields("spec").texts("accessModes")
-    return access_modes
+    return tuple(
+        made_claim(template.fields("metadata").name("name"), template.fields("spec"))
+        for template in spec.each("volumeClaimTemplates")
+    )
 
 
 def pod_start_limit(pod: Fields) -> StartLimit | None:

@@ -1,11 +1,12 @@
 """Volume claims of a run: existing ones, those that the run makes, and the steps' use of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.model.node_rules.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.readers.kubernetes.quotas import claim_usage
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaves import Leaf
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
@@ -26,15 +27,14 @@ _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
 class ClaimRegistry:
     """Registry of a run's claims, each with a name that is unique in the run."""
 
-    def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeCollector) -> None:
+    def __init__(self, run_claims: Iterable[RunClaim], notices: NoticeCollector) -> None:
         self._notices = notices
-        self._claims = {
-            name: RunClaim(name, modes, is_workspace=True) for name, modes in run_claims.items()
-        }
+        self._claims = {claim.name: claim for claim in run_claims}
         self._created: dict[str, str] = {}
         self._fillers: set[str] = set()
-        self._workspace = WORKSPACE_CLAIM in run_claims
-        self._workspace_ties = not shared_modes(run_claims.get(WORKSPACE_CLAIM, ()))
+        workspace = self._claims.get(WORKSPACE_CLAIM)
+        self._workspace = workspace is not None
+        self._workspace_ties = workspace is None or not shared_modes(workspace.access_modes)
         self._workspace_users: set[str] = set()
 
     def claims(self) -> tuple[RunClaim, ...]:
@@ -46,11 +46,15 @@ class ClaimRegistry:
         modes = known_list(leaf.access_modes.evaluate(scope)) or []
         name = known_text(leaf.claim_name.evaluate(scope)) or ""
         access_modes = tuple(mode for mode in modes if isinstance(mode, str))
+        size, storage_class = (known_text(each.evaluate(scope)) for each in leaf.claim_size)
+        usage = claim_usage(size, storage_class)
         if name in self._claims and not self._claims[name].created_by:
             # A step before this one names the claim without waiting for its creation.
-            claim = replace(self._claims[name], access_modes=access_modes, created_by=step)
+            known = self._claims[name]
+            claim = replace(known, access_modes=access_modes, created_by=step, usage=usage)
         else:
-            claim = RunClaim(self._unique(name or step), access_modes, created_by=step)
+            unique = self._unique(name or step)
+            claim = RunClaim(unique, access_modes, created_by=step, usage=usage)
         self._claims[claim.name] = claim
         self._created[step] = claim.name
 

@@ -55,6 +55,7 @@ def container_leaf(
             resources=_DRIVER_RESOURCES,
             access_modes=Input("access_modes"),
             claim_name=Input("pvc_name"),
+            claim_size=(Input("size"), Input("storage_class_name")),
             defaults=input_defaults(component),
             place=component.place,
         )

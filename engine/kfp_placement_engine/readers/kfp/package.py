@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.notices import Notice
-from kfp_placement_engine.model.run_graph import EndLimit
+from kfp_placement_engine.model.run_graph import EndLimit, RunClaim
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
@@ -18,6 +18,7 @@ from kfp_placement_engine.readers.kfp.tasks import (
     exit_targets,
     read_task,
 )
+from kfp_placement_engine.readers.kubernetes.claims import made_claim
 from kfp_placement_engine.readers.kubernetes.start_limits import run_limit
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
@@ -96,13 +97,14 @@ class _PackageReader:
         self._nesting = Nesting()
         self.notices: list[Notice] = []
 
-    def run_claims(self) -> dict[str, tuple[str, ...]]:
-        """Return access modes of the run's workspace by claim; empty without a workspace."""
+    def run_claims(self) -> tuple[RunClaim, ...]:
+        """Return the run's workspace; empty without a workspace."""
         config = self._platform.fields("pipelineConfig")
         if config.get("workspace") is None:
-            return {}
-        patch = config.fields("workspace").fields("kubernetes").fields("pvcSpecPatch")
-        return {WORKSPACE_CLAIM: patch.texts("accessModes")}
+            return ()
+        workspace = config.fields("workspace")
+        patch = workspace.fields("kubernetes").fields("pvcSpecPatch")
+        return (made_claim(WORKSPACE_CLAIM, patch, workspace.get("size")),)
 
     def end_limit(self) -> EndLimit | None:
         """Return the limit of the time that the run may take."""

@@ -6,7 +6,9 @@ from itertools import product
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.pod_constraints import Labels, NodeSelectorTerm, Requirement
+from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
+from kfp_placement_engine.readers.kubernetes.quotas import claim_usage
 from kfp_placement_engine.readers.text.fields import Fields
 
 VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...] | None]
@@ -94,6 +96,22 @@ def read_claim(
         used_on=tuple(sorted(set(users.get(ClaimKey(namespace, name), ())))),
         problem=_problem(claim, name, volume, volumes),
     )
+
+
+def made_claim(name: str, spec: Fields, size: object = None) -> RunClaim:
+    """Return a claim that is made for a run before its first step.
+
+    Args:
+        name: name of the claim.
+        spec: spec of the claim.
+        size: size that counts where the spec has none.
+
+    Raises:
+        InputError: the spec is malformed.
+    """
+    size = spec.fields("resources").mapping("requests").get("storage", size)
+    usage = claim_usage(size, spec.text("storageClassName"))
+    return RunClaim(name, spec.texts("accessModes"), is_workspace=True, usage=usage)
 
 
 def _problem(claim: Fields, name: str, volume: str, volumes: VolumeTerms) -> str:

@@ -1,6 +1,7 @@
 """A reader of ResourceQuotas and LimitRanges, with which a namespace refuses and changes pods."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import LimitRange, Quota
@@ -10,10 +11,12 @@ from kfp_placement_engine.units.resources import HUGE_PAGES, is_extended
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _PODS = ("pods", "count/pods")
+_CLAIMS, _STORAGE = "persistentvolumeclaims", "requests.storage"
+_BY_CLASS = ".storageclass.storage.k8s.io/"
 
 
 def read_quota(raw: Fields) -> Quota:
-    """Read a ResourceQuota; what it says of claims, services and the like is left out.
+    """Read a ResourceQuota; what it says of services, objects and the like is left out.
 
     Raises:
         InputError: the object, or an amount, is malformed.
@@ -36,13 +39,34 @@ def _counted(holder: Fields, key: str) -> dict[str, int]:
             kind, resource = "pods", ""
         elif name in _COMPUTE or str(name).startswith(HUGE_PAGES):
             kind, resource = "requests", str(name)
+        elif name == f"count/{_CLAIMS}":
+            kind = _CLAIMS
+        is_of_claims = kind == _CLAIMS or name == _STORAGE or _BY_CLASS in str(name)
         is_of_pods = kind == "pods" or resource in _COMPUTE or resource.startswith(HUGE_PAGES)
-        if not is_of_pods and not (kind == "requests" and is_extended(resource)):
+        if (
+            not is_of_claims
+            and not is_of_pods
+            and not (kind == "requests" and is_extended(resource))
+        ):
             continue
         full_name = f"{kind}.{resource}" if resource else kind
         amount = _amount(holder, resource or "pods", value)
         amounts[full_name] = min(amount, amounts.get(full_name, amount))
     return amounts
+
+
+def claim_usage(size: object, storage_class: str | None) -> dict[str, int]:
+    """Return what quotas count for a claim, by their names (`evaluator/core`).
+
+    Args:
+        size: size as it is written; "" or None = not stated.
+        storage_class: name of its class; "" or None = the cluster's default.
+    """
+    usage = {_CLAIMS: 1}
+    with suppress(QuantityError):
+        usage |= {_STORAGE: parse_resource("storage", size)} if size else {}
+    of_class = {f"{storage_class}{_BY_CLASS}{name}": amount for name, amount in usage.items()}
+    return usage | (of_class if storage_class else {})
 
 
 def _amount(holder: Fields, resource: str, value: object) -> int:

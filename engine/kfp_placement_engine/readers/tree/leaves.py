@@ -93,6 +93,7 @@ class Leaf:
             too.
         access_modes: access modes of the claim that a createpvc task makes.
         claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
+        claim_size: its size and its storage class.
         start_limits: expressions for limits of the time until its pod runs, by Argo's setting.
         end_limits: expressions for limits of the time that its pod may take, by setting.
         duration: expression for its run time, for a kind of step whose file states one.
@@ -130,6 +131,7 @@ class Leaf:
     fills_workspace: bool = False
     access_modes: Expression = EMPTY
     claim_name: Expression = EMPTY
+    claim_size: tuple[Expression, Expression] = (EMPTY, EMPTY)
     start_limits: Mapping[str, Expression] = field(default_factory=dict)
     end_limits: Mapping[str, Expression] = field(default_factory=dict)
     duration: Expression = EMPTY

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.notices import Notice
-from kfp_placement_engine.model.run_graph import EndLimit
+from kfp_placement_engine.model.run_graph import EndLimit, RunClaim
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
@@ -195,7 +195,7 @@ class TaskTree:
         drivers: driver pods that KFP runs.
         parallelism: largest number of pods at once; 0 = no limit.
         semaphores: limits of semaphores in ConfigMaps that are known, by `ConfigMap/key`.
-        run_claims: volume claims made for the run before its first step, with their access modes.
+        run_claims: volume claims made for the run before its first step.
         notices: notices of the reader.
         end_limit: limit of the time that the run may take.
         workflow, namespace, run_id, is_outline: values of the same fields of `RunGraph`.
@@ -209,7 +209,7 @@ class TaskTree:
     drivers: Drivers = Drivers.NONE
     parallelism: int = 0
     semaphores: Mapping[str, int] = field(default_factory=dict)
-    run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    run_claims: tuple[RunClaim, ...] = ()
     notices: tuple[Notice, ...] = ()
     end_limit: EndLimit | None = None
     workflow: str = ""

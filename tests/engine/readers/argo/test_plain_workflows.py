@@ -292,7 +292,12 @@ def test_volumes_are_claims_where_they_are_mounted():
     graph = read([dag(task("A")), {**WORK, **template}], metadata={"name": "flow-1"}, **spec)
     assert graph.step("A").claims == ("scratch", "datasets", "flow-1-x")
     assert graph.claims == (
-        RunClaim("scratch", ("ReadWriteOnce",), is_workspace=True),
+        RunClaim(
+            "scratch",
+            ("ReadWriteOnce",),
+            is_workspace=True,
+            usage={"persistentvolumeclaims": 1},
+        ),
         RunClaim("datasets"),
         RunClaim("flow-1-x"),
     )

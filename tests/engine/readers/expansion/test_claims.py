@@ -19,6 +19,12 @@ from tests.support.packages import (
 MAKER = {"make": {"container": {"image": "argostub/createpvc"}}}
 
 
+ONE = {"persistentvolumeclaims": 1}
+"""Amounts that a quota counts for a claim that states no size."""
+
+OF_1_GIB = ONE | {"requests.storage": 2**30}
+
+
 def mounting(*sources):
     """Kubernetes config of `work` that mounts claims given in KFP's forms."""
     mounts = [{"mountPath": "/data", "pvcNameParameter": source} for source in sources]
@@ -75,7 +81,15 @@ def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form):
     )
     graph = read(documents)
     assert uses(graph) == {"make": ["work"]}
-    assert graph.claims == (RunClaim("make", ("ReadWriteMany",), created_by="make"),)
+    assert graph.claims == (RunClaim("make", ("ReadWriteMany",), created_by="make", usage=ONE),)
+
+
+def test_size_and_class_of_a_claim_made_by_the_run_count_for_quotas(read):
+    given = inputs(access_modes=["ReadWriteMany"], size="5Gi", storage_class_name="fast")
+    (claim,) = read(with_maker({"make": a_task("make", inputs=given)})).claims
+    amounts = ONE | {"requests.storage": 5 * 2**30}
+    of_class = {f"fast.storageclass.storage.k8s.io/{name}": amounts[name] for name in amounts}
+    assert claim.usage == amounts | of_class
 
 
 def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read):
@@ -97,7 +111,9 @@ def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read):
     )
     graph = read(documents)
     assert uses(graph) == {"maker.make": ["loop[0].work", "loop[1].work"]}
-    assert graph.claims == (RunClaim("maker.make", ("ReadWriteOnce",), created_by="maker.make"),)
+    assert graph.claims == (
+        RunClaim("maker.make", ("ReadWriteOnce",), created_by="maker.make", usage=ONE),
+    )
 
 
 def test_each_iteration_makes_its_own_claim(read):
@@ -120,7 +136,7 @@ def test_a_claim_made_under_a_fixed_name_is_that_claim(read):
     )
     graph = read(documents)
     assert uses(graph) == {"scratch": ["work"]}
-    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)
+    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make", usage=ONE),)
 
 
 def test_names_of_claims_are_unique(read):
@@ -179,7 +195,9 @@ def test_the_workspace_is_mounted_where_an_input_names_it(read):
     documents.append(a_workspace(kubernetes=modes))
     graph = read(documents)
     assert uses(graph) == {"kfp-workspace": ["direct", "literal", "nested.work"]}
-    assert graph.claims == (RunClaim("kfp-workspace", ("ReadWriteMany",), is_workspace=True),)
+    assert graph.claims == (
+        RunClaim("kfp-workspace", ("ReadWriteMany",), is_workspace=True, usage=OF_1_GIB),
+    )
 
 
 def test_without_a_workspace_nothing_is_mounted(read):
@@ -197,7 +215,7 @@ def test_a_claim_may_be_named_before_it_is_made(read):
         kubernetes=mounting(constant("scratch")),
     )
     graph = read(documents)
-    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)
+    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make", usage=ONE),)
     assert uses(graph) == {"scratch": ["early"]}
 
 
@@ -226,4 +244,4 @@ def test_readers_of_what_an_importer_downloads_mount_the_workspace(read):
     documents.append(a_workspace())
     graph = read(documents)
     assert uses(graph) == {"kfp-workspace": ["bring", "use"]}
-    assert graph.claims == (RunClaim("kfp-workspace", is_workspace=True),)
+    assert graph.claims == (RunClaim("kfp-workspace", is_workspace=True, usage=OF_1_GIB),)
