@@ -157,7 +157,10 @@ def test_how_many_steps_the_quota_lets_run_at_once():
     resources = {"requests": {"cpu": "2"}}
     run = ruled(quota(requests_cpu="9", used={"requests.cpu": "2"}), resources=resources, count=5)
     assert noticed(run) == ["quota-room"]
-    assert "has 7 of requests.cpu 9 left, so at most 3 of the run's 5 steps" in sentences(run)
+    assert (
+        "has 7 of requests.cpu 9 left, so at most 3 of 5 steps (t0, t1, t2, t3, t4)"
+        in sentences(run)
+    )
     assert ruled(quota(requests_cpu="10"), resources=resources, count=5).notices == ()
 
 
@@ -165,7 +168,7 @@ def test_a_quota_that_is_used_up_lets_no_step_start_yet():
     resources = {"requests": {"cpu": "2"}}
     run = ruled(quota(requests_cpu="4", used={"requests.cpu": "3"}), resources=resources)
     assert noticed(run) == ["quota-room"]
-    assert "so no step can start until other pods of the namespace end" in sentences(run)
+    assert "so t0 cannot start until other pods of the namespace end" in sentences(run)
     larger = ruled(quota(requests_cpu="1"), resources=resources)
     assert noticed(larger) == ["quota"]
 
@@ -173,8 +176,10 @@ def test_a_quota_that_is_used_up_lets_no_step_start_yet():
 def test_gpus_and_pods_are_counted_and_other_objects_are_not():
     hard = {"requests.nvidia.com/gpu": "1", "persistentvolumeclaims": "0", "requests.storage": "0"}
     gpu = {"limits": {"nvidia.com/gpu": 1}}
-    assert "at most 1 of the run's 2" in sentences(ruled(quota(**hard), resources=gpu, count=2))
-    assert "at most 2 of the run's 3" in sentences(ruled(quota(pods="2"), count=3))
+    assert "at most 1 of 2 steps (t0, t1)" in sentences(
+        ruled(quota(**hard), resources=gpu, count=2)
+    )
+    assert "at most 2 of 3 steps" in sentences(ruled(quota(pods="2"), count=3))
 
 
 def test_a_quota_of_some_pods_is_named_and_another_namespace_does_not_count():
@@ -260,3 +265,22 @@ def test_a_run_whose_claims_are_refused_never_starts():
     assert "KFP's driver cannot make the claim, and fails" in sentences(made)
     only_scoped = with_claims(quota(["BestEffort"], requests_storage="5Gi"), sizes=["10Gi"])
     assert noticed(only_scoped) == ["quota-scope"]
+
+
+def test_room_counts_for_the_steps_that_take_from_it_and_are_not_refused():
+    """A step without requests is refused, and one without GPUs does not wait for them."""
+    gpu = {"limits": {"nvidia.com/gpu": 1, "cpu": 1}}
+    amounts = {"g": gpu, "c": {"requests": {"cpu": 1}}, "d": {"requests": {"cpu": 1}}, "none": {}}
+    works = [{"name": name, "container": {"resources": each}} for name, each in amounts.items()]
+    tasks = dag(*({"name": name, "template": name} for name in amounts))
+    run = replace(read([tasks, *works]), namespace="team")
+
+    def notices(**rules: Any) -> Any:
+        cluster = read_dump([NODE, quota(**rules)], name="dump")
+        return with_namespace_rules(run, cluster).notices
+
+    no_room, *_ = notices(used={"requests.nvidia.com/gpu": 1}, **{"requests.nvidia.com/gpu": 1})
+    assert "0 of requests.nvidia.com/gpu 1 left, so g cannot start" in no_room.message
+    refused, few = notices(requests_cpu="2")
+    assert (refused.code, refused.step) == ("quota", "none")
+    assert "so at most 2 of 3 steps (c, d, g) run at once" in few.message

@@ -27,7 +27,7 @@ _MUST_BE_STATED = ("requests.cpu", "requests.memory", "limits.cpu", "limits.memo
 
 
 class _Namespace(NamedTuple):
-    """Rules of a namespace about pods."""
+    """Rules of a namespace about pods, and quotas that count all of them."""
 
     name: str
     ranges: tuple[LimitRange, ...]
@@ -53,18 +53,19 @@ def with_namespace_rules(run: RunGraph, cluster: Cluster) -> RunGraph:
             f"{unused}: give the run's namespace (--namespace, namespace= in Python)",
         )
         return run if name else replace(run, notices=(*run.notices, why))
+    quotas = [each for each in cluster.quotas if each.namespace == name]
     namespace = _Namespace(
         name,
         tuple(each for each in cluster.limit_ranges if each.namespace == name),
-        tuple(each for each in cluster.quotas if each.namespace == name),
+        tuple(each for each in quotas if not each.scopes),
     )
-    return _ruled(run, namespace)
+    return _ruled(replace(run, notices=(*run.notices, *_scoped(quotas))), namespace)
 
 
 def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
-    notices: dict[Notice, None] = dict.fromkeys(_scoped(namespace))
+    notices: dict[Notice, None] = {}
     steps: list[Step] = []
-    usages: list[Amounts] = []
+    usages: list[tuple[Step, Amounts]] = []
     for step in run.steps:
         if step.kind is not StepKind.CONTAINER:
             steps.append(step)
@@ -77,8 +78,10 @@ def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
             unused = f"quotas and limit ranges of {namespace.name} are not used for its workers"
             notices[Notice("quota-scope", unused, step.task)] = None
         usage = _usage(requests, containers)
-        usages.append(usage)
-        notices |= dict.fromkeys(_of_step(step, given, containers, usage, namespace))
+        found = list(_of_step(step, given, containers, usage, namespace))
+        notices |= dict.fromkeys(found)
+        if not any(notice.is_refusal for notice in found):
+            usages.append((step, usage))
     notices |= dict.fromkeys(_of_claims(run, namespace))
     notices |= dict.fromkeys(_room(namespace, usages, run))
     return replace(run, steps=tuple(steps), notices=(*run.notices, *notices))
@@ -139,7 +142,7 @@ def _of_step(
         refused = f"Kubernetes will refuse its pod in namespace {namespace.name}"
         yield Notice("limit-range", f"{problem}: {refused}", step.task)
     for quota in namespace.quotas:
-        if quota.scopes or quota.hard.get("pods") == 0:
+        if quota.hard.get("pods") == 0:
             continue
         problem = _unstated(containers, quota) or _beyond(usage, quota)
         if problem:
@@ -256,8 +259,6 @@ def _of_claims(run: RunGraph, namespace: _Namespace) -> Iterator[Notice]:
             usage = plus(of_run, claim.usage)
             made[task_of(claim.created_by)] = usage, "KFP's driver cannot make the claim, and fails"
     for quota in namespace.quotas:
-        if quota.scopes:
-            continue
         named = f"quota {quota.name} of {quota.namespace}"
         left = {name: max(0, hard - quota.used.get(name, 0)) for name, hard in quota.hard.items()}
         for task, (usage, effect) in made.items():
@@ -267,9 +268,9 @@ def _of_claims(run: RunGraph, namespace: _Namespace) -> Iterator[Notice]:
                 yield Notice("quota-room", f"what is left of {named}: {problem}", task)
 
 
-def _scoped(namespace: _Namespace) -> Iterator[Notice]:
+def _scoped(quotas: Iterable[Quota]) -> Iterator[Notice]:
     """Yield the quotas that count only some pods, which are not used."""
-    for quota in namespace.quotas:
+    for quota in quotas:
         if quota.scopes:
             yield Notice(
                 "quota-scope",
@@ -278,30 +279,33 @@ def _scoped(namespace: _Namespace) -> Iterator[Notice]:
             )
 
 
-def _room(namespace: _Namespace, usages: Sequence[Amounts], run: RunGraph) -> Iterator[Notice]:
-    """Yield the quotas that let fewer steps run at once than the run could."""
-    width = _widest(run.steps)
+def _room(
+    namespace: _Namespace, usages: Sequence[tuple[Step, Amounts]], run: RunGraph
+) -> Iterator[Notice]:
+    """Yield the quotas that let fewer of the steps which are not refused run at once than could."""
+    depths = _depths(run.steps)
     for quota in namespace.quotas:
-        if quota.scopes or not usages:
+        named = f"quota {quota.name} of {quota.namespace}"
+        if usages and quota.hard.get("pods") == 0:
+            yield Notice("quota", f"{named} allows no pods, so no step of the run can start")
             continue
-        if quota.hard.get("pods") == 0:
-            where = f"quota {quota.name} of {quota.namespace}"
-            yield Notice("quota", f"{where} allows no pods, so no step of the run can start")
-            continue
-        possible = [usage for usage in usages if not _beyond(usage, quota)]
-        counts = {
-            name: _most_at_once(hard - quota.used.get(name, 0), [u.get(name, 0) for u in possible])
-            for name, hard in quota.hard.items()
-        }
-        name, most = min(counts.items(), key=lambda item: item[1], default=("", width))
-        if possible and most < width:
+        tightest: tuple[int, str, Sequence[Step]] | None = None
+        for name, hard in quota.hard.items():
+            users = [(step, usage[name]) for step, usage in usages if usage.get(name)]
+            most = _most_at_once(hard - quota.used.get(name, 0), [amount for _, amount in users])
+            width = max(Counter(depths[step.name] for step, _ in users).values(), default=0)
+            if most < width and (tightest is None or most < tightest[0]):
+                tightest = most, name, [step for step, _ in users]
+        if tightest is not None:
+            most, name, steps = tightest
             left = max(0, quota.hard[name] - quota.used.get(name, 0))
-            effect = f"at most {most:,} of the run's {len(usages):,} steps run at once"
+            tasks = listed(list(dict.fromkeys(step.task for step in steps)), _NAMED)
+            effect = f"at most {most:,} of {len(steps):,} steps ({tasks}) run at once"
             if not most:
-                effect = "no step can start until other pods of the namespace end"
+                effect = f"{tasks} cannot start until other pods of the namespace end"
             yield Notice(
                 "quota-room",
-                f"quota {quota.name} of {quota.namespace} has {_amount_text(name, left)} of"
+                f"{named} has {_amount_text(name, left)} of"
                 f" {_text(name, quota.hard[name])} left, so {effect}; plans do not count this."
                 " Steps without room wait until Argo tries again; drivers of KFP take from it, too",
             )
@@ -318,9 +322,9 @@ def _most_at_once(room: int, amounts: Sequence[int]) -> int:
     return count
 
 
-def _widest(steps: Iterable[Step]) -> int:
-    """Return a number of steps that may run at once: those with as many steps before them."""
-    depth: dict[str, int] = {}
+def _depths(steps: Iterable[Step]) -> dict[str, int]:
+    """Return how many steps are one after the other before each; those of one depth may overlap."""
+    depths: dict[str, int] = {}
     for step in steps:
-        depth[step.name] = 1 + max((depth.get(name, 0) for name in step.depends_on), default=0)
-    return max(Counter(depth.values()).values(), default=0)
+        depths[step.name] = 1 + max((depths.get(name, 0) for name in step.depends_on), default=0)
+    return depths

@@ -93,7 +93,7 @@ class Leaf:
             too.
         access_modes: access modes of the claim that a createpvc task makes.
         claim_name: name of the claim that a createpvc task makes; "" = chosen at run time.
-        claim_size: its size and its storage class.
+        claim_size: size and storage class of the claim that a createpvc task makes.
         start_limits: expressions for limits of the time until its pod runs, by Argo's setting.
         end_limits: expressions for limits of the time that its pod may take, by setting.
         duration: expression for its run time, for a kind of step whose file states one.
