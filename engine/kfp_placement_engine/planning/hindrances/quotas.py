@@ -323,7 +323,7 @@ def _most_at_once(room: int, amounts: Sequence[int]) -> int:
 
 
 def _depths(steps: Iterable[Step]) -> dict[str, int]:
-    """Return how many steps are one after the other before each; those of one depth may overlap."""
+    """Return how many steps are one after another before each; those of one depth may overlap."""
     depths: dict[str, int] = {}
     for step in steps:
         depths[step.name] = 1 + max((depths.get(name, 0) for name in step.depends_on), default=0)
