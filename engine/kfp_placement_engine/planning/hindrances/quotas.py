@@ -78,9 +78,9 @@ def _ruled(run: RunGraph, namespace: _Namespace) -> RunGraph:
             unused = f"quotas and limit ranges of {namespace.name} are not used for its workers"
             notices[Notice("quota-scope", unused, step.task)] = None
         usage = _usage(requests, containers)
-        found = list(_of_step(step, given, containers, usage, namespace))
-        notices |= dict.fromkeys(found)
-        if not any(notice.is_refusal for notice in found):
+        problems = list(_of_step(step, given, containers, usage, namespace))
+        notices |= dict.fromkeys(problems)
+        if not any(notice.is_refusal for notice in problems):
             usages.append((step, usage))
     notices |= dict.fromkeys(_of_claims(run, namespace))
     notices |= dict.fromkeys(_room(namespace, usages, run))

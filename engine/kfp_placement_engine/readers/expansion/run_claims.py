@@ -50,8 +50,8 @@ class ClaimRegistry:
         usage = claim_usage(size, storage_class)
         if name in self._claims and not self._claims[name].created_by:
             # A step before this one names the claim without waiting for its creation.
-            known = self._claims[name]
-            claim = replace(known, access_modes=access_modes, created_by=step, usage=usage)
+            mounted = self._claims[name]
+            claim = replace(mounted, access_modes=access_modes, created_by=step, usage=usage)
         else:
             unique = self._unique(name or step)
             claim = RunClaim(unique, access_modes, created_by=step, usage=usage)
