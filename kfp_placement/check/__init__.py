@@ -28,6 +28,7 @@ def check(
     assume_cached: Iterable[str] = (),
     history: "str | PathLike[str] | None" = None,
     namespace: str | None = None,
+    **unknown: Any,
 ) -> "CheckReport":
     """List what would surprise about a pipeline.
 
@@ -54,6 +55,7 @@ def check(
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
         namespace: namespace of the run; by default its own, if it names one, else with `"live"` the
             context's, else the only one of the history.
+        **unknown: other options, each an `UnknownOptionError`.
 
     Returns:
         The findings, the gravest first; shows as a table in a notebook, `print` it elsewhere, and
@@ -63,6 +65,7 @@ def check(
         PlacementError: the pipeline or the cluster cannot be read.
     """
     # Here and not above, so that `import kfp_placement` stays fast.
+    from kfp_placement._marks import unknown_option
     from kfp_placement._options import read_request
     from kfp_placement._reading import engine_errors
     from kfp_placement.check.rules import checked
@@ -81,5 +84,7 @@ def check(
         "history": NONE if history is None else history,
         "namespace": namespace,
     }
+    for name in unknown:
+        raise unknown_option("check", name, ["cluster", *sorted(options)])
     with engine_errors():
         return checked(read_request("check", pipeline, cluster, options, needs_cluster=False))

@@ -232,10 +232,10 @@ def _only(runs: Sequence[_Run], name: str) -> _Run:
     if all(run_format is _Format.WORKFLOW for _, run_format in runs):
         way += f", and this one for its templates (--with {name}, in Python templates=)"
         if all(_is_template(each) for each, _ in runs):
-            names = listed([name for each, _ in runs for name in _template_names(each)], _SHOWN)
-            way += (
-                f", or name the template that runs ({names}): --entrypoint, in Python entrypoint="
-            )
+            names = [name for each, _ in runs for name in _template_names(each)]
+            if own := [each for each in names if names.count(each) == 1]:
+                one = f"name the template that runs ({listed(own, _SHOWN)})"
+                way += f", or {one}: --entrypoint, in Python entrypoint="
     raise InputError(f"{name}: holds {len(runs)} runs ({listed(described, _SHOWN)}); {way}")
 
 

@@ -83,7 +83,8 @@ REFUSED = {
     "default limit below the request": (
         {"default": {"cpu": "1"}},
         {"requests": {"cpu": "2"}},
-        "is above the limit of cpu 1 that a LimitRange gives it",
+        "is above the limit of cpu 1 that a LimitRange gives it; state a limit:"
+        ' task.set_cpu_limit("',
     ),
 }
 

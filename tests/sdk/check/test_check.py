@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 from kfp import dsl, kubernetes
 
-from kfp_placement import PlacementError, UsageError, check, place, placed_pipeline
+from kfp_placement import (
+    PlacementError,
+    UnknownOptionError,
+    UsageError,
+    check,
+    place,
+    placed_pipeline,
+)
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import RUN
 from tests.support.histories import history_file, history_object, runs_of
@@ -114,3 +121,8 @@ def test_hints_are_compared_with_past_runs(hours_history):
 def test_what_is_no_history_is_told():
     with pytest.raises(PlacementError, match="check: history = 3"):
         check(RUN, history=3)  # type: ignore[arg-type]
+
+
+def test_an_option_that_does_not_exist_is_refused_with_the_one_that_may_be_meant():
+    with pytest.raises(UnknownOptionError, match="did you mean 'templates'"):
+        check("run.yaml", template="shared.yaml")

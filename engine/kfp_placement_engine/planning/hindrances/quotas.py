@@ -181,9 +181,13 @@ def _below_request(
     for (_, own), (requests, limits) in zip(stated, containers, strict=True):
         for name in requests:
             if name not in own and name in limits and requests[name] > limits[name]:
+                amount = _amount_text(name, requests[name])
+                python = f'task.set_{name}_limit("{amount}") in Python, '
                 yield (
-                    f"its request of {_text(name, requests[name])} is above the limit of"
-                    f" {_text(name, limits[name])} that a LimitRange gives it; state a limit"
+                    f"its request of {name} {amount} is above the limit of"
+                    f" {_text(name, limits[name])} that a LimitRange gives it; state a limit:"
+                    f" {python if name in ('cpu', 'memory') else ''}resources: {{limits: {{{name}:"
+                    f" {amount}}}}} in YAML"
                 )
 
 

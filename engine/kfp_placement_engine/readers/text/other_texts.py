@@ -13,10 +13,11 @@ _PARSED_BYTES = 2**20
 """Length of the longest Python that is looked into."""
 
 _HELM = re.compile(
-    rb"(?:^|: |- )[ \t]*\{\{-?\s*(?:if|else|end|range|with|include|template|define|toYaml|[.$]\w)",
+    rb"\{\{-?\s*[\"`]\{\{"
+    rb"|(?:^|: |- )[ \t]*\{\{-?\s*(?:if|else|end|range|with|include|template|define|toYaml|[.$]\w)",
     re.MULTILINE,
 )
-"""Helm's tags where YAML has no text; a script in quotes may hold others."""
+"""Helm's tags where YAML has no text, or with braces for Argo; a script may hold others."""
 
 _HELM_VALUE = re.compile(
     r"\{\{(?!=)(?:[^{}]*[\s($-])?\.(?:Values|Release|Chart|Capabilities)\.\w[^{}]*\}\}"

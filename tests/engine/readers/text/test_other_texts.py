@@ -71,6 +71,7 @@ def refused(read, text: str, encoding: str = "utf-8") -> str:
     [
         (HELM, "given: is a Helm template; give what `helm template RELEASE CHART` prints"),
         (HELM_VALUE, "given: is a Helm template"),
+        ('args: ["{{ "{{" }}inputs.parameters.x{{ "}}" }}"]', "given: is a Helm template"),
         (DESCRIBED_RUN, "`kubectl get KIND NAME -o yaml`"),
         (DESCRIBED_NODE, "a cluster is what `kubectl get nodes,pods,pvc,pv,"),
         (OLD_SDK, "pip install 'kfp<2'; dsl-compile --py FILE --output run.yaml"),
